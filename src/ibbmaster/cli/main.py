@@ -1,0 +1,55 @@
+"""`ibbmaster`: finds the command, runs it, and turns our errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import ibbmaster
+from ibbmaster.errors import IbbMasterError
+
+COMMANDS = ("serve", "import_", "inspect", "verify", "seek", "demo")  # modules of ibbmaster.cli, in the order of --help
+
+EXIT_FAILURE = 1
+EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
+EXIT_INTERRUPTED = 130  # what shells report for SIGINT
+
+DESCRIPTION = "A MariaDB replication primary without a MariaDB server: serves .ibb binlog files to replicas and CDC clients."
+EPILOG = "`ibbmaster COMMAND --help` tells more about a command."
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with every command in it."""
+    parser = argparse.ArgumentParser(prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument("--version", action="version", version=f"ibbmaster {ibbmaster.__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        importlib.import_module(f"ibbmaster.cli.{command}").add_parser(subparsers)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; what it returns is the exit code."""
+    args = build_parser().parse_args(arguments)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+    except IbbMasterError as error:
+        print(f"ibbmaster: {error}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILURE
+    except OSError as error:
+        print(f"ibbmaster: {error}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

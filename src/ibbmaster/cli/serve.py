@@ -1,0 +1,178 @@
+"""`ibbmaster serve`: point a replica at a directory of binlog files."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibbmaster.cli import credentials
+from ibbmaster.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ibbmaster.server.primary import Primary, PrimaryOptions
+
+DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
+
+EXAMPLES = """examples:
+  ibbmaster serve /var/lib/binlogs
+  ibbmaster serve /var/lib/binlogs --listen 0.0.0.0:3307 --user repl --password-file /run/secrets/repl
+  ibbmaster serve captured --profile classic-10.11 --listen 127.0.0.1:0 --json
+
+then, on the replica:
+  CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=3307, MASTER_USER='repl',
+    MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos;
+  START SLAVE;
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `serve` to the command line."""
+    parser = subparsers.add_parser(
+        "serve",
+        help="serve a directory of .ibb files to replicas and CDC clients",
+        description="Serve a directory of .ibb files as a MariaDB replication primary. The directory may grow meanwhile.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    parser.add_argument(
+        "--listen",
+        default=DEFAULT_LISTEN,
+        metavar="HOST:PORT",
+        help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
+    )
+    credentials.add_arguments(parser)
+    parser.add_argument(
+        "--auth",
+        choices=("native", "ed25519"),
+        default="native",
+        help="how the account proves its password: mysql_native_password or client_ed25519 (default: native)",
+    )
+    tls = parser.add_argument_group("TLS")
+    tls.add_argument(
+        "--tls",
+        choices=("auto", "off", "required"),
+        default="auto",
+        help="offer TLS, do without, or refuse logins in clear (default: auto)",
+    )
+    tls.add_argument("--tls-cert", type=Path, metavar="FILE", help="PEM certificate chain (default: self-signed)")
+    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key")
+    shape = parser.add_argument_group("what clients see")
+    shape.add_argument(
+        "--profile",
+        default="engine",
+        metavar="NAME",
+        help="shape of the stream: engine (MariaDB 12.3), compat (opens with ROTATE and GTID_LIST, for old tools), "
+        "classic-10.11 or classic-11.8 (a traditional primary) (default: engine)",
+    )
+    shape.add_argument("--server-id", type=int, default=1, metavar="N", help="this primary's server_id (default: 1)")
+    shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
+    parser.add_argument("--max-connections", type=int, default=151, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print where it listens as one line of JSON")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log every connection and statement")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM."""
+    options = read_options(args)
+
+    import trio
+
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.DEBUG if args.verbose else logging.INFO, format="%(asctime)s %(message)s"
+    )
+
+    from ibbmaster.server.primary import Primary
+    from ibbmaster.store.directory import BinlogDirectory
+    from ibbmaster.store.disk import RealDisk
+
+    primary = Primary(BinlogDirectory(RealDisk(args.directory)), options)
+
+    async def serve() -> None:
+        async with trio.open_nursery() as nursery:
+            port = await nursery.start(primary.serve)
+            announce(args, primary, port)
+
+    trio.run(serve)
+    return 0
+
+
+def read_options(args: argparse.Namespace) -> PrimaryOptions:
+    """The options of a primary, each checked before a file is touched.
+
+    Raises:
+        ConfigurationError: an option cannot be used as given.
+    """
+    from ibbmaster.dump.profile import PROFILES
+    from ibbmaster.server.certificate import load_certificate, make_certificate
+    from ibbmaster.server.primary import PrimaryOptions
+    from ibbmaster.wire.auth import make_account
+
+    host, port = parse_listen(args.listen)
+    user, password = credentials.find_account(args)
+    if not password and not is_loopback(host):
+        raise ConfigurationError(f"{host} can be reached from other machines: give the account a --password-file")
+    if args.profile not in PROFILES:
+        raise ConfigurationError(f"there is no profile {args.profile!r}: choose one of {', '.join(PROFILES)}")
+    if not 1 <= args.server_id < 2**32:
+        raise ConfigurationError(f"--server-id {args.server_id}: expected a number from 1 to {2**32 - 1}")
+    if args.max_connections < 1:
+        raise ConfigurationError(f"--max-connections {args.max_connections}: expected at least 1")
+    if (args.tls_cert is None) != (args.tls_key is None):
+        raise ConfigurationError("--tls-cert and --tls-key go together: give both or neither")
+    certificate = None
+    if args.tls_cert is not None and args.tls != "off":
+        certificate = load_certificate(args.tls_cert, args.tls_key)
+    elif args.tls != "off":
+        certificate = make_certificate()
+    return PrimaryOptions(
+        host=host,
+        port=port,
+        account=make_account(user, password, plugin=args.auth, requires_tls=args.tls == "required"),
+        certificate=certificate,
+        profile=PROFILES[args.profile],
+        server_id=args.server_id,
+        server_version=args.server_version,
+        connections_max=args.max_connections,
+    )
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """Split `HOST:PORT`, `[IPv6]:PORT` or `:PORT`.
+
+    Raises:
+        ConfigurationError: there is no port, or it is out of range.
+    """
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigurationError(f"--listen {text!r}: expected HOST:PORT, as in {DEFAULT_LISTEN}")
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address; names other than localhost count as reachable."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def announce(args: argparse.Namespace, primary: Primary, port: int) -> None:
+    """Say where the primary listens, and what to type on a replica."""
+    options = primary.options
+    if args.json:
+        print(json.dumps({"host": options.host, "port": port, "server_id": options.server_id}), flush=True)
+        return
+    tls = "off" if options.certificate is None else "self-signed" if options.certificate.is_automatic else "on"
+    print(f"serving {args.directory} on {options.host}:{port} (profile {options.profile.name}, TLS {tls})", flush=True)
+    if sys.stdout.isatty():
+        print(
+            f"on the replica: CHANGE MASTER TO MASTER_HOST='{options.host}', MASTER_PORT={port}, "
+            f"MASTER_USER='{options.account.user}', MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos; START SLAVE;"
+        )

@@ -1,0 +1,1 @@
+"""Numbers and checksums; knows no file and no packet."""

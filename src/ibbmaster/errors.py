@@ -1,0 +1,130 @@
+"""Every exception of the package, and the place an error points at.
+
+    IbbMasterError
+    ├── FormatError                bytes of an .ibb file break the format; knows where
+    │   ├── ChecksumError          a page or header whose CRC does not match its bytes
+    │   ├── HeaderError            page 0 is no header this package can read
+    │   ├── ChunkError             a chunk leaves its page, or has no place in its record
+    │   └── RecordError            the content of a whole record makes no sense
+    ├── EventError                 bytes of a replication event break its layout
+    ├── ClassicFormatError         bytes of a traditional binlog file break its format
+    ├── GtidError                  text that is no GTID or no GTID list
+    │   └── DuplicateDomainError   two GTIDs of one domain in a position
+    ├── PositionError              a replica asked for a place that cannot be served
+    │   └── PositionPurgedError    ... because files it needs are gone
+    ├── StoreError                 a directory cannot be read or written as a binlog
+    │   └── MissingFileError       a binlog file that must be there is not
+    ├── RemoteProtocolError        the peer broke the conversation; drop it
+    ├── LocalProtocolError         our own code broke the conversation; fix it
+    └── ConfigurationError         an option or a configuration file cannot be used
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A place in an `.ibb` file: file number, page number, byte in the page; all count from 0."""
+
+    file_no: int
+    page_no: int
+    page_offset: int = 0
+
+    def __str__(self) -> str:
+        return f"binlog-{self.file_no:06d}.ibb page {self.page_no} offset {self.page_offset}"
+
+
+class IbbMasterError(Exception):
+    """What this package raises on purpose; catch it to catch them all."""
+
+
+class FormatError(IbbMasterError):
+    """The bytes at `location` break the file format."""
+
+    def __init__(self, location: Location, problem: str) -> None:
+        super().__init__(location, problem)  # both, or it does not survive pickling
+        self.location = location
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.location}: {self.problem}"
+
+
+class ChecksumError(FormatError):
+    """The checksum stored at `location` is not that of the bytes it covers."""
+
+
+class HeaderError(FormatError):
+    """Page 0 is not a file header that can be read."""
+
+
+class ChunkError(FormatError):
+    """A chunk reaches past its page, or does not fit into the record around it."""
+
+
+class RecordError(FormatError):
+    """A record was put together, but its content makes no sense."""
+
+
+class EventError(IbbMasterError):
+    """The bytes of a replication event break the layout of its type."""
+
+
+class ClassicFormatError(IbbMasterError):
+    """The bytes of a traditional binlog file break its format."""
+
+    def __init__(self, file_name: str, file_offset: int, problem: str) -> None:
+        super().__init__(file_name, file_offset, problem)
+        self.file_name = file_name
+        self.file_offset = file_offset
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.file_name} offset {self.file_offset}: {self.problem}"
+
+
+class GtidError(IbbMasterError):
+    """The text is no GTID, or no list of GTIDs."""
+
+
+class DuplicateDomainError(GtidError):
+    """A GTID position names one domain twice."""
+
+    def __init__(self, later: str, earlier: str, domain_id: int) -> None:
+        super().__init__(later, earlier, domain_id)
+        self.later = later
+        self.earlier = earlier
+        self.domain_id = domain_id
+
+    def __str__(self) -> str:
+        return f"GTID {self.later} and {self.earlier} conflict (duplicate domain id {self.domain_id})"
+
+
+class PositionError(IbbMasterError):
+    """The GTID position a replica asked for cannot be served."""
+
+
+class PositionPurgedError(PositionError):
+    """The position is older than the oldest file: make the replica anew from a backup."""
+
+
+class StoreError(IbbMasterError):
+    """A directory cannot be read or written as a binlog."""
+
+
+class MissingFileError(StoreError):
+    """A binlog file that other files need is not in the directory."""
+
+
+class RemoteProtocolError(IbbMasterError):
+    """The peer sent what the conversation does not allow; drop this peer."""
+
+
+class LocalProtocolError(IbbMasterError):
+    """Our own code asked for what the conversation does not allow; this is a bug."""
+
+
+class ConfigurationError(IbbMasterError):
+    """An option, a configuration file or a credential cannot be used."""

@@ -1,0 +1,119 @@
+"""The primary: what users hold, and what accepts the connections."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+from dataclasses import dataclass
+
+import trio
+
+from ibbmaster.dump.profile import Profile
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.server.certificate import Certificate
+from ibbmaster.server.connection import refuse_connection, serve_connection
+from ibbmaster.server.follower import Follower
+from ibbmaster.server.registry import EndReason, Registry
+from ibbmaster.store.engine import BinlogEngine
+from ibbmaster.wire.auth import Account
+
+log = logging.getLogger(__name__)
+
+SEND_BUFFER_SIZE = 512 * 1024  # of the kernel, per replica: with one block of ours below 2 MiB in all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimaryOptions:
+    """How a primary presents itself, and to whom."""
+
+    host: str
+    port: int  # 0: any free one
+    account: Account
+    certificate: Certificate | None  # None: no TLS offered
+    profile: Profile
+    server_id: int = 1
+    server_version: str | None = None  # None: the profile's
+    connections_max: int = 151  # MariaDB's default for max_connections
+
+
+class Primary:
+    """A binlog that can be served to any number of replicas.
+
+    `engine` is only read. `serve` runs until it is cancelled or `stop` is called.
+    """
+
+    def __init__(self, engine: BinlogEngine, options: PrimaryOptions) -> None:
+        self.engine = engine
+        self.options = options
+        self.registry = Registry()
+        self.follower = Follower(engine.has_grown)
+        self._stopping = trio.Event()
+
+    async def serve(
+        self, *, handle_signals: bool = False, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Listen, and report the port through `task_status`; returns after `stop`.
+
+        Raises:
+            ConfigurationError: the address cannot be listened on.
+            StoreError, FormatError: the directory holds no binlog that can be read.
+        """
+        await trio.to_thread.run_sync(self.engine.binlog_state)  # what cannot be read shall fail here, not later
+        listeners = await self._listen()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.follower.run)
+            nursery.start_soon(self._accept, listeners)
+            if handle_signals:
+                nursery.start_soon(self._stop_on_signal)
+            task_status.started(listeners[0].socket.getsockname()[1])
+            await self._stopping.wait()
+            await self._end_everybody()
+            nursery.cancel_scope.cancel()
+
+    def stop(self) -> None:
+        """End every dump with its last packet, then return from `serve`."""
+        self._stopping.set()
+
+    async def _listen(self) -> list[trio.SocketListener]:
+        host, port = self.options.host, self.options.port
+        try:
+            return await trio.open_tcp_listeners(port, host=host)
+        except (OSError, socket.gaierror) as error:
+            raise ConfigurationError(f"cannot listen on {host}:{port}: {error}") from error
+
+    async def _accept(self, listeners: list[trio.SocketListener]) -> None:
+        async def handle(stream: trio.SocketStream) -> None:
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_SIZE)
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if len(self.registry) >= self.options.connections_max:
+                await refuse_connection(stream)
+                return
+            host = stream.socket.getpeername()[0]
+            session = self.registry.open(host, trio.current_time())
+            try:
+                with session.scope:
+                    await serve_connection(stream, session, self)
+            except Exception:
+                log.exception("connection %d from %s failed", session.connection_id, host)
+            finally:
+                self.registry.close(session)
+
+        await trio.serve_listeners(handle, listeners)
+
+    async def _end_everybody(self) -> None:
+        """Dumps say EOF; what only talks is cut off."""
+        for session in self.registry:
+            if session.dump_server_id is not None:
+                session.end_dump(EndReason.SHUTDOWN)
+            else:
+                session.scope.cancel()
+        while len(self.registry):
+            await trio.sleep(0.01)
+
+    async def _stop_on_signal(self) -> None:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                if self._stopping.is_set():  # the second one does not wait for anybody
+                    raise KeyboardInterrupt
+                self.stop()

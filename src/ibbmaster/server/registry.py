@@ -1,0 +1,95 @@
+"""Who is connected: what SHOW PROCESSLIST lists, KILL ends, and one server id may do only once."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import trio
+
+GRACE_S = 5.0  # how long a replica that does not read may hold up the last packet
+
+
+class EndReason(enum.Enum):
+    """Why a dump that could go on is ended by us."""
+
+    SHUTDOWN = "the server is shutting down"
+    KILL_QUERY = "KILL QUERY"
+    NEWER_DUMP = "a newer dump of the same server id has begun"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Session:
+    """One connection, from its greeting to its end."""
+
+    connection_id: int
+    host: str
+    since: float  # seconds on trio's clock
+    user: str = "unauthenticated user"
+    command: str = "Connect"
+    state: str = ""
+    replica_server_id: int | None = None  # set by COM_REGISTER_SLAVE
+    replica_host: str = ""
+    replica_port: int = 0
+    dump_server_id: int | None = None  # set while a dump runs
+    end_reason: EndReason | None = None
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)  # the whole connection
+    waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
+
+    def note(self, command: str, state: str, now: float) -> None:
+        """Say what the connection does now."""
+        self.command, self.state, self.since = command, state, now
+
+    def end_dump(self, reason: EndReason) -> None:
+        """Ask a dump to say its last word; after `GRACE_S` it is cut off instead."""
+        if self.end_reason is None:
+            self.end_reason = reason
+        self.scope.deadline = min(self.scope.deadline, trio.current_time() + GRACE_S)
+        if self.waiting is not None:
+            self.waiting.cancel()
+
+
+class Registry:
+    """Every connection of one primary, by its id."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[int, Session] = {}
+        self._last_id = 0
+
+    def open(self, host: str, now: float) -> Session:
+        """A session for a new connection."""
+        self._last_id += 1
+        session = Session(connection_id=self._last_id, host=host, since=now)
+        self._sessions[session.connection_id] = session
+        return session
+
+    def close(self, session: Session) -> None:
+        """Forget a connection."""
+        self._sessions.pop(session.connection_id, None)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._sessions.values()))
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, connection_id: int) -> Session | None:
+        """The session of a connection id, if it is still there."""
+        return self._sessions.get(connection_id)
+
+    def end_dumps_of(self, server_id: int, *, but: Session) -> None:
+        """End the dumps of a server id, as a primary does when that server asks again."""
+        for session in self:
+            if session is not but and session.dump_server_id == server_id:
+                session.end_dump(EndReason.NEWER_DUMP)
+
+    def kill(self, connection_id: int, *, query_only: bool) -> None:
+        """KILL: cut the connection, or with `query_only` end what it does; unknown ids do no harm."""
+        session = self._sessions.get(connection_id)
+        if session is None:
+            return
+        if not query_only:
+            session.scope.cancel()
+        elif session.dump_server_id is not None:
+            session.end_dump(EndReason.KILL_QUERY)

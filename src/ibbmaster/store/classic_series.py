@@ -1,0 +1,184 @@
+"""The files of a traditional binlog: which there are, in which order, and their bytes.
+
+A file may be compressed with xz; its name then ends with `.xz`, and offsets everywhere
+are those of the uncompressed file. Only this module opens files outside a store's
+directory, and only for reading.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
+
+MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
+XZ_MAGIC = b"\xfd7zXZ\x00"
+XZ_SUFFIX = ".xz"
+XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
+INDEX_SUFFIX = ".index"
+INDEX_SIZE_MAX = 64 << 20  # bytes: names of a million files
+
+_NUMBERED = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6,19})", re.ASCII | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicFile:
+    """One file of a traditional binlog."""
+
+    path: Path
+    name: str  # as the server named it: no folder, no `.xz`
+    number: int | None  # the digits at the end of the name
+    size_bytes: int  # on disk, so before unpacking
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the file is packed with xz."""
+        return self.path.name.endswith(XZ_SUFFIX)
+
+
+class ClassicSource:
+    """The bytes of one file from its start to its end, unpacked where need be.
+
+    Memory: what one `read` returns, and for a packed file its xz dictionary.
+    """
+
+    def __init__(self, file: ClassicFile) -> None:
+        self._file = file
+        self._stream: BinaryIO = file.path.open("rb", buffering=0)
+        self._unpacker = _new_unpacker() if file.is_compressed else None
+        self._offset = 0  # in the unpacked file
+        self.bytes_read = 0  # of the file on disk
+
+    def read(self, size: int) -> bytes:
+        """Between 1 and `size` bytes; none at the end of the file.
+
+        Raises:
+            ClassicFormatError: a packed file is damaged or cut short.
+        """
+        if self._unpacker is None:
+            data = self._read_packed(size)
+        else:
+            data = self._unpack(self._unpacker, size)
+        self._offset += len(data)
+        return data
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._stream.close()
+
+    def _read_packed(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self.bytes_read += len(data)
+        return data
+
+    def _unpack(self, unpacker: lzma.LZMADecompressor, size: int) -> bytes:
+        while True:
+            if unpacker.eof:  # another xz stream may follow, as after `cat a.xz b.xz`; zeros pad it
+                rest = unpacker.unused_data.lstrip(b"\0") or self._read_packed(size).lstrip(b"\0")
+                if not rest:
+                    return b""
+                unpacker = self._unpacker = _new_unpacker()
+                packed = rest
+            else:
+                packed = self._read_packed(size) if unpacker.needs_input else b""
+                if unpacker.needs_input and not packed:
+                    raise ClassicFormatError(self._file.name, self._offset, "the xz data around it is cut short")
+            try:
+                data = unpacker.decompress(packed, size)
+            except lzma.LZMAError as error:
+                raise ClassicFormatError(self._file.name, self._offset, f"damaged xz data: {error}") from None
+            if data:
+                return data
+
+
+def _new_unpacker() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_MAX)
+
+
+def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
+    """The files that `paths` name, in the order in which the server wrote them.
+
+    A path is a binlog file, an index file (`*.index`, with one file name a line), or a
+    directory that holds the files of one binlog.
+
+    Raises:
+        MissingFileError: a path, or a file that an index names, is not there.
+        StoreError: a directory holds no binlog or more than one, a file is named twice, or
+            the order cannot be told from the names.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found += _files_of_directory(path)
+        elif path.name.endswith(INDEX_SUFFIX):
+            found += _files_of_index(path)
+        else:
+            found.append(path)
+    if not found:
+        raise StoreError("no binlog file was named")
+    files = [_classic_file(path) for path in found]
+    if len(files) == 1:
+        return tuple(files)
+    by_number: dict[int, ClassicFile] = {}
+    for file in files:
+        if file.number is None:
+            raise StoreError(f"{file.path} has no number at its end, so its place among the other files is unknown")
+        earlier = by_number.setdefault(file.number, file)
+        if earlier is not file:
+            raise StoreError(f"{earlier.path} and {file.path} have the same number: name the files of one binlog, once")
+    return tuple(by_number[number] for number in sorted(by_number))
+
+
+def _classic_file(path: Path) -> ClassicFile:
+    if not path.is_file():  # also keeps us from waiting for a writer of a FIFO
+        raise MissingFileError(f"{path} is not a file")
+    name = path.name.removesuffix(XZ_SUFFIX)
+    match = _NUMBERED.fullmatch(name)
+    number = int(match["number"]) if match else None
+    return ClassicFile(path=path, name=name, number=number, size_bytes=path.stat().st_size)
+
+
+def _files_of_directory(directory: Path) -> list[Path]:
+    by_base: dict[str, list[Path]] = {}
+    for path in sorted(directory.iterdir()):
+        match = _NUMBERED.fullmatch(path.name.removesuffix(XZ_SUFFIX))
+        if match and path.is_file() and _starts_like_a_binlog(path):
+            by_base.setdefault(match["base"], []).append(path)
+    if not by_base:
+        raise StoreError(f"{directory} holds no traditional binlog file")
+    if len(by_base) > 1:
+        raise StoreError(
+            f"{directory} holds more than one binlog ({', '.join(sorted(by_base))}): name the index file of one of them"
+        )
+    return next(iter(by_base.values()))
+
+
+def _starts_like_a_binlog(path: Path) -> bool:
+    magic = XZ_MAGIC if path.name.endswith(XZ_SUFFIX) else MAGIC
+    with path.open("rb") as stream:
+        return stream.read(len(magic)) == magic
+
+
+def _files_of_index(index: Path) -> list[Path]:
+    if not index.is_file():
+        raise MissingFileError(f"{index} is not a file")
+    if index.stat().st_size > INDEX_SIZE_MAX:
+        raise StoreError(f"{index} is too large for an index file")
+    lines = index.read_bytes().decode("utf-8", "surrogateescape").splitlines()
+    paths = []
+    for line in filter(None, map(str.strip, lines)):
+        beside = index.parent / Path(line).name  # a copied index still has the folders of the server
+        for path in (beside, beside.with_name(beside.name + XZ_SUFFIX), index.parent / line):
+            if path.is_file():
+                paths.append(path)
+                break
+        else:
+            raise MissingFileError(f"{index} names {line}, but there is no such file")
+    if not paths:
+        raise StoreError(f"{index} names no file")
+    return paths
