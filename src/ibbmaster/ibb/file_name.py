@@ -1,0 +1,27 @@
+"""Names of binlog files: `binlog-000000.ibb` and up. Rules: protocol/ibb/file-header.md."""
+
+from __future__ import annotations
+
+import re
+
+FILE_NO_MAX = 2**64 - 2  # the largest 64-bit number stands for "none"
+_NAME = re.compile(r"binlog-([0-9]{6}|[1-9][0-9]{6,19})\.ibb", re.ASCII)
+
+
+def format_file_name(file_no: int) -> str:
+    """The name of a file number: at least six digits."""
+    return f"binlog-{file_no:06d}.ibb"
+
+
+def parse_file_name(name: str) -> int | None:
+    """The file number of a name, or None if it is not one that `format_file_name` gives.
+
+    MariaDB also lists names with other numbers of digits, but opens a number only under
+    its canonical name; so only that one counts here.
+
+    Source: MariaDB 12.3, innodb_binlog.cc, is_binlog_name().
+    """
+    match = _NAME.fullmatch(name)
+    if match is None or (file_no := int(match[1])) > FILE_NO_MAX:
+        return None
+    return file_no

@@ -1,0 +1,28 @@
+"""Options of the whole suite, and the place the slow parts import their own modules from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+# `lanes` (real servers and clients) is no test and no part of the package; pytest imports each test file by itself.
+sys.path.insert(0, str(Path(__file__).parent / "interop"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("ibbmaster")
+    group.addoption(
+        "--interop-primary",
+        choices=("ibbmaster", "real"),
+        default="ibbmaster",
+        help="who serves the captures in tests/interop: ibbmaster, or a real MariaDB primary to check the tests themselves",
+    )
+    group.addoption(
+        "--interop-all",
+        action="store_true",
+        help="follow every large capture with every client, not only one of each kind",
+    )
+    group.addoption("--interop-seed", type=int, help="seed of the random cut-offs in tests/interop (default: a new one)")
+    group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")

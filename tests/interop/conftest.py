@@ -1,0 +1,291 @@
+"""Real servers and clients for a test, and the table of what became of each capture."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lanes.board import FAILED, SKIPPED, Board, Cell
+from lanes.capture import Capture, load_captures
+from lanes.primary import ClassicPrimary, IbbPrimary, Primary, ibbmaster
+from lanes.programs import LaneMissingError, find_lane
+from lanes.replica import Replica
+from lanes.server import Template
+
+BOARD = pytest.StashKey[Board]()
+CELL = pytest.StashKey[Cell]()
+LOGS = pytest.StashKey[list[tuple[str, Callable[[], str]]]]()
+SEED = pytest.StashKey[int]()
+
+CAPTURES = load_captures()
+FOLLOWED_IN_EVERY_RUN = {("10.11/big", "replica 10.11"), ("11.8/big-none", "replica 11.8")}
+IMPORT_TIMEOUT_S = 600
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[BOARD] = Board()
+    seed = config.getoption("--interop-seed")
+    config.stash[SEED] = random.SystemRandom().randrange(2**32) if seed is None else seed
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"interop: primary {config.getoption('--interop-primary')}, seed {config.stash[SEED]}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    board = config.stash[BOARD]
+    if board.cells:
+        terminalreporter.section("captures and clients")
+        for line in board.lines():
+            terminalreporter.write_line(line)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.interop)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if report.failed:
+        for title, text in item.stash.get(LOGS, []):
+            report.sections.append((title, text()))
+    cell = item.stash.get(CELL, None)
+    if cell is not None and report.failed:
+        cell.mark(FAILED)
+    elif cell is not None and report.skipped and isinstance(report.longrepr, tuple):
+        cell.mark(SKIPPED, report.longrepr[2].removeprefix("Skipped: "))
+    return report
+
+
+@pytest.fixture
+def cell(request: pytest.FixtureRequest) -> Cell:
+    """The cell of the parameters `capture` and `client`."""
+    parameters = request.node.callspec.params
+    place = Cell(request.config.stash[BOARD], parameters["capture"].id, parameters["client"])
+    request.node.stash[CELL] = place
+    return place
+
+
+@pytest.fixture(params=CAPTURES, ids=lambda capture: capture.id)
+def capture(request: pytest.FixtureRequest) -> Capture:
+    """Every capture in turn; a test may take some by `parametrize("capture", ..., indirect=True)`."""
+    chosen: Capture = request.param
+    return chosen
+
+
+@pytest.fixture
+def served_capture(request: pytest.FixtureRequest, capture: Capture, client: str, cell: Cell) -> Capture:
+    """A capture that this run shows to this client; others are skipped with their reason in the table."""
+    if capture.is_encrypted:
+        pytest.skip("encrypted: `ibbmaster import` refuses it, as a test of its own shows")
+    if (
+        capture.is_large
+        and not request.config.getoption("--interop-all")
+        and (capture.id, client) not in FOLLOWED_IN_EVERY_RUN
+    ):
+        pytest.skip("large, and of a kind another client follows in every run; --interop-all has no such exceptions")
+    return capture
+
+
+@pytest.fixture(scope="session")
+def servers_directory() -> Iterator[Path]:
+    """Where servers live; short, because the path of a unix socket has 107 bytes at most."""
+    path = Path(tempfile.mkdtemp(prefix="ibb-"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server_numbers() -> Iterator[int]:
+    return itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def template_of(servers_directory: Path) -> Callable[[str], Template]:
+    """The template of a version; skips the test if the version is not on this machine."""
+    made: dict[str, Template] = {}
+
+    def find(version: str) -> Template:
+        if version not in made:
+            try:
+                lane = find_lane(version)
+            except LaneMissingError as error:
+                pytest.skip(str(error))
+            made[version] = Template(lane, servers_directory / version)
+        return made[version]
+
+    return find
+
+
+@pytest.fixture
+def watch_log(request: pytest.FixtureRequest) -> Callable[[str, Callable[[], str]], None]:
+    """Show a log if the test fails."""
+    logs = request.node.stash.setdefault(LOGS, [])
+
+    def watch(title: str, text: Callable[[], str]) -> None:
+        logs.append((title, text))
+
+    return watch
+
+
+@pytest.fixture
+def new_replica(
+    template_of: Callable[[str], Template],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    watch_log: Callable[[str, Callable[[], str]], None],
+) -> Iterator[Callable[..., Replica]]:
+    """Start a fresh replica of a version; it ends with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start(version: str, *options: str, server_id: int = 1001) -> Replica:
+            directory = servers_directory / f"r{next(server_numbers)}"
+            replica = Replica(template_of(version), directory, *options, server_id=server_id)
+            watch_log(f"log of replica {version}", replica.log_text)
+            stack.enter_context(replica)
+            return replica
+
+        yield start
+
+
+@pytest.fixture
+def new_real_primary(
+    template_of: Callable[[str], Template],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    classic_files: Callable[[Capture], list[Path]],
+    watch_log: Callable[[str, Callable[[], str]], None],
+) -> Iterator[Callable[[Capture], ClassicPrimary]]:
+    """Start a real primary of the capture's version that serves the capture's own files."""
+    with contextlib.ExitStack() as stack:
+
+        def start(capture: Capture) -> ClassicPrimary:
+            directory = servers_directory / f"p{next(server_numbers)}"
+            primary = ClassicPrimary(template_of(capture.version), directory, classic_files(capture))
+            watch_log("log of the real primary", primary.log_text)
+            stack.enter_context(primary)
+            return primary
+
+        yield start
+
+
+@pytest.fixture
+def new_ibb_primary(
+    ibb_directory: Callable[[Capture], Path], watch_log: Callable[[str, Callable[[], str]], None]
+) -> Iterator[Callable[..., IbbPrimary]]:
+    """Start `ibbmaster serve` on an imported capture; options are those of the command line."""
+    with contextlib.ExitStack() as stack:
+
+        def start(capture: Capture, *options: str, host: str = "127.0.0.1") -> IbbPrimary:
+            primary = IbbPrimary(ibb_directory(capture), *options, host=host)
+            watch_log("log of ibbmaster serve", primary.log_text)
+            primary.start()
+            stack.callback(primary.kill)
+            return primary
+
+        yield start
+
+
+@pytest.fixture
+def new_primary(
+    request: pytest.FixtureRequest,
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_real_primary: Callable[[Capture], ClassicPrimary],
+) -> Callable[..., Primary]:
+    """Start whoever serves captures in this run: ibbmaster, unless --interop-primary=real checks the tests themselves."""
+
+    def start(capture: Capture, *options: str) -> Primary:
+        if request.config.getoption("--interop-primary") == "real":
+            return new_real_primary(capture)
+        return new_ibb_primary(capture, *options)
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def classic_files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Capture], list[Path]]:
+    """The binlog files of a capture, unpacked once."""
+    unpacked: dict[str, list[Path]] = {}
+
+    def unpack(capture: Capture) -> list[Path]:
+        if capture.id not in unpacked:
+            unpacked[capture.id] = capture.unpack(tmp_path_factory.mktemp("classic"))
+        return unpacked[capture.id]
+
+    return unpack
+
+
+@pytest.fixture(scope="session")
+def ibb_directory(
+    tmp_path_factory: pytest.TempPathFactory, classic_files: Callable[[Capture], list[Path]]
+) -> Callable[[Capture], Path]:
+    """A capture as `.ibb` files, imported once by the command a user has."""
+    imported: dict[str, Path] = {}
+
+    def import_(capture: Capture) -> Path:
+        if capture.id not in imported:
+            target = tmp_path_factory.mktemp("ibb") / "binlog"
+            run_import(classic_files(capture), target)
+            imported[capture.id] = target
+        return imported[capture.id]
+
+    return import_
+
+
+def run_import(files: list[Path], target: Path, *options: str) -> None:
+    """`ibbmaster import`; an error shows what it said."""
+    done = subprocess.run(
+        ibbmaster("import", *map(str, files), str(target), *options),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=IMPORT_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"ibbmaster import of {len(files)} files: exit {done.returncode}\n{done.stderr}"
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """The seed of this run's random cut-offs, printed in the header and again with every failure."""
+    number: int = request.config.stash[SEED]
+    request.node.stash.setdefault(LOGS, []).append(("seed", lambda: f"--interop-seed={number}"))
+    return number
+
+
+@pytest.fixture
+def run_tool(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a client program of a lane with a fixed time zone; skips the test if the version is not here."""
+
+    def run(version: str, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        try:
+            command = find_lane(version).command(program)
+        except LaneMissingError as error:
+            pytest.skip(str(error))
+        return subprocess.run(
+            [*command, "--no-defaults", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "TZ": "UTC"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            timeout=200,
+            check=False,
+        )
+
+    return run
+
+

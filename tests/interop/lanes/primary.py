@@ -1,0 +1,135 @@
+"""Who serves a capture: `ibbmaster serve` as a user starts it, or a real MariaDB primary."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Protocol
+
+from lanes.server import NetworkServer, Template
+
+USER = "repl"
+PASSWORD = "a pass word"
+START_TIMEOUT_S = 60.0
+LOG_LINES_MAX = 400
+
+
+class PrimaryError(Exception):
+    """The primary did not start; the text is what it said."""
+
+
+class Primary(Protocol):
+    """What a client needs to know of a primary."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+
+    def stop(self) -> None: ...
+    def kill(self) -> None: ...
+    def start(self) -> None: ...
+    def log_text(self) -> str: ...
+
+
+class IbbPrimary:
+    """`ibbmaster serve` in a process of its own."""
+
+    user = USER
+    password = PASSWORD
+
+    def __init__(self, directory: Path, *options: str, host: str = "127.0.0.1") -> None:
+        self.host = host
+        self.port = 0
+        self.log: deque[str] = deque(maxlen=LOG_LINES_MAX)
+        self._directory = directory
+        self._options = options
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start, at the same port as before if it ran before.
+
+        Raises:
+            PrimaryError: it ended without saying where it listens.
+        """
+        listen = ["--listen", f"{self.host}:{self.port}", "--json"]
+        account = ["--user", self.user, "--password", self.password]
+        self._process = subprocess.Popen(
+            ibbmaster("serve", str(self._directory), *listen, *account, *self._options),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        reader = threading.Thread(target=self._read_log, args=(self._process.stderr,), daemon=True)
+        reader.start()
+        line = self._process.stdout.readline()
+        if not line:
+            self.kill()
+            reader.join(START_TIMEOUT_S)
+            raise PrimaryError(f"ibbmaster serve did not start:\n{self.log_text()}")
+        self.port = json.loads(line)["port"]
+
+    def _read_log(self, pipe: IO[str]) -> None:
+        with pipe:
+            for line in pipe:
+                self.log.append(line.rstrip())
+
+    def log_text(self) -> str:
+        return "\n".join(self.log)
+
+    def stop(self) -> None:
+        """SIGTERM, and wait."""
+        if self._process is not None:
+            self._process.terminate()
+            self._finish()
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self._process is not None:
+            self._process.kill()
+            self._finish()
+
+    def _finish(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.wait(START_TIMEOUT_S)
+        self._process.stdout.close()
+        self._process = None
+
+
+class ClassicPrimary(NetworkServer):
+    """A real primary that finds a capture's files in its data directory, as after a restart."""
+
+    host = "127.0.0.1"
+    user = USER
+    password = PASSWORD
+    port: int
+
+    def __init__(self, template: Template, directory: Path, files: Sequence[Path]) -> None:
+        super().__init__(template, directory, "--server-id=1", "--log-bin=binlog")
+        for file in files:
+            shutil.copyfile(file, self.data / file.name)
+        (self.data / "binlog.index").write_text("".join(f"./{file.name}\n" for file in files))
+
+    def start(self) -> None:
+        is_new = not (self.directory / "account").exists()
+        super().start()
+        if is_new:  # the account must not become part of the binlog it serves
+            self.sql("SET sql_log_bin = 0")
+            self.sql(f"CREATE USER {USER} IDENTIFIED BY '{PASSWORD}'")
+            self.sql(f"GRANT ALL ON *.* TO {USER}")
+            (self.directory / "account").touch()
+
+
+def ibbmaster(*arguments: str) -> list[str]:
+    """The command line of our own program."""
+    return [sys.executable, "-m", "ibbmaster", *arguments]

@@ -1,0 +1,85 @@
+"""What `mariadb-binlog` prints, event by event, without what differs between a file and a stream.
+
+Two primaries that serve the same events print the same list: positions, checksums, and the
+events that describe a file rather than a change (its header, its end) are left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+HEADER_LINE = re.compile(
+    r"#(?P<time>\d{6} [\d ]\d:\d\d:\d\d) server id (?P<server_id>\d+)  end_log_pos \d+"
+    r"(?P<crc> CRC32 0x[0-9a-f]{8})? ?\t(?P<text>.*)"
+)
+ABOUT_FILES = ("Start: binlog", "Rotate to", "Gtid list", "Binlog checkpoint", "Stop")
+NOISE = re.compile(  # lines that tell where something stood, or that repeat the state of the session
+    r"# at \d+$|DELIMITER |# End of log file|ROLLBACK /\* added by mariadb-binlog \*/|/\*!50003 SET COMPLETION_TYPE"
+    r"|/\*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE|/\*!40019 SET|/\*!50003 SET @OLD_COMPLETION_TYPE|$"
+)
+EVENT_HEADER = struct.Struct("<IBIIIH")  # timestamp, type, server id, size, end position, flags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedEvent:
+    """One event as the tool prints it."""
+
+    title: str  # time, server id and the tool's word for it
+    lines: tuple[str, ...]  # the statement, or the row events as bytes in hexadecimal
+
+
+def parse_printed(text: str, *, temporary_directory: str = "") -> list[PrintedEvent]:
+    """The events of a text that `mariadb-binlog` printed."""
+    events: list[PrintedEvent] = []
+    title, lines, is_kept = "", [], False
+    has_checksum = False
+
+    def finish() -> None:
+        if is_kept:
+            events.append(PrintedEvent(title=title, lines=tuple(readable(lines, has_checksum=has_checksum))))
+
+    for line in text.replace(temporary_directory or "\0", "TMPDIR").splitlines():
+        match = HEADER_LINE.match(line)
+        if match is None:
+            if not NOISE.match(line):
+                lines.append(line)
+            continue
+        finish()
+        title = f"{match['time']} server {match['server_id']} {match['text'].strip()}"
+        is_kept = not match["text"].startswith(ABOUT_FILES)
+        has_checksum = match["crc"] is not None
+        lines = []
+    finish()
+    return events
+
+
+def readable(lines: list[str], *, has_checksum: bool) -> Iterator[str]:
+    """Lines with their BINLOG blocks replaced by the events in them."""
+    rest = iter(lines)
+    for line in rest:
+        yield line
+        if line.startswith("BINLOG '"):
+            block = []
+            for coded in rest:
+                if coded.startswith("'"):
+                    break
+                block.append(coded)
+            yield from decode_block(block, has_checksum=has_checksum)
+
+
+def decode_block(lines: list[str], *, has_checksum: bool) -> Iterator[str]:
+    """The events of a BINLOG statement: type, flags and body, without position and checksum."""
+    event = b""
+    for line in lines:
+        event += base64.b64decode(line)
+        if len(event) >= EVENT_HEADER.size and len(event) == EVENT_HEADER.unpack_from(event)[3]:
+            timestamp, event_type, server_id, _, _, flags = EVENT_HEADER.unpack_from(event)
+            body = event[EVENT_HEADER.size : -4 if has_checksum else None]
+            yield f"event type {event_type} of {timestamp} from {server_id} flags {flags:#x} {body.hex()}"
+            event = b""
+    if event:
+        yield f"incomplete event {event.hex()}"
