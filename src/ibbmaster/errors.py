@@ -1,22 +1,22 @@
 """Every exception of the package, and the place an error points at.
 
-    IbbMasterError
-    ├── FormatError                bytes of an .ibb file break the format; knows where
-    │   ├── ChecksumError          a page or header whose CRC does not match its bytes
-    │   ├── HeaderError            page 0 is no header this package can read
-    │   ├── ChunkError             a chunk leaves its page, or has no place in its record
-    │   └── RecordError            the content of a whole record makes no sense
-    ├── EventError                 bytes of a replication event break its layout
-    ├── ClassicFormatError         bytes of a traditional binlog file break its format
-    ├── GtidError                  text that is no GTID or no GTID list
-    │   └── DuplicateDomainError   two GTIDs of one domain in a position
-    ├── PositionError              a replica asked for a place that cannot be served
-    │   └── PositionPurgedError    ... because files it needs are gone
-    ├── StoreError                 a directory cannot be read or written as a binlog
-    │   └── MissingFileError       a binlog file that must be there is not
-    ├── RemoteProtocolError        the peer broke the conversation; drop it
-    ├── LocalProtocolError         our own code broke the conversation; fix it
-    └── ConfigurationError         an option or a configuration file cannot be used
+IbbMasterError
+├── FormatError                bytes of an .ibb file break the format; knows where
+│   ├── ChecksumError          a page or header whose CRC does not match its bytes
+│   ├── HeaderError            page 0 is no header this package can read
+│   ├── ChunkError             a chunk leaves its page, or has no place in its record
+│   └── RecordError            the content of a whole record makes no sense
+├── EventError                 bytes of a replication event break its layout
+├── ClassicFormatError         bytes of a traditional binlog file break its format
+├── GtidError                  text that is no GTID or no GTID list
+│   └── DuplicateDomainError   two GTIDs of one domain in a position
+├── PositionError              a replica asked for a place that cannot be served
+│   └── PositionPurgedError    ... because files it needs are gone
+├── StoreError                 a directory cannot be read or written as a binlog
+│   └── MissingFileError       a binlog file that must be there is not
+├── RemoteProtocolError        the peer broke the conversation; drop it
+├── LocalProtocolError         our own code broke the conversation; fix it
+└── ConfigurationError         an option or a configuration file cannot be used
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     cell = item.stash.get(CELL, None)
     if cell is not None and report.failed:
         cell.mark(FAILED)
-    elif cell is not None and report.skipped and isinstance(report.longrepr, tuple):
+    elif cell is not None and cell.is_ok and report.skipped and isinstance(report.longrepr, tuple):
         cell.mark(SKIPPED, report.longrepr[2].removeprefix("Skipped: "))
     return report
 
@@ -89,7 +89,8 @@ def capture(request: pytest.FixtureRequest) -> Capture:
 def served_capture(request: pytest.FixtureRequest, capture: Capture, client: str, cell: Cell) -> Capture:
     """A capture that this run shows to this client; others are skipped with their reason in the table."""
     if capture.is_encrypted:
-        pytest.skip("encrypted: `ibbmaster import` refuses it, as a test of its own shows")
+        cell.mark("refused", "encrypted: `ibbmaster import` refuses it, as a test of its own shows")
+        pytest.skip("encrypted")
     if (
         capture.is_large
         and not request.config.getoption("--interop-all")
@@ -199,15 +200,21 @@ def new_ibb_primary(
 
 
 @pytest.fixture
+def primary_is_real(request: pytest.FixtureRequest) -> bool:
+    """Whether --interop-primary=real checks the tests themselves in this run."""
+    return bool(request.config.getoption("--interop-primary") == "real")
+
+
+@pytest.fixture
 def new_primary(
-    request: pytest.FixtureRequest,
+    primary_is_real: bool,
     new_ibb_primary: Callable[..., IbbPrimary],
     new_real_primary: Callable[[Capture], ClassicPrimary],
 ) -> Callable[..., Primary]:
-    """Start whoever serves captures in this run: ibbmaster, unless --interop-primary=real checks the tests themselves."""
+    """Start whoever serves captures in this run."""
 
     def start(capture: Capture, *options: str) -> Primary:
-        if request.config.getoption("--interop-primary") == "real":
+        if primary_is_real:
             return new_real_primary(capture)
         return new_ibb_primary(capture, *options)
 
@@ -289,3 +296,9 @@ def run_tool(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+
+
+@pytest.fixture(scope="session")
+def captures() -> dict[str, Capture]:
+    """The captures by their name, as `10.11/domains`."""
+    return {capture.id: capture for capture in CAPTURES}

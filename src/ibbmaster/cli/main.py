@@ -17,7 +17,9 @@ EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
 EXIT_INTERRUPTED = 130  # what shells report for SIGINT
 
-DESCRIPTION = "A MariaDB replication primary without a MariaDB server: serves .ibb binlog files to replicas and CDC clients."
+DESCRIPTION = (
+    "A MariaDB replication primary without a MariaDB server: serves .ibb binlog files to replicas and CDC clients."
+)
 EPILOG = "`ibbmaster COMMAND --help` tells more about a command."
 
 

@@ -72,9 +72,7 @@ def next_chunk(page: memoryview, page_offset: int, *, file_no: int, page_no: int
     end = start + size
     if not size or end > DATA_SIZE or (type_byte & TYPE_MASK) not in _KNOWN_TYPES:
         raise _chunk_error(type_byte, size, Location(file_no=file_no, page_no=page_no, page_offset=page_offset))
-    return Chunk(
-        type_byte & TYPE_MASK, not type_byte & CONT, bool(type_byte & LAST), page[start:end], page_offset, end
-    )
+    return Chunk(type_byte & TYPE_MASK, not type_byte & CONT, bool(type_byte & LAST), page[start:end], page_offset, end)
 
 
 def _chunk_error(type_byte: int, size: int, location: Location) -> ChunkError:

@@ -57,7 +57,9 @@ def decode_gtid_state(data: Buffer, location: Location) -> GtidStateRecord:
 def encode_gtid_state(gtids: Iterable[Gtid], xa_file_no: int | None) -> bytes:
     """The data of a state record; iterating a `GtidState` gives the order that is needed."""
     entries = [
-        compressed_int.encode(gtid.domain_id) + compressed_int.encode(gtid.server_id) + compressed_int.encode(gtid.seq_no)
+        compressed_int.encode(gtid.domain_id)
+        + compressed_int.encode(gtid.server_id)
+        + compressed_int.encode(gtid.seq_no)
         for gtid in gtids
     ]
     reference = 0 if xa_file_no is None else xa_file_no + 1

@@ -64,7 +64,9 @@ def decode_oob_node(data: Buffer, location: Location) -> tuple[OobNode, int]:
 def encode_oob_node(node: OobNode) -> bytes:
     """The header of an out-of-band record."""
     return (
-        compressed_int.encode(node.node_index) + encode_ref(node.left or NO_RECORD) + encode_ref(node.right or NO_RECORD)
+        compressed_int.encode(node.node_index)
+        + encode_ref(node.left or NO_RECORD)
+        + encode_ref(node.right or NO_RECORD)
     )
 
 
@@ -156,9 +158,7 @@ def walk_oob(stream: OobStream, read_node: Callable[[RecordRef], OobNode]) -> It
         if not visit.is_ready:
             node = read_node(ref)
             if visit.node_index is not None and node.node_index != visit.node_index:
-                raise RecordError(
-                    ref.location, f"out-of-band node {node.node_index}, expected node {visit.node_index}"
-                )
+                raise RecordError(ref.location, f"out-of-band node {node.node_index}, expected node {visit.node_index}")
             before = _before(node, visit.is_leftmost)
             if len(pending) + 1 + len(before) > held_max:
                 raise RecordError(ref.location, f"out-of-band forest of {stream.node_count} nodes is too deep")
@@ -166,7 +166,9 @@ def walk_oob(stream: OobStream, read_node: Callable[[RecordRef], OobNode]) -> It
             pending.extend(reversed(before))
             continue
         if visit.node_index != next_index:
-            raise RecordError(ref.location, f"out-of-band node {visit.node_index} comes where node {next_index} belongs")
+            raise RecordError(
+                ref.location, f"out-of-band node {visit.node_index} comes where node {next_index} belongs"
+            )
         if next_index == 0 and ref != stream.first:
             raise RecordError(ref.location, f"out-of-band node 0, expected at {stream.first}")
         next_index += 1

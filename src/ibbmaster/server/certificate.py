@@ -80,9 +80,7 @@ def make_certificate(*, now: datetime | None = None) -> Certificate:
         file.write(pem)
         file.flush()
         context.load_cert_chain(file.name)
-    return Certificate(
-        context=context, der=certificate.public_bytes(serialization.Encoding.DER), is_automatic=True
-    )
+    return Certificate(context=context, der=certificate.public_bytes(serialization.Encoding.DER), is_automatic=True)
 
 
 def _new_context() -> ssl.SSLContext:

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import string
 from typing import TYPE_CHECKING
 
-import trio
-
-from ibbmaster.dump.dialog import Dialog, Kill
-from ibbmaster.dump.error import DumpError
-from ibbmaster.dump.request import dump_request
-from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
-from ibbmaster.errors import IbbMasterError, PositionPurgedError
-from ibbmaster.server.dumping import Producer, run_dump
-from ibbmaster.server.facts import PrimaryFacts
-from ibbmaster.server.registry import Session
-from ibbmaster.wire import command as commands
-from ibbmaster.wire.connection import ServerConnection
-
 if TYPE_CHECKING:
-    from ibbmaster.server.primary import Primary
+    pass
 
 log = logging.getLogger(__name__)
 

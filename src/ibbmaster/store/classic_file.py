@@ -1,13 +1,13 @@
 """One file of a traditional binlog, cut into event groups as an engine binlog stores them.
 
-What is changed in an event: its checksum is taken off (and its length field reduced by as
+What is changed in an event: its checksum is taken off (and its size field reduced by as
 much), and its `log_pos` becomes 0. What is left out: the events that describe the file and
 not a group (FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT, ROTATE, STOP).
 
 Invariants:
 - An event is delivered only after its checksum, where the file has them, was verified; of
-  an event larger than `LARGE_EVENT_SIZE` the pieces come first and the verdict last.
-- A group of a file that a crashed server left is delivered only if it is complete.
+  an event above `LARGE_EVENT_SIZE` the pieces come first and the verdict last.
+- A group of a file that the server has not closed is delivered only if it is complete.
 - Memory does not depend on the size of an event or a group.
 """
 
@@ -16,43 +16,71 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from itertools import chain
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import ClassicFormatError, EventError
-from ibbmaster.event.format_description import decode_format_description
-from ibbmaster.event.group import EventGroup
-from ibbmaster.event.gtid_event import decode_gtid_event
+from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
+from ibbmaster.event.group import EventGroup, GroupBoundary
+from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
 from ibbmaster.event.gtid_list import decode_gtid_list
-from ibbmaster.event.types import EventType
+from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader
+from ibbmaster.event.types import EventFlag, EventType, type_name
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.store.classic_series import MAGIC, XZ_MAGIC, ClassicFile, ClassicSource
 
 BLOCK_SIZE = 1 << 20  # bytes read at once
 HEAD_BLOCK_SIZE = 1 << 14  # ... when only the head of a file is wanted
-GROUP_BUFFER_SIZE = 1 << 18  # bytes: a group up to this size is delivered in one piece
+GROUP_BUFFER_SIZE = 1 << 18  # bytes: a group up to about this size is delivered in one piece
 LARGE_EVENT_SIZE = 1 << 19  # bytes: an event above this size is never held as a whole
 EVENT_SIZE_MAX = (1 << 30) + (1 << 16)  # bytes: max_allowed_packet ends at 1 GiB
+FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
+HEAD_EVENT_SIZE_MAX = 1 << 27  # bytes: a GTID_LIST of 8 million pairs
 
-_HEADER = struct.Struct("<IBIIIH")  # timestamp, type, server id, size, log_pos, flags
-_HEADER_SIZE = _HEADER.size
-_SIZE_AND_LOG_POS = struct.Struct("<II")
-_SIZE_OFFSET = 9
+_SIZE_AND_LOG_POS = struct.Struct("<II")  # they stand side by side, at `SIZE_OFFSET`
 _FLAGS_OFFSET = 17
-_GTID_BODY = struct.Struct("<QIB")  # seq_no, domain id, flags2
-_IN_USE = 0x01  # flag of a FORMAT_DESCRIPTION: the server has not closed the file
-_IS_STANDALONE = 0x01  # flags2 of a GTID event
-_CHECKSUM_SIZE = 4
-_CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes and their own CRC-32 behind them
+_CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 behind them
 
-# What an event does to the group it stands in; indexed by event type.
-_GOES_ON, _ENDS, _MAY_END, _ENDS_STANDALONE, _NOT_INSIDE, _UNKNOWN = range(6)
-_ROWS_EVENTS = (
-    *(EventType.WRITE_ROWS_V1, EventType.UPDATE_ROWS_V1, EventType.DELETE_ROWS_V1),
-    *(EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.DELETE_ROWS),
-    *(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.UPDATE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1),
-    *(EventType.WRITE_ROWS_COMPRESSED, EventType.UPDATE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED),
+_IBB_MAGIC = b"\xfe\xfe\x0d\x01"
+_MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
+_MYSQL_GTID_TYPES = range(33, 36)
+
+_AROUND_GROUPS = frozenset(
+    {
+        EventType.GTID,
+        EventType.FORMAT_DESCRIPTION,
+        EventType.GTID_LIST,
+        EventType.BINLOG_CHECKPOINT,
+        EventType.ROTATE,
+        EventType.STOP,
+        EventType.START_ENCRYPTION,
+        EventType.START_V3,
+        EventType.HEARTBEAT,
+        *_MYSQL_GTID_TYPES,
+    }
 )
+_KNOWN_TYPES = frozenset(EventType)
+_GOES_ON, _ENDS, _MAY_END, _NOT_INSIDE = range(4)  # what an event does to the group it stands in
+
+
+def _roles(flags: int) -> bytes:
+    """The role of every event type in a group whose GTID event has these flags; a look-up a million times faster."""
+    boundary = GroupBoundary(flags)
+    roles = bytearray([_NOT_INSIDE]) * 256
+    for event_type in _KNOWN_TYPES - _AROUND_GROUPS:
+        header = EventHeader(0, event_type, 0, 0, 0, 0)
+        roles[event_type] = _ENDS if boundary.ends_with(header, b"") else _GOES_ON
+    if not flags & GtidFlag.STANDALONE:
+        roles[EventType.QUERY] = _MAY_END  # its text decides
+    return bytes(roles)
+
+
+_STANDALONE_ROLES = _roles(GtidFlag.STANDALONE)
+_TRANSACTION_ROLES = _roles(0)
+_TRANSACTION = GroupBoundary(0)
+
+
+_BEHIND_ANY_FILE = 1 << 64
+_CUT_SHORT = "the file ends inside what begins here"
 
 
 class _Truncated(Exception):  # noqa: N818  # never leaves this module
@@ -60,17 +88,377 @@ class _Truncated(Exception):  # noqa: N818  # never leaves this module
 
 
 class ClassicFileReader:
-    """The event groups of one file, in order; reading begins with its head.
+    """The event groups of one file, in order. The head of the file is read at once.
+
+    Attributes:
+        start_state: what its GTID_LIST says was logged before this file; None if the file
+            ends before that event.
+        start_state_offset: where that event stands.
+        is_in_use: whether the server has not closed the file: it runs, or it crashed.
+        is_restart: whether a start of the server began this file.
+        notice: what a user should know about the end of this file, if anything.
 
     Raises:
         ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or
             it is encrypted.
-
-    Attributes:
-        start_state: what its GTID_LIST says was logged before this file; None if the file
-            ends before its GTID_LIST.
-        start_state_offset: where that event stands.
-        is_in_use: whether the server has not closed the file: it runs or it crashed.
-        is_restart: whether a start of the server began this file.
-        notices: what a user should know about this file, one sentence each.
     """
+
+    def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE) -> None:
+        self.file = file
+        self.start_state: GtidState | None = None
+        self.start_state_offset = 0
+        self.is_in_use = False
+        self.is_restart = False
+        self.notice: str | None = None
+        self._source = ClassicSource(file)
+        self._block_size = block_size
+        self._block = b""
+        self._view = memoryview(b"")
+        self._position = 0  # in the block, of the next event
+        self._block_offset = 0  # of the block in the file
+        self._checksum_size = 0
+        self._is_at_group_end = True
+        self._groups_end = 0  # of the groups read so far
+        self._complete_end: int | None = None  # of a file in use: where its last whole group ends
+        try:
+            self._read_head()
+        except _Truncated:
+            self.close()
+            raise self._error(0, "the file ends inside its head; leave it out if it is the last one") from None
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the file on disk was read so far."""
+        return self._source.bytes_read
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._source.close()
+
+    def groups(self) -> Iterator[EventGroup]:
+        """Every event group, to be called once.
+
+        `end_offset` of a group that is delivered in pieces is how far it was read.
+
+        Raises:
+            ClassicFormatError: the file is damaged, or it ends inside a group although the
+                server had closed it. Also from a body, if the group comes in pieces.
+        """
+        offset = self._offset
+        try:
+            while self._position < len(self._block) or self._extend():
+                offset = self._offset
+                event_type, event = self._read_event(LARGE_EVENT_SIZE)
+                if event_type != EventType.GTID:
+                    if self._ends_file(event_type, offset):
+                        return
+                    continue
+                gtid, flags = self._decode_gtid(event, offset)
+                self._is_at_group_end = False
+                body = self._read_body(_STANDALONE_ROLES if flags & GtidFlag.STANDALONE else _TRANSACTION_ROLES)
+                first = next(body)
+                if not self._is_at_group_end and self.is_in_use and offset >= self._find_complete_end():
+                    raise _Truncated
+                yield EventGroup(
+                    gtid=gtid,
+                    gtid_event=event,
+                    body=iter((first,)) if self._is_at_group_end else self._rest_of_body(first, body, offset),
+                    file_name=self.file.name,
+                    file_offset=offset,
+                    end_file_name=self.file.name,
+                    end_offset=self._offset,
+                )
+                for _ in body:  # what the caller did not want
+                    pass
+                self._groups_end = self._offset
+        except _Truncated:
+            if not self.is_in_use:
+                raise self._error(offset, _CUT_SHORT) from None
+            self.notice = (
+                f"{self.file.name} offset {offset}: the server had not finished what begins here, it is left out"
+            )
+
+    # What stands around groups ------------------------------------------------------------
+
+    def _read_head(self) -> None:
+        """Magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else."""
+        self._require(len(MAGIC))
+        magic = self._block[: len(MAGIC)]
+        if magic != MAGIC:
+            raise self._error(0, _explain_magic(magic))
+        self._position = len(MAGIC)
+        self._read_format_description()
+        while self._position < len(self._block) or self._extend():
+            event_type = self._peek_type()
+            if event_type == EventType.START_ENCRYPTION:
+                raise self._error(
+                    self._offset,
+                    "this binlog is encrypted and its key is not known here: fetch the files from the running server, "
+                    "which decrypts them, with mariadb-binlog --read-from-remote-server --raw",
+                )
+            if event_type != EventType.GTID_LIST:
+                return
+            self.start_state_offset = self._offset
+            _, event = self._read_event(HEAD_EVENT_SIZE_MAX)
+            try:
+                self.start_state = GtidState(decode_gtid_list(event).gtids)
+            except EventError as error:
+                raise self._error(self.start_state_offset, str(error)) from None
+            return
+
+    def _read_format_description(self) -> None:
+        offset = self._offset
+        size = self._peek_size()
+        if self._peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:
+            problem = f"{type_name(self._peek_type())} event of {size} bytes where FORMAT_DESCRIPTION must stand"
+            raise self._error(offset, problem)
+        self._require(size)
+        event = bytearray(self._view[self._position : self._position + size])
+        self.is_in_use = bool(event[_FLAGS_OFFSET] & EventFlag.IN_USE)
+        event[_FLAGS_OFFSET] &= ~EventFlag.IN_USE & 0xFF  # set and cleared without a new checksum
+        try:
+            description = decode_format_description(event)
+        except EventError as error:
+            raise self._error(offset, str(error)) from None
+        self._check_log_pos(HEADER.unpack_from(event)[4], size)
+        if description.checksum_algorithm is ChecksumAlgorithm.CRC32:
+            self._checksum_size = CHECKSUM_SIZE
+        self.is_restart = description.created != 0
+        self._position += size
+
+    def _ends_file(self, event_type: int, offset: int) -> bool:
+        """What an event outside of a group means; True after the last one of the file."""
+        if event_type == EventType.BINLOG_CHECKPOINT:
+            return False
+        if event_type in (EventType.ROTATE, EventType.STOP):
+            if self._position < len(self._block) or self._extend():
+                raise self._error(self._offset, f"bytes after the {type_name(event_type)} event that ends the file")
+            return True
+        if event_type == EventType.INCIDENT:
+            raise self._error(
+                offset,
+                "an INCIDENT event: the server may have lost events here, so a replica of this log could not be right; "
+                "import the files before this one, and begin anew with those after it",
+            )
+        if event_type in _MYSQL_GTID_TYPES:
+            raise self._error(offset, "a GTID of MySQL: only binlogs of MariaDB can be read")
+        raise self._error(offset, f"{type_name(event_type)} event outside of an event group")
+
+    def _decode_gtid(self, event: bytes, offset: int) -> tuple[Gtid, int]:
+        if self.start_state is None:
+            raise self._error(offset, "an event group, but no GTID_LIST event before it tells what was logged earlier")
+        try:
+            decoded = decode_gtid_event(event)
+        except EventError as error:
+            raise self._error(offset, str(error)) from None
+        return decoded.gtid, decoded.flags
+
+    # The events of a group ----------------------------------------------------------------
+
+    def _read_body(self, roles: bytes) -> Iterator[Buffer]:
+        """The events after the GTID event, in pieces of about `GROUP_BUFFER_SIZE`.
+
+        `_is_at_group_end` is set before the last piece is handed over. A group that fits
+        into one piece was read and verified as a whole when that piece comes.
+        """
+        unpack, pack_into, crc32 = HEADER.unpack_from, _SIZE_AND_LOG_POS.pack_into, zlib.crc32
+        checksum_size = self._checksum_size
+        size_min = EVENT_HEADER_SIZE + checksum_size
+        block, view, position = self._block, self._view, self._position
+        limit = len(block)
+        body = bytearray()
+        role = _GOES_ON
+        while role != _ENDS:
+            if limit - position < EVENT_HEADER_SIZE:
+                self._position = position
+                self._require(EVENT_HEADER_SIZE)
+                block, view, position = self._block, self._view, self._position
+                limit = len(block)
+            _, event_type, _, size, log_pos, _ = unpack(block, position)
+            end = position + size
+            if end > limit or size < size_min:
+                self._position = position
+                size = self._peek_size()  # raises what is to be said about an impossible size
+                if size > LARGE_EVENT_SIZE:
+                    if body:
+                        yield body
+                        body = bytearray()
+                    if self._role(roles, event_type) == _ENDS:  # a text of that size ends no transaction
+                        role = _ENDS
+                    yield from self._read_large_event(size)
+                else:
+                    self._require(size)
+                block, view, position = self._block, self._view, self._position
+                limit = len(block)
+                if size > LARGE_EVENT_SIZE:
+                    continue
+                end = position + size
+            if log_pos and log_pos != (self._block_offset + end) & 0xFFFFFFFF:
+                self._position = position
+                self._check_log_pos(log_pos, size)
+            if checksum_size and crc32(view[position:end]) != _CHECKSUM_RESIDUE:
+                self._position = position
+                raise self._checksum_error(view[position:end])
+            if role := roles[event_type]:
+                self._position = position
+                role = self._role(roles, event_type)
+                if role == _MAY_END:
+                    header = EventHeader._make(unpack(block, position))
+                    ends = _TRANSACTION.ends_with(header, view[position : end - checksum_size])
+                    role = _ENDS if ends else _GOES_ON
+            start = len(body)
+            body += view[position : end - checksum_size]
+            pack_into(body, start + SIZE_OFFSET, size - checksum_size, 0)
+            position = end
+            if start >= GROUP_BUFFER_SIZE and role != _ENDS:
+                self._position = position
+                yield body
+                body = bytearray()
+        self._position = position
+        self._is_at_group_end = True
+        yield body
+
+    def _rest_of_body(self, first: Buffer, rest: Iterator[Buffer], offset: int) -> Iterator[Buffer]:
+        yield first
+        try:
+            yield from rest
+        except _Truncated:
+            raise self._error(offset, _CUT_SHORT) from None
+
+    def _role(self, roles: bytes, event_type: int) -> int:
+        role = roles[event_type]
+        if role == _NOT_INSIDE:
+            problem = "where the event group before it has not ended" if event_type in _KNOWN_TYPES else "is unknown"
+            raise self._error(self._offset, f"{type_name(event_type)} event {problem}")
+        return role
+
+    def _read_large_event(self, size: int) -> Iterator[Buffer]:
+        """One event in pieces; its checksum is verified when the last one has been handed over."""
+        header = bytearray(self._view[self._position : self._position + EVENT_HEADER_SIZE])
+        self._check_log_pos(HEADER.unpack_from(header)[4], size)
+        offset = self._offset
+        checksum = zlib.crc32(header)
+        _SIZE_AND_LOG_POS.pack_into(header, SIZE_OFFSET, size - self._checksum_size, 0)
+        self._position += EVENT_HEADER_SIZE
+        left = size - EVENT_HEADER_SIZE - self._checksum_size
+        yield header
+        while left:
+            if self._position == len(self._block) and not self._extend():
+                raise _Truncated
+            piece = self._view[self._position : self._position + left]
+            checksum = zlib.crc32(piece, checksum)
+            self._position += len(piece)
+            left -= len(piece)
+            yield piece
+        if self._checksum_size:
+            self._require(CHECKSUM_SIZE)
+            stored = self._view[self._position : self._position + CHECKSUM_SIZE]
+            if int.from_bytes(stored, "little") != checksum:
+                raise self._wrong_checksum(offset, stored, checksum)
+            self._position += CHECKSUM_SIZE
+
+    def _find_complete_end(self) -> int:
+        """Where the last whole group of this file ends; costs a second reading, once a file."""
+        if self._complete_end is None:
+            twin = ClassicFileReader(self.file)
+            twin._complete_end = _BEHIND_ANY_FILE  # it takes every group for complete
+            try:
+                for _ in twin.groups():  # nobody takes a body, so each is read inside this loop
+                    pass
+            finally:
+                twin.close()
+            self._complete_end = twin._groups_end
+        return self._complete_end
+
+    # Bytes --------------------------------------------------------------------------------
+
+    @property
+    def _offset(self) -> int:
+        return self._block_offset + self._position
+
+    def _extend(self) -> bool:
+        """Read one more block behind what is left of this one; False at the end of the file."""
+        data = self._source.read(self._block_size)
+        if not data:
+            return False
+        self._block_offset += self._position
+        self._block = self._block[self._position :] + data if self._position < len(self._block) else data
+        self._view = memoryview(self._block)
+        self._position = 0
+        return True
+
+    def _require(self, size: int) -> None:
+        """Have at least so many bytes from the next event on in the block."""
+        while len(self._block) - self._position < size:
+            if not self._extend():
+                raise _Truncated
+
+    def _peek_type(self) -> int:
+        self._require(EVENT_HEADER_SIZE)
+        return self._block[self._position + 4]
+
+    def _peek_size(self) -> int:
+        """The size of the next event as its header states it, if that is possible at all."""
+        self._require(EVENT_HEADER_SIZE)
+        _, event_type, _, size, _, _ = HEADER.unpack_from(self._block, self._position)
+        if EVENT_HEADER_SIZE + self._checksum_size <= size <= EVENT_SIZE_MAX:
+            return int(size)
+        if self.is_in_use and self._rest_is_zero():  # a file system may give a file its length before its data
+            raise _Truncated
+        raise self._error(self._offset, f"{type_name(event_type)} event of {size} bytes")
+
+    def _rest_is_zero(self) -> bool:
+        while not any(self._block[self._position :]):
+            self._position = len(self._block)
+            if not self._extend():
+                return True
+        return False
+
+    def _read_event(self, size_max: int) -> tuple[int, bytes]:
+        """Type and bytes of the next event, verified, as an engine binlog would have it."""
+        size = self._peek_size()
+        event_type = self._peek_type()
+        if size > size_max:
+            raise self._error(self._offset, f"{type_name(event_type)} event of {size} bytes outside of an event group")
+        self._require(size)
+        event = bytearray(self._view[self._position : self._position + size])
+        self._check_log_pos(HEADER.unpack_from(event)[4], size)
+        if self._checksum_size:
+            if zlib.crc32(event) != _CHECKSUM_RESIDUE:
+                raise self._checksum_error(memoryview(event))
+            del event[-CHECKSUM_SIZE:]
+        _SIZE_AND_LOG_POS.pack_into(event, SIZE_OFFSET, len(event), 0)
+        self._position += size
+        return event_type, bytes(event)
+
+    # What is wrong ------------------------------------------------------------------------
+
+    def _check_log_pos(self, log_pos: int, size: int) -> None:
+        end = self._offset + size & 0xFFFFFFFF  # the field has 32 bits, a file may be longer
+        if log_pos and log_pos != end:
+            raise self._error(self._offset, f"this event ends at offset {end}, but says {log_pos}")
+
+    def _checksum_error(self, event: memoryview) -> ClassicFormatError:
+        computed = zlib.crc32(event[:-CHECKSUM_SIZE])
+        return self._wrong_checksum(self._offset, event[-CHECKSUM_SIZE:], computed)
+
+    def _wrong_checksum(self, offset: int, stored: Buffer, computed: int) -> ClassicFormatError:
+        found = int.from_bytes(stored, "little")
+        return self._error(offset, f"event checksum is {found:08x}, its bytes give {computed:08x}")
+
+    def _error(self, offset: int, problem: str) -> ClassicFormatError:
+        return ClassicFormatError(self.file.name, offset, problem)
+
+
+def _explain_magic(magic: bytes) -> str:
+    found = f"the file begins with {magic.hex(' ')}, expected {MAGIC.hex(' ')}"
+    if magic == XZ_MAGIC[: len(magic)]:
+        return f"{found}: it is packed with xz, so its name must end in .xz"
+    if magic == _IBB_MAGIC:
+        return f"{found}: this is an .ibb file already"
+    if magic == _MYSQL_ENCRYPTED_MAGIC:
+        return f"{found}: it is encrypted by MySQL; only binlogs of MariaDB can be read"
+    return found

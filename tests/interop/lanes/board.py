@@ -45,6 +45,11 @@ class Cell:
         self._board, self._row, self._column = board, row, column
         self.mark(OK)
 
+    @property
+    def is_ok(self) -> bool:
+        """Whether nothing else was said so far."""
+        return self._board.cells[self._row, self._column][0] == OK
+
     def mark(self, mark: str, reason: str = "") -> None:
         """Say what became of it."""
         self._board.record(self._row, self._column, mark, reason)

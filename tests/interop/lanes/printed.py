@@ -1,7 +1,8 @@
 """What `mariadb-binlog` prints, event by event, without what differs between a file and a stream.
 
 Two primaries that serve the same events print the same list: positions, checksums, and the
-events that describe a file rather than a change (its header, its end) are left out.
+events that describe a file rather than a change (its header, its end) are left out. So are
+settings of the session that repeat what is set already, as the tool does after each file header.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ HEADER_LINE = re.compile(
 ABOUT_FILES = ("Start: binlog", "Rotate to", "Gtid list", "Binlog checkpoint", "Stop")
 NOISE = re.compile(  # lines that tell where something stood, or that repeat the state of the session
     r"# at \d+$|DELIMITER |# End of log file|ROLLBACK /\* added by mariadb-binlog \*/|/\*!50003 SET COMPLETION_TYPE"
+    r"|SET @@session.pseudo_thread_id="  # printed once a file; every title has the thread anyway
     r"|/\*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE|/\*!40019 SET|/\*!50003 SET @OLD_COMPLETION_TYPE|$"
 )
+SETTING = re.compile(r"(@@session\.\w+)=([^,/]*)|(^use |^/\*!\\C )(.*)")
 EVENT_HEADER = struct.Struct("<IBIIIH")  # timestamp, type, server id, size, end position, flags
 
 
@@ -37,6 +40,7 @@ def parse_printed(text: str, *, temporary_directory: str = "") -> list[PrintedEv
     events: list[PrintedEvent] = []
     title, lines, is_kept = "", [], False
     has_checksum = False
+    settings: dict[str, str] = {}
 
     def finish() -> None:
         if is_kept:
@@ -45,7 +49,7 @@ def parse_printed(text: str, *, temporary_directory: str = "") -> list[PrintedEv
     for line in text.replace(temporary_directory or "\0", "TMPDIR").splitlines():
         match = HEADER_LINE.match(line)
         if match is None:
-            if not NOISE.match(line):
+            if not NOISE.match(line) and not repeats(line, settings):
                 lines.append(line)
             continue
         finish()
@@ -55,6 +59,16 @@ def parse_printed(text: str, *, temporary_directory: str = "") -> list[PrintedEv
         lines = []
     finish()
     return events
+
+
+def repeats(line: str, settings: dict[str, str]) -> bool:
+    """Whether a line sets nothing but what `settings` has already; they are updated."""
+    if not line.startswith(("SET @@session.", "/*M!", "use ", "/*!\\C ")):
+        return False
+    found = {variable or statement: value or rest for variable, value, statement, rest in SETTING.findall(line)}
+    is_known = bool(found) and found.items() <= settings.items()
+    settings |= found
+    return is_known
 
 
 def readable(lines: list[str], *, has_checksum: bool) -> Iterator[str]:

@@ -1,0 +1,98 @@
+"""FORMAT_DESCRIPTION: who wrote the events that follow, and how. Layout: protocol/event/format-description.md."""
+
+from __future__ import annotations
+
+import enum
+import struct
+from dataclasses import dataclass
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import (
+    CHECKSUM_SIZE,
+    EVENT_HEADER_SIZE,
+    decode_body,
+    encode_event,
+    has_valid_checksum,
+)
+from ibbmaster.event.types import EventType, post_header_sizes
+
+FIXED = struct.Struct("<H50sIB")
+BINLOG_VERSION = 4
+SERVER_VERSION_SIZE = 50
+
+
+class ChecksumAlgorithm(enum.IntEnum):
+    """What the events of a file or a stream end with."""
+
+    NONE = 0
+    CRC32 = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatDescription:
+    """`created` is when the server started, 0 if that does not matter to a replica."""
+
+    server_version: str
+    created: int
+    post_header_sizes: bytes  # of type 1 and up, one byte each
+    checksum_algorithm: ChecksumAlgorithm
+
+
+def decode_format_description(event: Buffer) -> FormatDescription:
+    """Read a whole event; it always ends with algorithm byte and checksum, whatever the algorithm.
+
+    Raises:
+        EventError: another type, version, header size or algorithm, or the checksum is wrong.
+
+    Source: MariaDB 12.3, log_event.cc, Format_description_log_event::Format_description_log_event(const uchar *, …).
+    """
+    _, body = decode_body(event, EventType.FORMAT_DESCRIPTION)
+    if len(body) < FIXED.size + 1 + CHECKSUM_SIZE:
+        raise EventError(f"FORMAT_DESCRIPTION of {len(event)} bytes is too short")
+    version, server_version, created, header_size = FIXED.unpack_from(body)
+    if version != BINLOG_VERSION or header_size != EVENT_HEADER_SIZE:
+        raise EventError(
+            f"FORMAT_DESCRIPTION of version {version} with headers of {header_size} bytes: expected 4 and 19"
+        )
+    if not has_valid_checksum(event):
+        raise EventError("FORMAT_DESCRIPTION has a wrong checksum")
+    algorithm = body[-CHECKSUM_SIZE - 1]
+    if algorithm not in (ChecksumAlgorithm.NONE, ChecksumAlgorithm.CRC32):
+        raise EventError(f"checksum algorithm {algorithm} is unknown")
+    return FormatDescription(
+        server_version=server_version.rstrip(b"\0").decode("utf-8", "replace"),
+        created=created,
+        post_header_sizes=bytes(body[FIXED.size : -CHECKSUM_SIZE - 1]),
+        checksum_algorithm=ChecksumAlgorithm(algorithm),
+    )
+
+
+def encode_format_description(
+    value: FormatDescription, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0
+) -> bytes:
+    """The whole event, checksum included."""
+    name = value.server_version.encode()[: SERVER_VERSION_SIZE - 1]
+    body = FIXED.pack(BINLOG_VERSION, name, value.created, EVENT_HEADER_SIZE)
+    body += value.post_header_sizes + bytes([value.checksum_algorithm])
+    return encode_event(
+        event_type=EventType.FORMAT_DESCRIPTION,
+        body=body,
+        server_id=server_id,
+        timestamp=timestamp,
+        log_pos=log_pos,
+        flags=flags,
+        with_checksum=True,
+    )
+
+
+def describe_format(
+    server_version: str, *, type_count: int, algorithm: ChecksumAlgorithm = ChecksumAlgorithm.NONE, created: int = 0
+) -> FormatDescription:
+    """What a server of that version with so many event types announces."""
+    return FormatDescription(
+        server_version=server_version,
+        created=created,
+        post_header_sizes=post_header_sizes(type_count),
+        checksum_algorithm=algorithm,
+    )

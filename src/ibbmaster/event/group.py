@@ -1,0 +1,82 @@
+"""Event groups: a GTID event and everything it commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.event.gtid_event import GtidFlag
+from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+
+QUERY_FIXED_SIZE = 13
+ENDING_QUERIES = (b"COMMIT", b"ROLLBACK")
+_ENDING_QUERY_SIZE_MAX = 64 * 1024  # status variables and database never take more; longer texts end no group
+
+#: Events that come before the one a stand-alone group is about.
+_PART_TYPES = frozenset(
+    {
+        EventType.INTVAR,
+        EventType.RAND,
+        EventType.USER_VAR,
+        EventType.BEGIN_LOAD_QUERY,
+        EventType.APPEND_BLOCK,
+        EventType.TABLE_MAP,
+        EventType.ANNOTATE_ROWS,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EventGroup:
+    """One group as a reader hands it over.
+
+    `body` gives the rest of the group's bytes, cut anywhere, read when asked for. It is
+    good until the next group is asked for; a group whose body nobody takes is skipped
+    without reading what lies out of band.
+
+    A group without `gtid` is the FORMAT_DESCRIPTION a server logs when it starts; then
+    `gtid_event` is that event, and the body is empty.
+    """
+
+    gtid: Gtid | None
+    gtid_event: bytes
+    body: Iterator[Buffer]
+    file_name: str
+    file_offset: int  # where its commit record begins
+    end_file_name: str
+    end_offset: int  # the first byte after that record, in the file where it ends
+
+
+class GroupBoundary:
+    """Tells which event ends a group, for readers that see nothing but events.
+
+    Feed it the header and the whole bytes of each event after the GTID event; for types it
+    does not look into, the bytes may be cut.
+
+    Source: MariaDB 12.3, log_event.h, Log_event::is_part_of_group() and sql_repl.cc, is_group_ending().
+    """
+
+    def __init__(self, flags: int) -> None:
+        self._is_standalone = bool(flags & GtidFlag.STANDALONE)
+
+    def ends_with(self, header: EventHeader, event: Buffer) -> bool:
+        """Whether this event is the last of its group."""
+        event_type = header.event_type
+        if self._is_standalone:
+            return event_type not in _PART_TYPES
+        if event_type in (EventType.XID, EventType.XA_PREPARE):
+            return True
+        return event_type == EventType.QUERY and _is_ending_query(event)
+
+
+def _is_ending_query(event: Buffer) -> bool:
+    if not EVENT_HEADER_SIZE + QUERY_FIXED_SIZE < len(event) <= _ENDING_QUERY_SIZE_MAX:
+        return False
+    body = memoryview(event)[EVENT_HEADER_SIZE:]
+    database_size = body[8]
+    status_size = body[11] | body[12] << 8
+    text = bytes(body[QUERY_FIXED_SIZE + status_size + database_size + 1 :])
+    return text in ENDING_QUERIES

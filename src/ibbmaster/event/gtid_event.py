@@ -1,0 +1,188 @@
+"""GTID: the first event of every group. Layout: protocol/event/gtid.md."""
+
+from __future__ import annotations
+
+import enum
+import struct
+from dataclasses import dataclass
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_body, encode_event
+from ibbmaster.event.types import EventFlag, EventType
+from ibbmaster.gtid import Gtid
+
+FIXED = struct.Struct("<QIB")  # sequence number, domain, flags
+BODY_SIZE_MIN = 19  # shorter ones are padded with zeros
+COMMIT_ID = struct.Struct("<Q")
+XID = struct.Struct("<IBB")  # format id, sizes of gtrid and bqual
+XID_PART_SIZE_MAX = 64
+ALTER_SEQ_NO = struct.Struct("<Q")
+THREAD_ID = struct.Struct("<I")
+
+
+class GtidFlag(enum.IntFlag):
+    """What kind of group follows."""
+
+    STANDALONE = 0x01  # no event ends the group: DDL and the like
+    GROUP_COMMIT = 0x02  # a commit id follows
+    TRANSACTIONAL = 0x04
+    ALLOW_PARALLEL = 0x08
+    WAITED = 0x10
+    DDL = 0x20
+    PREPARED_XA = 0x40
+    COMPLETED_XA = 0x80
+
+
+class GtidExtraFlag(enum.IntFlag):
+    """Flags of the second flag byte, which is there only if one is set."""
+
+    MULTI_ENGINE = 0x01
+    START_ALTER = 0x02
+    COMMIT_ALTER = 0x04
+    ROLLBACK_ALTER = 0x08
+    THREAD_ID = 0x10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GtidXid:
+    """The XA transaction a group prepares or completes."""
+
+    format_id: int
+    gtrid: bytes
+    bqual: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GtidEvent:
+    """Everything a GTID event says; what its flags do not announce is None.
+
+    `extra_flags` is None where the event ends before that byte. `padding` counts the zero
+    bytes behind the last field.
+    """
+
+    gtid: Gtid
+    flags: GtidFlag
+    commit_id: int | None = None
+    xid: GtidXid | None = None
+    extra_flags: GtidExtraFlag | None = None
+    engine_count: int | None = None  # engines that take part, less one; 255: read-only
+    alter_seq_no: int | None = None  # of the group that began this ALTER
+    thread_id: int | None = None
+    padding: int = 0
+
+
+def decode_gtid_event(event: Buffer) -> GtidEvent:
+    """Read a whole GTID event without checksum.
+
+    Raises:
+        EventError: another type, or the flags promise fields that are not there.
+
+    Source: MariaDB 12.3, log_event.cc, Gtid_log_event::Gtid_log_event(const uchar *, …).
+    """
+    header, body = decode_body(event, EventType.GTID)
+    if len(body) < BODY_SIZE_MIN:
+        raise EventError(f"GTID event with a body of {len(body)} bytes, expected at least {BODY_SIZE_MIN}")
+    seq_no, domain_id, flags = FIXED.unpack_from(body)
+    fields = _Fields(body, FIXED.size)
+    gtid = Gtid(domain_id=domain_id, server_id=header.server_id, seq_no=seq_no)
+    commit_id = fields.take(COMMIT_ID)[0] if flags & GtidFlag.GROUP_COMMIT else None
+    xid = None
+    if flags & (GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA):
+        format_id, gtrid_size, bqual_size = fields.take(XID)
+        if gtrid_size > XID_PART_SIZE_MAX or bqual_size > XID_PART_SIZE_MAX:
+            raise EventError(f"GTID event with XID parts of {gtrid_size} and {bqual_size} bytes, at most 64 each")
+        xid = GtidXid(format_id=format_id, gtrid=fields.take_bytes(gtrid_size), bqual=fields.take_bytes(bqual_size))
+    extra_flags = engine_count = alter_seq_no = thread_id = None
+    if fields.left and body[fields.offset]:
+        extra_flags = GtidExtraFlag(fields.take_byte())
+        if extra_flags & GtidExtraFlag.MULTI_ENGINE:
+            engine_count = fields.take_byte()
+        if extra_flags & (GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER):
+            alter_seq_no = fields.take(ALTER_SEQ_NO)[0]
+        if extra_flags & GtidExtraFlag.THREAD_ID:
+            thread_id = fields.take(THREAD_ID)[0]
+    return GtidEvent(
+        gtid=gtid,
+        flags=GtidFlag(flags),
+        commit_id=commit_id,
+        xid=xid,
+        extra_flags=extra_flags,
+        engine_count=engine_count,
+        alter_seq_no=alter_seq_no,
+        thread_id=thread_id,
+        padding=fields.left,
+    )
+
+
+def decode_gtid(header: EventHeader, event: Buffer) -> tuple[Gtid, int]:
+    """GTID and flags alone, for the paths that look at every group.
+
+    Raises:
+        EventError: the body is too short for a GTID event.
+    """
+    if len(event) < EVENT_HEADER_SIZE + BODY_SIZE_MIN:
+        raise EventError(f"GTID event of {len(event)} bytes, expected at least {EVENT_HEADER_SIZE + BODY_SIZE_MIN}")
+    seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
+    return Gtid(domain_id=domain_id, server_id=header.server_id, seq_no=seq_no), flags
+
+
+def encode_gtid_event(
+    value: GtidEvent, *, timestamp: int = 0, log_pos: int = 0, flags: int = EventFlag.SUPPRESS_USE
+) -> bytes:
+    """The whole event; its server id is that of the GTID."""
+    gtid = value.gtid
+    parts = [FIXED.pack(gtid.seq_no, gtid.domain_id, value.flags)]
+    if value.commit_id is not None:
+        parts.append(COMMIT_ID.pack(value.commit_id))
+    if value.xid is not None:
+        xid = value.xid
+        parts.append(XID.pack(xid.format_id, len(xid.gtrid), len(xid.bqual)) + xid.gtrid + xid.bqual)
+    if value.extra_flags:
+        parts.append(bytes([value.extra_flags]))
+        if value.engine_count is not None:
+            parts.append(bytes([value.engine_count]))
+        if value.alter_seq_no is not None:
+            parts.append(ALTER_SEQ_NO.pack(value.alter_seq_no))
+        if value.thread_id is not None:
+            parts.append(THREAD_ID.pack(value.thread_id))
+    body = b"".join(parts)
+    padded = max(len(body) + value.padding, BODY_SIZE_MIN)
+    return encode_event(
+        event_type=EventType.GTID,
+        body=body.ljust(padded, b"\0"),
+        server_id=gtid.server_id,
+        timestamp=timestamp,
+        log_pos=log_pos,
+        flags=flags,
+    )
+
+
+class _Fields:
+    """Takes one field after the other from a body, and says so when it ends too early."""
+
+    def __init__(self, body: memoryview, offset: int) -> None:
+        self._body = body
+        self.offset = offset
+
+    @property
+    def left(self) -> int:
+        return len(self._body) - self.offset
+
+    def take(self, layout: struct.Struct) -> tuple[int, ...]:
+        start = self._skip(layout.size)
+        return layout.unpack_from(self._body, start)
+
+    def take_byte(self) -> int:
+        return self._body[self._skip(1)]
+
+    def take_bytes(self, size: int) -> bytes:
+        start = self._skip(size)
+        return bytes(self._body[start : start + size])
+
+    def _skip(self, size: int) -> int:
+        start = self.offset
+        if size > self.left:
+            raise EventError(f"GTID event ends {size - self.left} bytes before a field its flags announce")
+        self.offset += size
+        return start

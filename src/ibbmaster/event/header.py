@@ -1,0 +1,87 @@
+"""The 19 bytes every event begins with, and the checksum it may end with. Layout: protocol/event/header.md."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+
+HEADER = struct.Struct("<IBIIIH")
+EVENT_HEADER_SIZE = HEADER.size
+SIZE_OFFSET = 9  # of the field that holds the event's whole size
+LOG_POS_OFFSET = 13
+CHECKSUM = struct.Struct("<I")
+CHECKSUM_SIZE = CHECKSUM.size
+
+
+class EventHeader(NamedTuple):
+    """The common header. `size` counts the header and a checksum; `log_pos` is the end position, or 0."""
+
+    timestamp: int
+    event_type: int
+    server_id: int
+    size: int
+    log_pos: int
+    flags: int
+
+
+def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
+    """The header at `offset`.
+
+    Raises:
+        EventError: fewer than 19 bytes, or a size that does not even hold the header.
+
+    Source: MariaDB 12.3, log_event.cc, Log_event::Log_event(const uchar *, …).
+    """
+    if len(data) - offset < EVENT_HEADER_SIZE:
+        raise EventError(f"event header of {len(data) - offset} bytes, expected {EVENT_HEADER_SIZE}")
+    header = EventHeader._make(HEADER.unpack_from(data, offset))
+    if header.size < EVENT_HEADER_SIZE:
+        raise EventError(f"event size {header.size} does not even hold the event header")
+    return header
+
+
+def encode_event(
+    *,
+    event_type: int,
+    body: Buffer,
+    server_id: int,
+    timestamp: int = 0,
+    log_pos: int = 0,
+    flags: int = 0,
+    with_checksum: bool = False,
+) -> bytes:
+    """A whole event; with a checksum its size counts those 4 bytes too."""
+    size = EVENT_HEADER_SIZE + len(body) + (CHECKSUM_SIZE if with_checksum else 0)
+    event = HEADER.pack(timestamp, event_type, server_id, size, log_pos, flags) + body
+    return append_checksum(event) if with_checksum else event
+
+
+def append_checksum(event: bytes) -> bytes:
+    """The event with the CRC-32 of its bytes behind it; its size field counts it already."""
+    return event + CHECKSUM.pack(zlib.crc32(event))
+
+
+def has_valid_checksum(event: Buffer) -> bool:
+    """Whether the last 4 bytes are the CRC-32 of those before."""
+    if len(event) < EVENT_HEADER_SIZE + CHECKSUM_SIZE:
+        return False
+    (stored,) = CHECKSUM.unpack_from(event, len(event) - CHECKSUM_SIZE)
+    return bool(stored == zlib.crc32(memoryview(event)[:-CHECKSUM_SIZE]))
+
+
+def decode_body(event: Buffer, event_type: int) -> tuple[EventHeader, memoryview]:
+    """Header and body of a whole event that must be of one type.
+
+    Raises:
+        EventError: the type is another, or the size is not that of the bytes.
+    """
+    header = decode_event_header(event)
+    if header.event_type != event_type:
+        raise EventError(f"event type {header.event_type}, expected {event_type}")
+    if header.size != len(event):
+        raise EventError(f"event of {len(event)} bytes says it has {header.size}")
+    return header, memoryview(event)[EVENT_HEADER_SIZE:]

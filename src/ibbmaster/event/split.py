@@ -1,0 +1,77 @@
+"""Cuts a stream of bytes into events, whatever pieces it comes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_event_header
+
+
+class EventPart(NamedTuple):
+    """Some bytes of one event. The first part has its `header`, and begins with the header's bytes."""
+
+    header: EventHeader | None
+    data: memoryview
+    is_last: bool
+
+
+class EventSplitter:
+    """Takes pieces cut anywhere, gives parts of events; holds less than one event header.
+
+    The data of a part is a view into the piece (or into a few bytes of ours), good until
+    the next piece.
+    """
+
+    __slots__ = ("_head", "_left")
+
+    def __init__(self) -> None:
+        self._head = b""  # the beginning of a header that is cut
+        self._left = 0  # bytes of the current event still to come
+
+    @property
+    def is_between_events(self) -> bool:
+        return not self._left and not self._head
+
+    def feed(self, piece: Buffer) -> Iterator[EventPart]:
+        """The parts in one piece.
+
+        Raises:
+            EventError: an event's size does not even hold its header.
+        """
+        view = memoryview(piece)
+        if self._head:
+            view = memoryview(self._head + bytes(view[: EVENT_HEADER_SIZE - len(self._head)]))
+            rest = memoryview(piece)[len(view) - len(self._head) :]
+            self._head = b""
+            yield from self._cut(view)
+            view = rest
+        yield from self._cut(view)
+
+    def _cut(self, view: memoryview) -> Iterator[EventPart]:
+        offset, end = 0, len(view)
+        while offset < end:
+            header = None
+            if not self._left:
+                if end - offset < EVENT_HEADER_SIZE:
+                    self._head = bytes(view[offset:])
+                    return
+                header = decode_event_header(view, offset)
+                self._left = header.size
+            data = view[offset : offset + self._left]
+            self._left -= len(data)
+            offset += len(data)
+            yield EventPart(header, data, not self._left)
+
+    def finish(self) -> None:
+        """Say that no more pieces come.
+
+        Raises:
+            EventError: the stream ends inside an event.
+        """
+        if self._head:
+            raise EventError(f"the events end inside an event header, after {len(self._head)} bytes")
+        if self._left:
+            raise EventError(f"the events end inside an event, {self._left} bytes early")

@@ -1,0 +1,1 @@
+"""Directories of binlog files: reading whole event groups, finding positions, writing. Knows no conversation."""

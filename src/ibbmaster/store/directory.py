@@ -1,0 +1,152 @@
+"""A directory of `.ibb` files as a binlog to read; it may grow meanwhile."""
+
+from __future__ import annotations
+
+import threading
+
+from ibbmaster.errors import MissingFileError, StoreError
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.ibb.file_header import FileHeader
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.engine import BinlogFile
+from ibbmaster.store.event_groups import EventGroupReader
+from ibbmaster.store.pages import PageReader
+from ibbmaster.store.seek import SeekPlan, seek
+from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
+
+EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
+
+
+class BinlogDirectory:
+    """The read side of a directory. Thread-safe.
+
+    Raises on first use, not when made:
+        StoreError: there are no binlog files, one in the middle is missing, or only empty ones are left.
+        FormatError: a header or state that must be read is damaged.
+    """
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._lock = threading.Lock()  # for everything below
+        self._state: GtidState | None = None  # what `_tail` has seen
+        self._tail: EventGroupReader | None = None  # stands at the end
+        self._seen_end: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        return str(self._disk)
+
+    def file_numbers(self) -> range:
+        """The numbers of the files, without a gap.
+
+        Raises:
+            StoreError: there is none, or one in the middle is missing.
+        """
+        numbers = sorted(number for name in self._disk.list() if (number := parse_file_name(name)) is not None)
+        if not numbers:
+            raise StoreError(f"{self._disk}: no binlog files (binlog-000000.ibb and so on)")
+        for before, after in zip(numbers, numbers[1:], strict=False):
+            if after != before + 1:
+                raise MissingFileError(
+                    f"{self._disk}: {format_file_name(before + 1)} is missing between {format_file_name(before)} and "
+                    f"{format_file_name(after)}"
+                )
+        return range(numbers[0], numbers[-1] + 1)
+
+    def files(self) -> list[BinlogFile]:
+        return [
+            BinlogFile(name=(name := format_file_name(number)), size=self._disk.size(name))
+            for number in self.file_numbers()
+        ]
+
+    def header(self, file_no: int) -> FileHeader | None:
+        """The header of a file, None if it is pre-allocated and not used yet."""
+        return PageReader(self._disk).header(file_no)
+
+    def active_file_no(self, pages: PageReader | None = None) -> int:
+        """The newest file with a header; 0 for a log that has only begun to exist."""
+        return self._find_active(pages or PageReader(self._disk), self.file_numbers())
+
+    def end(self) -> tuple[str, int]:
+        with self._lock:
+            self._catch_up()
+            assert self._tail is not None
+            file_no, file_offset = self._tail.place
+        return format_file_name(file_no), file_offset
+
+    def binlog_state(self) -> GtidState:
+        with self._lock:
+            self._catch_up()
+            assert self._state is not None
+            return self._state.copy()
+
+    def seek(self, position: GtidPosition) -> SeekPlan:
+        pages = PageReader(self._disk, readahead_pages_max=1)
+        numbers = self.file_numbers()
+        active = self._find_active(pages, numbers)
+        return seek(pages, position, oldest_file_no=numbers[0], active_file_no=active)
+
+    def event_groups(self, plan: SeekPlan) -> EventGroupReader:
+        return EventGroupReader(self._disk, file_no=plan.file_no, page_no=plan.page_no)
+
+    def has_grown(self) -> bool:
+        with self._lock:
+            self._catch_up()
+            assert self._tail is not None
+            end = self._tail.place
+            has_grown = self._seen_end is not None and end != self._seen_end
+            self._seen_end = end
+            return has_grown
+
+    def _find_active(self, pages: PageReader, numbers: range) -> int:
+        empty = 0
+        for number in reversed(numbers):
+            if pages.header(number) is not None:
+                return number
+            empty += 1
+            if empty > EMPTY_FILES_MAX:
+                raise StoreError(
+                    f"{self._disk}: {format_file_name(number)} and those after it are empty: at most "
+                    f"{EMPTY_FILES_MAX} empty files can be ready for later use"
+                )
+        if numbers[0] == 0:
+            return 0
+        raise StoreError(f"{self._disk}: only empty files are left, so the GTID state is unknown")
+
+    def _catch_up(self) -> None:
+        """Bring state and tail to the end of what can be seen; the first time from the last state record."""
+        if self._tail is None or self._state is None:
+            self._state, self._tail = self._open_tail()
+        while (group := self._tail.next_group()) is not None:
+            if group.gtid is not None:
+                self._state.log(group.gtid)
+
+    def _open_tail(self) -> tuple[GtidState, EventGroupReader]:
+        """The state at the last state record, and a reader that stands there."""
+        pages = PageReader(self._disk, readahead_pages_max=1)
+        file_no = self.active_file_no(pages)
+        header = pages.header(file_no)
+        full = read_state_record(pages, file_no, FULL_STATE_PAGE)
+        state, page_no = GtidState(full.gtids if full is not None else ()), FULL_STATE_PAGE
+        interval = 0 if header is None else header.state_interval_pages
+        if interval:
+            last_no = self._last_page_no(pages, file_no)
+            for probe in range(last_no - last_no % interval, FULL_STATE_PAGE, -interval):
+                record = read_state_record(pages, file_no, probe)
+                if record is not None:
+                    state, page_no = state_at(state, record), probe
+                    break
+        return state, EventGroupReader(self._disk, file_no=file_no, page_no=page_no)
+
+    def _last_page_no(self, pages: PageReader, file_no: int) -> int:
+        """The last page with data: the first byte of a page tells, so a search finds it."""
+        low, high = FULL_STATE_PAGE, self._disk.size(format_file_name(file_no)) // PAGE_SIZE
+        while low < high:
+            middle = (low + high) // 2
+            page = pages.page(file_no, middle)
+            if page is None or not page[0]:
+                high = middle
+            else:
+                low = middle + 1
+        return low - 1

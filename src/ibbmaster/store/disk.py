@@ -1,0 +1,199 @@
+"""The seam to the file system: everything the store does to the outside goes through a `Disk`.
+
+Nothing else in the store may import `os`; a simulated disk takes this one's place in tests.
+Names are plain file names of one directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import MissingFileError, StoreError
+
+OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
+
+
+class Disk(Protocol):
+    """One directory. Offsets and sizes are in bytes.
+
+    What was written or truncated is durable after `sync(name)`, what was created, renamed
+    or removed after `sync_dir()`.
+    """
+
+    def list(self) -> list[str]:
+        """Names of the regular files, in no order; links and other things are left out."""
+
+    def size(self, name: str) -> int: ...
+
+    def modified_at(self, name: str) -> float:
+        """When the file was last written, in seconds since 1970."""
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file.
+
+        Raises:
+            MissingFileError: there is no such file.
+            StoreError: it cannot be read.
+        """
+
+    def create(self, name: str) -> None:
+        """Make an empty file, which must not be there yet."""
+
+    def write(self, name: str, offset: int, data: Buffer) -> None: ...
+
+    def allocate(self, name: str, size: int) -> None:
+        """Extend a file with zeros to `size`, with room on the disk where that can be had."""
+
+    def truncate(self, name: str, size: int) -> None: ...
+
+    def sync(self, name: str) -> None: ...
+
+    def sync_dir(self) -> None: ...
+
+    def unlink(self, name: str) -> None: ...
+
+    def rename(self, old: str, new: str) -> None: ...
+
+
+class RealDisk:
+    """A directory of the file system. Thread-safe."""
+
+    def __init__(self, directory: Path | str) -> None:
+        self.directory = Path(directory)
+        self._open_files: OrderedDict[str, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __str__(self) -> str:
+        return str(self.directory)
+
+    def list(self) -> list[str]:
+        with self._errors(""), os.scandir(self.directory) as entries:
+            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+
+    def size(self, name: str) -> int:
+        with self._errors(name):
+            return os.stat(self._path(name), follow_symlinks=False).st_size
+
+    def modified_at(self, name: str) -> float:
+        with self._errors(name):
+            return os.stat(self._path(name), follow_symlinks=False).st_mtime
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        with self._errors(name), self._lock:
+            descriptor = self._descriptor(name)
+            data = os.pread(descriptor, size, offset)
+            while 0 < len(data) < size and (more := os.pread(descriptor, size - len(data), offset + len(data))):
+                data += more
+            return data
+
+    def create(self, name: str) -> None:
+        with self._errors(name):
+            os.close(os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640))
+
+    def write(self, name: str, offset: int, data: Buffer) -> None:
+        view = memoryview(data)
+        with self._errors(name), self._writable(name) as descriptor:
+            while view:
+                written = os.pwrite(descriptor, view, offset)
+                offset += written
+                view = view[written:]
+
+    def allocate(self, name: str, size: int) -> None:
+        with self._errors(name), self._writable(name) as descriptor:
+            try:
+                os.posix_fallocate(descriptor, 0, size)
+            except OSError as error:
+                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                    raise
+                os.truncate(descriptor, size)  # a sparse file has the same content
+
+    def truncate(self, name: str, size: int) -> None:
+        with self._errors(name), self._writable(name) as descriptor:
+            os.truncate(descriptor, size)
+
+    def sync(self, name: str) -> None:
+        with self._errors(name), self._writable(name) as descriptor:
+            os.fsync(descriptor)
+
+    def sync_dir(self) -> None:
+        with self._errors(""):
+            descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def unlink(self, name: str) -> None:
+        with self._errors(name):
+            self._forget(name)
+            os.unlink(self._path(name))
+
+    def rename(self, old: str, new: str) -> None:
+        with self._errors(old):
+            self._forget(old)
+            self._forget(new)
+            os.rename(self._path(old), self._path(new))
+
+    def close(self) -> None:
+        """Give back the descriptors; reading opens them again."""
+        with self._lock:
+            while self._open_files:
+                os.close(self._open_files.popitem()[1])
+
+    def _path(self, name: str) -> Path:
+        if not name or "/" in name or "\0" in name or name in (".", ".."):
+            raise StoreError(f"{name!r} is no name of a file in {self.directory}")
+        return self.directory / name
+
+    def _descriptor(self, name: str) -> int:
+        """A descriptor for reading; the caller holds the lock."""
+        descriptor = self._open_files.get(name)
+        if descriptor is None:
+            descriptor = _open_regular(self._path(name), os.O_RDONLY)
+            self._open_files[name] = descriptor
+            if len(self._open_files) > OPEN_FILES_MAX:
+                os.close(self._open_files.popitem(last=False)[1])
+        else:
+            self._open_files.move_to_end(name)
+        return descriptor
+
+    def _forget(self, name: str) -> None:
+        with self._lock:
+            descriptor = self._open_files.pop(name, None)
+            if descriptor is not None:
+                os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _writable(self, name: str) -> Iterator[int]:
+        descriptor = _open_regular(self._path(name), os.O_WRONLY)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _errors(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise MissingFileError(f"{self.directory / name}: no such file or directory") from None
+        except OSError as error:
+            raise StoreError(f"{self.directory / name}: {error.strerror}") from error
+
+
+def _open_regular(path: Path, mode: int) -> int:
+    """Open a regular file; a link is refused, and a FIFO neither waits nor is read."""
+    descriptor = os.open(path, mode | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return descriptor

@@ -1,0 +1,51 @@
+"""What a server needs of a binlog, whoever keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.store.seek import SeekPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogFile:
+    """One file as SHOW BINARY LOGS lists it."""
+
+    name: str
+    size: int  # in bytes, on disk
+
+
+class EventGroups(Protocol):
+    """The groups behind a place in the log, for one reader."""
+
+    def next_group(self) -> EventGroup | None:
+        """The next durable group, or None at the durable end; then ask again later."""
+
+
+class BinlogEngine(Protocol):
+    """A binlog to read. Thread-safe, but for the groups it hands out: each has one reader."""
+
+    def files(self) -> list[BinlogFile]:
+        """Every file, the oldest first, one that is ready for later use included."""
+
+    def end(self) -> tuple[str, int]:
+        """Name of the active file, and the first byte behind the durable end in it."""
+
+    def binlog_state(self) -> GtidState:
+        """What is logged up to the durable end; the caller may keep it."""
+
+    def seek(self, position: GtidPosition) -> SeekPlan:
+        """Where a replica at `position` begins to read.
+
+        Raises:
+            PositionPurgedError: what it needs is no longer there.
+        """
+
+    def event_groups(self, plan: SeekPlan) -> EventGroups:
+        """A reader of the groups behind the place that `seek` found."""
+
+    def has_grown(self) -> bool:
+        """Whether the durable end has moved since the last call."""

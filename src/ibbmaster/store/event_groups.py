@@ -1,0 +1,225 @@
+"""Whole event groups in commit order; what lies out of band is fetched when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import ChunkError, EventError, RecordError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import decode_gtid
+from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb import oob
+from ibbmaster.ibb.chunk import Chunk, RecordType
+from ibbmaster.ibb.commit import HEADER_SIZE_MAX, OobStream, decode_commit_header
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.oob import OobNode, decode_oob_node, walk_oob
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.store.cursor import ChunkCursor
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.pages import PageReader
+
+COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
+GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
+
+
+class EventGroupReader:
+    """Reads the groups behind a place in the log.
+
+    `may_begin_inside` is for a place found by a search: the page may begin with the rest
+    of a record, which is passed over. Not thread-safe, one for each reader of the log.
+    """
+
+    def __init__(self, disk: Disk, *, file_no: int, page_no: int, may_begin_inside: bool = True) -> None:
+        self._pages = PageReader(disk)
+        self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
+        self._may_begin_inside = may_begin_inside
+        self._rest: Iterator[Chunk] = iter(())  # of the commit record handed over last
+        self._oob_pages = PageReader(disk)
+        self._node_pages = PageReader(disk, readahead_pages_max=1)
+
+    @property
+    def page_reads(self) -> int:
+        """Pages asked of the disk so far."""
+        return self._pages.page_reads + self._oob_pages.page_reads + self._node_pages.page_reads
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """File number and file offset of what comes next."""
+        return self._cursor.file_no, self._cursor.page_no * PAGE_SIZE + self._cursor.page_offset
+
+    def next_group(self) -> EventGroup | None:
+        """The next group, or None at the end of what can be seen; then ask again later.
+
+        The body of the group before is no longer good after this call.
+
+        Raises:
+            FormatError: what comes next is damaged; the reader stays where it is.
+            StoreError: a file cannot be read.
+        """
+        for _ in self._rest:
+            pass
+        cursor = self._cursor
+        while True:
+            start = cursor.fork()
+            try:
+                chunk = cursor.next_chunk()
+                if chunk is None:
+                    cursor.go_to(start)
+                    return None
+                if not chunk.is_first:
+                    if not self._may_begin_inside:
+                        raise ChunkError(cursor.ref_of(chunk).location, "a record continues that has not begun")
+                    continue
+                if chunk.record_type == RecordType.COMMIT:
+                    group = self._group(chunk)
+                    if group is None:
+                        cursor.go_to(start)
+                        return None
+                    self._may_begin_inside = False
+                    return group
+                if not chunk.is_last and not cursor.skip_record(chunk):
+                    cursor.go_to(start)
+                    return None
+            except BaseException:
+                cursor.go_to(start)
+                raise
+
+    def _group(self, first: Chunk) -> EventGroup | None:
+        """The group of the commit record that `first` begins, or None if its end cannot be seen yet."""
+        cursor = self._cursor
+        ref = cursor.ref_of(first)
+        pieces: list[memoryview] = [first.data]
+        if first.is_last:
+            end = cursor
+        else:
+            held = len(first.data)
+            before_rest = cursor.fork()
+            is_whole, is_held = False, True
+            chunks = cursor.chunks_of(first)
+            next(chunks)
+            for chunk in chunks:
+                is_whole = chunk.is_last
+                held += len(chunk.data)
+                is_held = held <= COMMIT_HELD_MAX
+                if is_held:
+                    pieces.append(chunk.data)
+            if not is_whole:
+                return None
+            end = cursor.fork()
+            if not is_held:
+                cursor.go_to(before_rest)
+                return self._long_group(ref, first, end)
+        head = bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
+        return self._assemble(ref, head, iter(()), end.file_no, end.page_no * PAGE_SIZE + end.page_offset)
+
+    def _long_group(self, ref: RecordRef, first: Chunk, end: ChunkCursor) -> EventGroup:
+        """As `_group`, for a record too long to hold; its chunks are read again, one by one."""
+        chunks = self._cursor.chunks_of(first)
+        head = bytearray()
+        for chunk in chunks:
+            head += chunk.data
+            if len(head) >= HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX:
+                break
+        self._rest = chunks
+        return self._assemble(ref, bytes(head), chunks, end.file_no, end.page_no * PAGE_SIZE + end.page_offset)
+
+    def _assemble(
+        self, ref: RecordRef, head: bytes, rest: Iterator[Chunk], end_file_no: int, end_offset: int
+    ) -> EventGroup:
+        header, size = decode_commit_header(head, ref.location)
+        gtid, event_end = _first_event(head, size, ref)
+        return EventGroup(
+            gtid=gtid,
+            gtid_event=head[size:event_end],
+            body=self._body(head[event_end:], rest, header.streams, ref),
+            file_name=format_file_name(ref.file_no),
+            file_offset=ref.file_offset,
+            end_file_name=format_file_name(end_file_no),
+            end_offset=end_offset,
+        )
+
+    def _body(
+        self, head: bytes, rest: Iterator[Chunk], streams: tuple[OobStream, ...], ref: RecordRef
+    ) -> Iterator[Buffer]:
+        """Payload, then the streams: statement before transaction."""
+        if head:
+            yield head
+        for chunk in rest:
+            yield chunk.data
+        for stream in streams:
+            if stream.last >= ref or stream.first > stream.last:
+                raise RecordError(
+                    ref.location,
+                    f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself",
+                )
+            for node_ref in walk_oob(stream, self._read_node):
+                yield from self._node_data(node_ref)
+
+    def _read_node(self, ref: RecordRef) -> OobNode:
+        """The header of an out-of-band record."""
+        node, _, _ = self._open_node(ref, self._node_pages)
+        return node
+
+    def _node_data(self, ref: RecordRef) -> Iterator[Buffer]:
+        _, data, chunks = self._open_node(ref, self._oob_pages)
+        yield data
+        is_last = not isinstance(chunks, Iterator)
+        for chunk in chunks:
+            yield chunk.data
+            is_last = chunk.is_last
+        if not is_last:
+            raise RecordError(ref.location, "an out-of-band record has no end")
+
+    def _open_node(self, ref: RecordRef, pages: PageReader) -> tuple[OobNode, Buffer, Iterator[Chunk] | tuple[()]]:
+        """Header and first data of an out-of-band record, and the chunks that follow."""
+        if ref.page_no < 1:
+            raise RecordError(ref.location, "an out-of-band reference into a header page")
+        cursor = ChunkCursor(pages, file_no=ref.file_no, page_no=ref.page_no, page_offset=ref.page_offset)
+        first = cursor.next_chunk()
+        if (
+            first is None
+            or cursor.ref_of(first) != ref
+            or first.record_type != RecordType.OOB_DATA
+            or not first.is_first
+        ):
+            raise RecordError(ref.location, "an out-of-band reference to something else")
+        if first.is_last:
+            node, size = decode_oob_node(first.data, ref.location)
+            return node, first.data[size:], ()
+        chunks = cursor.chunks_of(first)
+        data = bytearray(next(chunks).data)
+        while len(data) < oob.HEADER_SIZE_MAX and (chunk := next(chunks, None)) is not None:
+            data += chunk.data
+            if chunk.is_last:
+                node, size = decode_oob_node(data, ref.location)
+                return node, data[size:], ()
+        node, size = decode_oob_node(data, ref.location)
+        return node, data[size:], chunks
+
+
+def _first_event(head: bytes, start: int, ref: RecordRef) -> tuple[Gtid | None, int]:
+    """The GTID of a commit record's payload, and where its first event ends.
+
+    Raises:
+        RecordError: the payload begins with neither a GTID nor a FORMAT_DESCRIPTION event.
+    """
+    try:
+        header = decode_event_header(head, start)
+        end = start + header.size
+        if end > len(head):
+            raise EventError(f"the first event of {header.size} bytes does not fit into the record")
+        if header.event_type == EventType.GTID:
+            gtid, _ = decode_gtid(header, memoryview(head)[start:end])
+            return gtid, end
+        if header.event_type != EventType.FORMAT_DESCRIPTION:
+            raise EventError(f"the first event has type {header.event_type}, expected a GTID event")
+        if end != len(head):
+            raise EventError(f"{len(head) - end} bytes behind a FORMAT_DESCRIPTION event")
+    except EventError as error:
+        raise RecordError(ref.location, f"commit record: {error}") from None
+    assert end >= start + EVENT_HEADER_SIZE
+    return None, end

@@ -1,0 +1,189 @@
+"""From a GTID position to the page where reading must begin, by binary search over state records.
+
+The log is a line of states, each holding more than the one before: page 1 of every file,
+then the pages at that file's interval. The place wanted is the last one whose state the
+replica has wholly. What is behind it and the replica has already is passed over by
+whoever reads on; that is at most one interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ibbmaster.errors import PositionPurgedError
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.gtid_state import GtidStateRecord
+from ibbmaster.store.pages import PageReader
+from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeekStep:
+    """One state that was looked at; `state` is None where the page has no state record."""
+
+    file_no: int
+    page_no: int
+    state: GtidState | None
+    is_before: bool
+
+    def __str__(self) -> str:
+        place = f"{format_file_name(self.file_no)} page {self.page_no}"
+        if self.state is None:
+            return f"{place}: no state record"
+        verdict = "the replica has all of it" if self.is_before else "has more than the replica"
+        return f"{place}: state [{self.state}] {verdict}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeekPlan:
+    """Where to begin reading for a position, and how that was found.
+
+    `state` is what was logged before the page. `page_reads` counts pages asked of the disk.
+    """
+
+    position: GtidPosition
+    file_no: int
+    page_no: int
+    state: GtidState
+    steps: tuple[SeekStep, ...]
+    page_reads: int
+
+    def lines(self) -> list[str]:
+        """The plan in words, one step a line."""
+        found = f"start at {format_file_name(self.file_no)} page {self.page_no}, state [{self.state}]"
+        return [
+            f"position [{self.position}]",
+            *(f"  {step}" for step in self.steps),
+            f"{found}; {self.page_reads} pages read",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+@dataclass
+class _Search:
+    """What one search looks at, and what it has seen."""
+
+    pages: PageReader
+    position: GtidPosition
+    steps: list[SeekStep] = field(default_factory=list)
+
+    def full_state(self, file_no: int) -> GtidState | None:
+        record = read_state_record(self.pages, file_no, FULL_STATE_PAGE)
+        return None if record is None else GtidState(record.gtids)
+
+    def is_before(self, file_no: int, page_no: int, state: GtidState | None) -> bool:
+        """Judge a state, and note the step."""
+        is_before = state is not None and state.is_before(self.position)
+        self.steps.append(SeekStep(file_no=file_no, page_no=page_no, state=state, is_before=is_before))
+        return is_before
+
+
+def seek(pages: PageReader, position: GtidPosition, *, oldest_file_no: int, active_file_no: int) -> SeekPlan:
+    """Where a replica at `position` begins to read.
+
+    Files `oldest_file_no` to `active_file_no` all have a header.
+
+    Raises:
+        PositionPurgedError: even the oldest file begins after something the replica lacks.
+        FormatError: a state on the way is damaged.
+
+    Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
+    """
+    reads_before = pages.page_reads
+    search = _Search(pages, position)
+    file_no, base = _find_file(search, oldest_file_no, active_file_no)
+    page_no, state = _find_page(search, file_no, base)
+    return SeekPlan(
+        position=position,
+        file_no=file_no,
+        page_no=page_no,
+        state=state,
+        steps=tuple(search.steps),
+        page_reads=pages.page_reads - reads_before,
+    )
+
+
+def _find_file(search: _Search, oldest: int, active: int) -> tuple[int, GtidState]:
+    """The newest file whose full state is before the position: MariaDB walks back from the newest, this halves."""
+    low, high = oldest, active + 1  # below low: before the position; from high on: not
+    best: GtidState | None = None
+    while low < high:
+        middle = (low + high) // 2
+        state = search.full_state(middle)
+        if search.is_before(middle, FULL_STATE_PAGE, state):
+            assert state is not None
+            best, low = state, middle + 1
+        else:
+            high = middle
+    if best is not None:
+        return low - 1, best
+    oldest_state = search.full_state(oldest)
+    if oldest_state is None and oldest == 0:
+        return 0, GtidState()  # nothing is there yet, not even the first state
+    raise PositionPurgedError(explain_purged(search.position, oldest, oldest_state or GtidState()))
+
+
+def _find_page(search: _Search, file_no: int, base: GtidState) -> tuple[int, GtidState]:
+    """The last page of the file whose state is before the position.
+
+    A page where a record is due may have none: then the one before it counts. After a
+    restart MariaDB may leave pairs out of the later records of a file; so a record is put
+    on top of the best state known before it, not on that of page 1 alone.
+    """
+    header = search.pages.header(file_no)
+    interval = 0 if header is None else header.state_interval_pages
+    page_no, state = FULL_STATE_PAGE, base
+    if header is None or not 0 < interval < header.size_pages:
+        return page_no, state
+    low, high = 0, -(-header.size_pages // interval)  # both count intervals
+    while high - low > 1:
+        middle = probe = (low + high) // 2
+        if _is_behind_the_end(search.pages, file_no, middle * interval):
+            search.is_before(file_no, middle * interval, None)
+            high = middle
+            continue
+        record = None
+        while probe > low and record is None:
+            record = _differential(search.pages, file_no, probe * interval)
+            probe -= record is None
+        if record is None:
+            low = middle  # as good as the state we have
+            continue
+        probed = state_at(state, record)
+        if search.is_before(file_no, probe * interval, probed):
+            low, page_no, state = middle, probe * interval, probed
+        else:
+            high = probe
+    return page_no, state
+
+
+def _differential(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
+    return None if page_no <= FULL_STATE_PAGE else read_state_record(pages, file_no, page_no)
+
+
+def _is_behind_the_end(pages: PageReader, file_no: int, page_no: int) -> bool:
+    """Whether nothing was written to a page yet, or the file has been cut before it."""
+    page = pages.page(file_no, page_no)
+    return page is None or not page[0]
+
+
+def explain_purged(position: GtidPosition, oldest_file_no: int, oldest_state: GtidState) -> str:
+    """Why no file is old enough, domain by domain."""
+    name = format_file_name(oldest_file_no)
+    reasons = []
+    for domain_id in sorted(oldest_state.domain_ids):
+        latest = oldest_state.latest(domain_id)
+        if domain_id not in position:
+            reasons.append(f"domain {domain_id}: the replica has nothing, {name} begins after {latest}")
+            continue
+        wanted = position[domain_id]
+        seq_no = oldest_state.seq_no(domain_id, wanted.server_id)
+        if seq_no is not None and (seq_no > wanted.seq_no or (seq_no == wanted.seq_no and latest != wanted)):
+            reasons.append(f"domain {domain_id}: the replica has {wanted}, {name} begins after {latest}")
+    return (
+        f"position [{position}] is older than the oldest file, {name}: {'; '.join(reasons) or 'its state is unknown'}. "
+        "Add the files before it, or make the replica anew from a newer backup."
+    )

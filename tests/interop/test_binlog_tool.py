@@ -1,0 +1,155 @@
+"""`mariadb-binlog --read-from-remote-server` prints what the same tool prints from the capture's own files."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanes.capture import Capture
+from lanes.primary import Primary
+from lanes.printed import parse_printed
+from lanes.raw_events import read_events
+
+RunTool = Callable[..., subprocess.CompletedProcess[str]]
+
+GTID = 162
+GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain
+
+
+@pytest.mark.parametrize("client", ["binlog 10.11", "binlog 11.8"])
+def test_the_tool_prints_the_same_events_as_from_the_files(
+    served_capture: Capture,
+    client: str,
+    tmp_path: Path,
+    classic_files: Callable[[Capture], list[Path]],
+    new_primary: Callable[..., Primary],
+    primary_is_real: bool,
+    run_tool: RunTool,
+) -> None:
+    version = client.split()[1]
+    files = classic_files(served_capture)
+    # An engine primary wants a GTID; a real one of 11.8 makes this tool stumble over its GTID index when it gets one.
+    start = [] if primary_is_real else [f"--start-position={first_gtid(files[0])}"]
+    loads = [tmp_path / "a", tmp_path / "b"]  # where the tool puts the data of LOAD DATA
+    for load in loads:
+        load.mkdir()
+
+    from_files = run_tool(version, "mariadb-binlog", f"--local-load={loads[0]}", *start, *map(str, files))
+    primary = new_primary(served_capture, "--profile", "compat", "--tls", "off")
+    remote = ["--to-last-log", *connection_options(primary), served_capture.file_names[0]]
+    from_primary = run_tool(version, "mariadb-binlog", f"--local-load={loads[1]}", *start, *remote)
+
+    if primary_is_real and (version, served_capture.version) == ("10.11", "11.8"):
+        assert "unrecognized MariaDB version" in from_primary.stderr
+        return
+    assert (from_primary.returncode, from_primary.stderr) == (from_files.returncode, from_files.stderr) == (0, "")
+    expected, got = (
+        parse_printed(done.stdout, temporary_directory=str(load))
+        for done, load in zip((from_files, from_primary), loads, strict=True)
+    )
+    assert got == expected
+    assert contents(loads[1]) == contents(loads[0])
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+@pytest.mark.parametrize("name", ["10.11/domains", "11.8/checksum-switch", "10.11/types-minimal-none"])
+def test_raw_output_is_a_binlog_file_with_the_same_events(
+    name: str,
+    version: str,
+    tmp_path: Path,
+    captures: dict[str, Capture],
+    classic_files: Callable[[Capture], list[Path]],
+    new_ibb_primary: Callable[..., Primary],
+    run_tool: RunTool,
+) -> None:
+    primary = new_ibb_primary(captures[name], "--profile", "compat", "--tls", "off")
+
+    done = run_tool(
+        version,
+        "mariadb-binlog",
+        *connection_options(primary),
+        "--raw",
+        "--start-position=4294967294-1-1",
+        "--to-last-log",
+        "binlog-000000.ibb",
+    )
+
+    events = [event for path in sorted(tmp_path.iterdir()) for event in read_events(path)]
+    assert events == [event for path in classic_files(captures[name]) for event in read_events(path)], done.stderr
+
+
+def test_raw_output_needs_the_compat_profile(
+    captures: dict[str, Capture], tmp_path: Path, new_ibb_primary: Callable[..., Primary], run_tool: RunTool
+) -> None:
+    version = "10.11"
+    primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off", "--server-version", "10.11.19-MariaDB-log")
+
+    done = run_tool(
+        version,
+        "mariadb-binlog",
+        *connection_options(primary),
+        "--raw",
+        "--start-position=0-1-1",
+        "binlog-000000.ibb",
+    )
+
+    assert done.returncode == 1
+    assert "Could not create output log file" in done.stderr
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_the_tool_names_the_version_it_does_not_know(
+    version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., Primary], run_tool: RunTool
+) -> None:
+    primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off")
+
+    done = run_tool(
+        version,
+        "mariadb-binlog",
+        *connection_options(primary),
+        "--start-position=0-1-1",
+        "binlog-000000.ibb",
+    )
+
+    assert done.returncode == 1
+    assert "unrecognized MariaDB version" in done.stderr
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_without_a_gtid_the_tool_is_told_to_give_one(
+    version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., Primary], run_tool: RunTool
+) -> None:
+    primary = new_ibb_primary(captures["10.11/domains"], "--profile", "compat", "--tls", "off")
+
+    done = run_tool(version, "mariadb-binlog", *connection_options(primary), "binlog-000000.ibb")
+
+    assert done.returncode == 1
+    assert "GTID" in done.stderr
+
+
+def connection_options(primary: Primary) -> list[str]:
+    """How the tool is told where to read from."""
+    return [
+        "--read-from-remote-server",
+        "--protocol=TCP",
+        f"--host={primary.host}",
+        f"--port={primary.port}",
+        f"--user={primary.user}",
+        f"--password={primary.password}",
+        "--skip-ssl",
+    ]
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """The files of a directory."""
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def first_gtid(path: Path) -> str:
+    """The GTID of the first event group in a binlog file."""
+    event = next(event for event in read_events(path) if event.event_type == GTID)
+    sequence_no, domain_id = GTID_FIELDS.unpack_from(event.body)
+    return f"{domain_id}-{event.server_id}-{sequence_no}"
