@@ -24,5 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="follow every large capture with every client, not only one of each kind",
     )
-    group.addoption("--interop-seed", type=int, help="seed of the random cut-offs in tests/interop (default: a new one)")
+    group.addoption(
+        "--interop-seed", type=int, help="seed of the random cut-offs in tests/interop (default: a new one)"
+    )
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")

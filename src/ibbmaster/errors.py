@@ -122,6 +122,14 @@ class RemoteProtocolError(IbbMasterError):
     """The peer sent what the conversation does not allow; drop this peer."""
 
 
+class PacketOrderError(RemoteProtocolError):
+    """A packet has another sequence number than the one that is due."""
+
+
+class PacketTooLargeError(RemoteProtocolError):
+    """A packet announces more bytes than its receiver takes."""
+
+
 class LocalProtocolError(IbbMasterError):
     """Our own code asked for what the conversation does not allow; this is a bug."""
 

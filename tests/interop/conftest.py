@@ -254,7 +254,7 @@ def ibb_directory(
 def run_import(files: list[Path], target: Path, *options: str) -> None:
     """`ibbmaster import`; an error shows what it said."""
     done = subprocess.run(
-        ibbmaster("import", *map(str, files), str(target), *options),
+        ibbmaster("import", *map(str, files), "--to", str(target), *options),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -294,8 +294,6 @@ def run_tool(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return run
-
-
 
 
 @pytest.fixture(scope="session")

@@ -85,7 +85,7 @@ def test_raw_output_needs_the_compat_profile(
     captures: dict[str, Capture], tmp_path: Path, new_ibb_primary: Callable[..., Primary], run_tool: RunTool
 ) -> None:
     version = "10.11"
-    primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off", "--server-version", "10.11.19-MariaDB-log")
+    primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off")
 
     done = run_tool(
         version,
@@ -104,7 +104,7 @@ def test_raw_output_needs_the_compat_profile(
 def test_the_tool_names_the_version_it_does_not_know(
     version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., Primary], run_tool: RunTool
 ) -> None:
-    primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off")
+    primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off", "--server-version", "12.3.2-MariaDB-log")
 
     done = run_tool(
         version,

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable
 
 import pytest
 from lanes.board import Cell
 from lanes.capture import Capture
 from lanes.primary import ClassicPrimary, Primary
-from lanes.python_client import SeenStream, read_stream
+from lanes.python_client import read_stream
+
+# What this version of the client dies of, with every primary.
+KNOWN_VERSION = "1.0.17"
+NO_SUCH_STATUS = "StatusVariableMismatch: Unknown status variable in query event"
+NO_SUCH_CHARSET = "UnicodeDecodeError: "  # it takes every byte for UTF-8, and the MariaDB status variables for others
+NO_SUCH_BYTE = "AssertionError: Result length not requested length"  # USER_VAR's last byte, which is optional
+NO_SUCH_METADATA = "ValueError: 209 is not a valid MetadataFieldType"
+KNOWN_FAILURES = {
+    "10.11/alter-two-phase": NO_SUCH_STATUS,
+    "10.11/crashed": NO_SUCH_CHARSET,
+    "10.11/statement": NO_SUCH_CHARSET,
+    "10.11/statement-compressed-none": NO_SUCH_BYTE,
+    "10.11/types-full-crc32": NO_SUCH_CHARSET,
+    "10.11/types-minimal-none": NO_SUCH_CHARSET,
+    "10.11/types-noblob-compressed": NO_SUCH_METADATA,
+    "11.8/alter-two-phase": NO_SUCH_STATUS,
+    "11.8/crashed": NO_SUCH_STATUS,
+    "11.8/ddl-trx-xa": NO_SUCH_STATUS,
+    "11.8/ddl-trx-xa-none-compressed": NO_SUCH_STATUS,
+    "11.8/legacy-event-pos": NO_SUCH_STATUS,
+    "11.8/statement": NO_SUCH_CHARSET,
+    "11.8/statement-compressed-none": NO_SUCH_BYTE,
+    "11.8/types-full-crc32": NO_SUCH_STATUS,
+    "11.8/types-full_nodup": NO_SUCH_STATUS,
+    "11.8/types-minimal-none": NO_SUCH_STATUS,
+    "11.8/types-noblob-compressed": NO_SUCH_STATUS,
+    "11.8/vectors": NO_SUCH_CHARSET,
+}
 
 
 @pytest.mark.parametrize("client", ["python"])
@@ -17,9 +46,30 @@ def test_the_client_sees_what_it_sees_of_a_real_primary(
     cell: Cell,
     new_primary: Callable[..., Primary],
     new_real_primary: Callable[[Capture], ClassicPrimary],
+    primary_is_real: bool,
 ) -> None:
-    expected = read_stream(new_real_primary(served_capture), uses_tls=False)
-    seen = read_stream(new_primary(served_capture, "--tls", "off"), uses_tls=False)
+    # This client sends one byte too much. A real primary closes at the end of a stream nobody waits at, and because
+    # of that unread byte with a reset, which may cost the client the last events: so wait for the heartbeat instead.
+    expected = read_stream(new_real_primary(served_capture), uses_tls=False, waits=True)
+    seen = read_stream(new_primary(served_capture, "--tls", "off"), uses_tls=False, waits=primary_is_real)
 
-    print(expected.error, len(expected.events))
+    if importlib.metadata.version("mysql-replication") == KNOWN_VERSION:
+        assert str(expected.error).startswith(KNOWN_FAILURES.get(served_capture.id, "None"))
     assert seen == expected
+    if expected.error is not None:
+        cell.mark("fails as with a real primary", expected.error.splitlines()[0])
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["to the end", "to the first heartbeat"])
+@pytest.mark.parametrize("uses_tls", [False, True], ids=["in clear", "TLS"])
+@pytest.mark.parametrize("profile", ["engine", "compat"])
+def test_the_client_reads_to_the_end(
+    profile: str, uses_tls: bool, waits: bool, captures: dict[str, Capture], new_ibb_primary: Callable[..., Primary]
+) -> None:
+    capture = captures["10.11/domains"]
+
+    seen = read_stream(new_ibb_primary(capture, "--profile", profile), uses_tls=uses_tls, waits=waits)
+
+    assert seen.error is None
+    assert sum("MariadbGtidEvent" in event for event in seen.events) == capture.facts["event_groups"]
+    assert sum("WriteRowsEvent" in event for event in seen.events) == capture.facts["events"]["WRITE_ROWS_V1"]

@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable
 
 import pytest
+from lanes.board import Cell
 from lanes.capture import Capture
 from lanes.primary import Primary
 from lanes.replica import Replica
-
-from lanes.board import Cell
 
 TIMEOUT_S = 240.0
 
@@ -26,7 +25,7 @@ def test_a_replica_ends_with_the_tables_of_the_capture(
     version = client.split()[1]
     expected = served_capture.replayed(version)
     replica = new_replica(version)
-    primary = new_primary(served_capture, "--tls", "off")
+    primary = new_primary(served_capture, "--tls", "off", *version_options(served_capture))
 
     replica.follow(host=primary.host, port=primary.port, user=primary.user, password=primary.password, ssl=False)
 
@@ -37,6 +36,31 @@ def test_a_replica_ends_with_the_tables_of_the_capture(
     replica.wait_for_gtid(served_capture.last_position, timeout_s=TIMEOUT_S)
     assert replica.tables(list(expected.tables)) == expected.tables
     assert same_position(str(replica.sql("SELECT @@GLOBAL.gtid_slave_pos")[0][0]), served_capture.last_position)
+
+
+def test_rows_versioned_before_11_5_need_the_version_of_their_primary(
+    captures: dict[str, Capture], new_ibb_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
+) -> None:
+    """Up to 11.4 "now" in a system-versioned table ends in 2038, since 11.5 in 2106.
+
+    A replica of 11.5 or later translates if the stream says that an older server wrote it;
+    so who serves an old binlog under a new version turns its rows into history.
+    """
+    capture = captures["10.11/types-full-crc32"]
+    replica = new_replica("11.8")
+    primary = new_ibb_primary(capture, "--tls", "off")
+
+    replica.follow(host=primary.host, port=primary.port, user=primary.user, password=primary.password, ssl=False)
+    replica.wait_for_gtid(capture.last_position)
+
+    assert replica.sql("SELECT COUNT(*) FROM types.versioned") == ((0,),)
+    assert replica.sql("SELECT COUNT(*) FROM types.versioned FOR SYSTEM_TIME ALL") != ((0,),)
+
+
+def version_options(capture: Capture) -> list[str]:
+    """Serve system-versioned tables of before 11.5 under the version of the server that wrote them."""
+    is_old = capture.version == "10.11" and "types.versioned" in capture.facts["tables"]
+    return ["--server-version", capture.facts["server"]] if is_old else []
 
 
 def same_position(one: str, other: str) -> bool:

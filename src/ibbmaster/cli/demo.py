@@ -24,8 +24,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "demo",
         help="serve a directory and show real clients following it",
-        description="Serve DIR on a free port of this machine, read it with python-mysql-replication, and where mariadbd is "
-        "installed let a private, temporary MariaDB replica follow it. Everything it starts ends with it.",
+        description="Serve DIR on a free port of this machine, read it with python-mysql-replication, and where "
+        "mariadbd is installed let a private, temporary MariaDB replica follow it. Everything it starts ends with it.",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
     parser.add_argument("--no-replica", action="store_true", help="show the CDC client only")
@@ -168,10 +168,10 @@ def private_mariadb(directory: Path) -> Iterator[Path]:
     small = ["--innodb-log-file-size=8M", "--innodb-buffer-pool-size=32M"]
     install = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
     subprocess.run([*install, *as_user, *small], check=True, capture_output=True)
+    server_command = ["mariadbd", "--no-defaults", f"--datadir={data}"]
     with (directory / "error.log").open("w") as errors:
         server = subprocess.Popen(
-            ["mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={socket}", "--skip-networking"]
-            + ["--server-id=4712", *as_user, *small],
+            [*server_command, f"--socket={socket}", "--skip-networking", "--server-id=4712", *as_user, *small],
             stdout=errors,
             stderr=errors,
         )

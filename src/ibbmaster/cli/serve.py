@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import ipaddress
 import json
 import logging
@@ -35,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "serve",
         help="serve a directory of .ibb files to replicas and CDC clients",
-        description="Serve a directory of .ibb files as a MariaDB replication primary. The directory may grow meanwhile.",
+        description="Serve a directory of .ibb files as a MariaDB replication primary; it may grow meanwhile.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -96,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 
     async def serve() -> None:
         async with trio.open_nursery() as nursery:
-            port = await nursery.start(primary.serve)
+            port = await nursery.start(functools.partial(primary.serve, handle_signals=True))
             announce(args, primary, port)
 
     trio.run(serve)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
@@ -75,3 +75,18 @@ class EventSplitter:
             raise EventError(f"the events end inside an event header, after {len(self._head)} bytes")
         if self._left:
             raise EventError(f"the events end inside an event, {self._left} bytes early")
+
+
+def event_headers(*parts: Buffer | Iterable[Buffer]) -> Iterator[EventHeader]:
+    """The headers of all events in some bytes, pieces cut anywhere among them.
+
+    Raises:
+        EventError: the bytes do not divide into events.
+    """
+    splitter = EventSplitter()
+    for part in parts:
+        for piece in (part,) if isinstance(part, Buffer) else part:
+            for header, _, _ in splitter.feed(piece):
+                if header is not None:
+                    yield header
+    splitter.finish()

@@ -3,15 +3,276 @@
 from __future__ import annotations
 
 import logging
+import secrets
+import ssl
 import string
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import trio
+
+from ibbmaster.dump.dialog import Dialog, Kill
+from ibbmaster.dump.error import DumpError, too_old
+from ibbmaster.dump.request import DumpRequest, dump_request
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.dump.start import StartCheck, check_start
+from ibbmaster.errors import IbbMasterError, PositionPurgedError, RemoteProtocolError
+from ibbmaster.gtid import GtidState
+from ibbmaster.server.dumping import Producer, run_dump
+from ibbmaster.server.registry import Session
+from ibbmaster.store.seek import SeekPlan
+from ibbmaster.wire import command as commands
+from ibbmaster.wire.connection import (
+    Closed,
+    CommandReceived,
+    Event,
+    LoggedIn,
+    LoginFailed,
+    NeedTls,
+    ServerConnection,
+)
+from ibbmaster.wire.handshake import SEED_SIZE, TLS_REQUEST_SIZE
+from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_packets
+from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err
+
 if TYPE_CHECKING:
-    pass
+    from ibbmaster.server.primary import Primary
 
 log = logging.getLogger(__name__)
 
 RECEIVE_SIZE = 16 * 1024
 LOGIN_TIMEOUT_S = 10.0  # MariaDB's connect_timeout, for the whole login
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
+WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout
+NONCE_SIZE = 32  # of the ed25519 plugin
 SEED_ALPHABET = (string.ascii_letters + string.digits).encode()
+TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
+
+Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
+
+
+async def serve_connection(stream: trio.SocketStream, session: Session, primary: Primary) -> None:
+    """Talk to one client until one of us is done; what it breaks is logged, and harms nobody else."""
+    connection = _Connection(stream, session, primary)
+    try:
+        await connection.run()
+    except RemoteProtocolError as error:
+        log.info("%s broke the protocol: %s", connection, error)
+        await connection.flush()
+    except (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError) as error:
+        log.info("%s is gone: %s", connection, error.__cause__ or error or "connection lost")
+    except trio.TooSlowError:
+        log.warning("%s is too slow: dropped", connection)
+    finally:
+        with trio.move_on_after(1) as cleanup:
+            cleanup.shield = True
+            await trio.aclose_forcefully(connection.stream)
+
+
+async def refuse_connection(stream: trio.SocketStream) -> None:
+    """Tell one client too many so, and close."""
+    with trio.move_on_after(1):
+        await stream.send_all(frame_packets(encode_err(TOO_MANY_CONNECTIONS), 0)[0])
+    await trio.aclose_forcefully(stream)
+
+
+class _Connection:
+    """Moves bytes between a socket and the state machines that know what they mean."""
+
+    def __init__(self, stream: trio.SocketStream, session: Session, primary: Primary) -> None:
+        self.stream: Stream = stream
+        self._clear_size_left = PACKET_HEADER_SIZE + TLS_REQUEST_SIZE
+        self._session = session
+        self._primary = primary
+        self._wire = ServerConnection(
+            connection_id=session.connection_id,
+            server_version=primary.greeting_version,
+            accounts=[primary.options.account],
+            seed=bytes(secrets.choice(SEED_ALPHABET) for _ in range(SEED_SIZE)),
+            nonce=secrets.token_bytes(NONCE_SIZE),
+            peer_host=session.host,
+            offers_tls=primary.options.certificate is not None,
+        )
+        self._dialog = Dialog(primary.facts, connection_id=session.connection_id, user=session.user, host=session.host)
+
+    def __str__(self) -> str:
+        return f"connection {self._session.connection_id} of {self._session.user}@{self._session.host}"
+
+    async def run(self) -> None:
+        with trio.move_on_after(LOGIN_TIMEOUT_S) as login_timer:
+            is_in = await self._login()
+        if login_timer.cancelled_caught:
+            log.info("%s did not log in within %g s", self, LOGIN_TIMEOUT_S)
+            return
+        if is_in:
+            await self._converse()
+
+    async def flush(self) -> None:
+        """Send what is to be sent."""
+        if data := self._wire.data_to_send():
+            with trio.fail_after(WRITE_TIMEOUT_S):
+                await self.stream.send_all(data)
+
+    async def _login(self) -> bool:
+        """Whether the client may stay."""
+        while True:
+            await self.flush()
+            match await self._next_event():
+                case NeedTls():
+                    await self._start_tls()
+                case LoggedIn() as login:
+                    self._session.user = login.user
+                    self._dialog.begin(user=login.user, database=login.database)
+                    log.debug("%s logged in", self)
+                    return True
+                case LoginFailed(user=user, reason=reason):
+                    log.info("login of %r from %s refused: %s", user, self._session.host, reason)
+                    await self.flush()
+                    return False
+                case _:
+                    return False
+
+    async def _start_tls(self) -> None:
+        certificate = self._primary.options.certificate
+        assert certificate is not None
+        assert isinstance(self.stream, trio.SocketStream)
+        await self.flush()
+        self.stream = trio.SSLStream(self.stream, certificate.context, server_side=True, https_compatible=True)
+        await self.stream.do_handshake()
+        self._wire.tls_started(certificate.der)
+
+    async def _converse(self) -> None:
+        while True:
+            await self.flush()
+            self._session.note("Sleep", "", time.monotonic())
+            with trio.move_on_after(IDLE_TIMEOUT_S):
+                event = await self._next_event()
+                match event:
+                    case CommandReceived(command=commands.BinlogDump() as command):
+                        await self._dump(command)
+                        return
+                    case CommandReceived(command=command):
+                        await self._answer(command)
+                        continue
+            return
+
+    async def _next_event(self) -> Event:
+        while True:
+            event = self._wire.next_event()
+            if event is not None:
+                return event
+            await self.flush()  # an auth switch is no event
+            # A client sends its TLS hello right behind the request for TLS: leave it to the TLS layer.
+            size = self._clear_size_left or RECEIVE_SIZE
+            data = await self.stream.receive_some(size)
+            self._clear_size_left -= min(len(data), self._clear_size_left)
+            self._wire.receive_data(data)
+
+    async def _answer(self, command: commands.AnyCommand) -> None:
+        responses: tuple[Response, ...]
+        match command:
+            case commands.Query(sql=sql):
+                log.debug("%s: %r", self, sql[:200])
+                self._session.note("Query", "", time.monotonic())
+                answers = await trio.to_thread.run_sync(self._dialog.query, sql)
+                for answer in answers:
+                    if isinstance(answer, Kill):
+                        self._primary.registry.kill(answer.connection_id, query_only=answer.query_only)
+                responses = tuple(Ok() if isinstance(answer, Kill) else answer for answer in answers)
+            case commands.InitDb(database=database):
+                responses = (self._dialog.use(database),)
+            case commands.Ping():
+                responses = (Ok(),)
+            case commands.ResetConnection():
+                self._dialog.reset()
+                responses = (Ok(),)
+            case commands.SetOption():
+                responses = (Eof(),)
+            case commands.Statistics():
+                responses = (Text(text=self._primary.facts.statistics()),)
+            case commands.ProcessKill(connection_id=connection_id):
+                responses = (self._kill(connection_id),)
+            case commands.RegisterReplica():
+                self._session.replica_server_id = command.server_id
+                self._session.replica_host, self._session.replica_port = command.host, command.port
+                responses = (Ok(),)
+            case commands.UnsupportedCommand(answer=answer) | commands.MalformedCommand(answer=answer):
+                responses = (answer,)
+            case _:
+                responses = ()
+        await self._send(self._wire.answer(*responses))
+
+    def _kill(self, connection_id: int) -> Response:
+        if self._primary.registry.get(connection_id) is None:
+            return Err(code=1094, sqlstate="HY000", text=f"Unknown thread id: {connection_id}")
+        self._primary.registry.kill(connection_id, query_only=False)
+        return Ok()
+
+    async def _send(self, pieces: Iterator[bytes]) -> None:
+        """Send pieces that a worker thread makes: their rows may come from the disk."""
+        while (piece := await trio.to_thread.run_sync(next, pieces, None)) is not None:
+            with trio.fail_after(WRITE_TIMEOUT_S):
+                await self.stream.send_all(piece)
+
+    async def _dump(self, command: commands.BinlogDump) -> None:
+        """The last answer of a connection: events until one of us ends it."""
+        primary, session = self._primary, self._session
+        if command.server_id:
+            primary.registry.end_dumps_of(command.server_id, but=session)
+        try:
+            request, check, plan = await trio.to_thread.run_sync(self._prepare_dump, command)
+        except DumpError as error:
+            log.warning("%s (server id %d) refused: %s", self, command.server_id, error)
+            self._wire.close(error.err)
+            await self.flush()
+            return
+        log.info("%s (server id %d) dumps from [%s]", self, command.server_id, check.position)
+        dump = DumpSession(
+            request,
+            check,
+            profile=primary.profile,
+            server_id=primary.options.server_id,
+            server_version=primary.server_version,
+            start_state=plan.state,
+            current_state=primary.engine.binlog_state,
+            file_name=plan.file_name,
+        )
+        session.dump_server_id = command.server_id
+        session.note("Binlog Dump", "", time.monotonic())
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
+            producer = Producer(primary.engine.event_groups(plan), dump)
+            await run_dump(producer, dump, primary.follower, session, self.stream.send_all)
+            nursery.cancel_scope.cancel()
+
+    def _prepare_dump(self, command: commands.BinlogDump) -> tuple[DumpRequest, StartCheck, SeekPlan]:
+        """Everything that may refuse a dump; reads the disk."""
+        engine = self._primary.engine
+        request = dump_request(
+            command,
+            self._dialog.variables,
+            self._primary.profile,
+            skip_replication=self._dialog.skip_replication,
+        )
+        state: GtidState = engine.binlog_state()
+        check = check_start(request, state)
+        try:
+            return request, check, engine.seek(check.position)
+        except PositionPurgedError as error:
+            raise too_old(str(error)) from error
+        except IbbMasterError as error:
+            raise DumpError("Error while looking up GTID position in engine binlog", str(error)) from error
+
+    async def _watch_for_leaving(self, scope: trio.CancelScope) -> None:
+        """Notice a client that goes while it is sent to; what else it says means nothing now."""
+        try:
+            while True:
+                data = await self.stream.receive_some(RECEIVE_SIZE)
+                self._wire.receive_data(data)
+                if isinstance(self._wire.next_event(), Closed) or not data:
+                    log.info("%s has left", self)
+                    break
+        except (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError):
+            pass
+        scope.cancel()

@@ -8,13 +8,12 @@ dump, and a dump never holds more than one block.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Awaitable, Callable, Iterator
 
 import trio
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.error import DumpError, reading_failed
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.server.follower import Follower
@@ -26,6 +25,9 @@ log = logging.getLogger(__name__)
 BLOCK_SIZE = 256 * 1024  # one hop to a thread and one send for so many bytes
 WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout: a replica that takes no block for so long is dropped
 
+SENDING = "Sending binlog event to slave"  # states as SHOW PROCESSLIST has them
+WAITING = "Master has sent all binlog to slave; waiting for more updates"
+
 
 class Producer:
     """Reads groups and frames what the session wants of them; runs in a worker thread."""
@@ -34,23 +36,37 @@ class Producer:
         self._groups = groups
         self._session = session
         self._pieces: Iterator[Buffer] = iter(())  # the rest of the group under way
-        self.at_end = False
+        self.is_at_end = False  # after the block that was produced last
 
     def next_block(self) -> bytes:
-        """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end, where `at_end` is set."""
-        block = bytearray()
-        self.at_end = False
-        while len(block) < BLOCK_SIZE:
-            for piece in self._pieces:
-                block += piece
-                if len(block) >= BLOCK_SIZE:
-                    return bytes(block)
-            group = None if self._session.is_finished else self._groups.next_group()
-            if group is None:
-                self.at_end = True
-                break
-            self._pieces = self._session.receive_group(group)
-        return bytes(block)
+        """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end or where the dump finishes."""
+        self.is_at_end = False
+        block = bytearray(self._session.data_to_send())
+        try:
+            while len(block) < BLOCK_SIZE and not self.is_at_end:
+                piece = next(self._pieces, None)
+                if piece is not None:
+                    block += piece
+                elif not self._begin_group():
+                    self.is_at_end = True
+        except DumpError as error:
+            self._fail(error)
+        except IbbMasterError as error:
+            self._fail(reading_failed(error))
+        return bytes(block) + self._session.data_to_send()
+
+    def _begin_group(self) -> bool:
+        group = None if self._session.is_finished else self._groups.next_group()
+        if group is None:
+            return False
+        self._pieces = self._session.receive_group(group)
+        return True
+
+    def _fail(self, error: DumpError) -> None:
+        log.warning("dump: %s", error)
+        self._pieces = iter(())
+        self._session.fail(error)
+        self.is_at_end = True
 
 
 async def run_dump(
@@ -61,32 +77,21 @@ async def run_dump(
     send_all: Callable[[bytes], Awaitable[None]],
 ) -> None:
     """Move bytes for one dump until the session says it is finished; every decision is the session's."""
-    session.start(now=trio.current_time())
+    session.start()
     while True:
         generation = follower.generation
         if connection.end_reason is not None:
-            _say_why(session, connection.end_reason)
-        block = await _next_block(producer, session)
+            _say_last_word(session, connection.end_reason)
+        connection.state = SENDING
+        block = await trio.to_thread.run_sync(producer.next_block)
         if block:
-            connection.note("Binlog Dump", "Sending binlog event to slave", connection.since)
             with trio.fail_after(WRITE_TIMEOUT_S):
                 await send_all(block)
-            session.sent(now=trio.current_time())
-        if session.is_finished:
+            session.sent()
+        elif session.is_finished:
             return
-        if producer.at_end and not block:
+        elif producer.is_at_end:
             await _wait_at_end(session, follower, generation, connection)
-
-
-async def _next_block(producer: Producer, session: DumpSession) -> bytes:
-    """The session's own packets first, then groups; damage in the log becomes the error packet."""
-    try:
-        return session.data_to_send() + await trio.to_thread.run_sync(producer.next_block)
-    except DumpError as error:
-        session.fail(error)
-    except IbbMasterError as error:
-        session.fail(DumpError.reading_failed(error))
-    return session.data_to_send()
 
 
 async def _wait_at_end(session: DumpSession, follower: Follower, generation: int, connection: Session) -> None:
@@ -94,16 +99,15 @@ async def _wait_at_end(session: DumpSession, follower: Follower, generation: int
     session.reached_end(now=trio.current_time())
     if session.is_finished:
         return
-    connection.note("Binlog Dump", "Master has sent all binlog to slave; waiting for more updates", connection.since)
-    deadline = math.inf if session.heartbeat_due is None else session.heartbeat_due
-    with trio.CancelScope(deadline=deadline) as connection.waiting:
+    connection.state = WAITING
+    with trio.CancelScope(deadline=session.heartbeat_due) as connection.waiting:
         if connection.end_reason is None:
             await follower.wait_for_growth(generation)
     connection.waiting = None
     session.advance_clock(now=trio.current_time())
 
 
-def _say_why(session: DumpSession, reason: EndReason) -> None:
+def _say_last_word(session: DumpSession, reason: EndReason) -> None:
     match reason:
         case EndReason.NEWER_DUMP:
             session.terminated_by_newer()

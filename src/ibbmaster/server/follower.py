@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import trio
 
+from ibbmaster.errors import IbbMasterError
+
+log = logging.getLogger(__name__)
+
+DAMAGE_PERIOD_S = 1.0  # between two looks at a log whose end cannot be read
 POLL_PERIOD_S = 0.02  # how late a waiting replica may notice a group that another process wrote
 
 
@@ -43,9 +49,14 @@ class Follower:
             if not self._waiting:
                 self._somebody_waits = trio.Event()
                 await self._somebody_waits.wait()
-            if await trio.to_thread.run_sync(self._has_grown):
-                self.announce()
-            await trio.sleep(POLL_PERIOD_S)
+            try:
+                if await trio.to_thread.run_sync(self._has_grown):
+                    self.announce()
+                await trio.sleep(POLL_PERIOD_S)
+            except IbbMasterError as error:
+                log.error("cannot look at the end of the log: %s", error)
+                self.announce()  # whoever reads there shall meet the same, and tell its replica
+                await trio.sleep(DAMAGE_PERIOD_S)
 
     def announce(self) -> None:
         """Wake everybody who waits: the log has grown."""

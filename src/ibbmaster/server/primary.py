@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+import time
 from dataclasses import dataclass
 
 import trio
@@ -13,6 +14,7 @@ from ibbmaster.dump.profile import Profile
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.server.certificate import Certificate
 from ibbmaster.server.connection import refuse_connection, serve_connection
+from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Registry
 from ibbmaster.store.engine import BinlogEngine
@@ -49,6 +51,18 @@ class Primary:
         self.registry = Registry()
         self.follower = Follower(engine.has_grown)
         self._stopping = trio.Event()
+        self.profile = options.profile
+        if options.server_version is not None:
+            self.profile = self.profile.with_version(options.server_version)
+        self.facts = PrimaryFacts(self)
+
+    @property
+    def server_version(self) -> str:
+        return self.profile.server_version
+
+    @property
+    def greeting_version(self) -> str:
+        return self.profile.greeting_version
 
     async def serve(
         self, *, handle_signals: bool = False, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
@@ -59,7 +73,7 @@ class Primary:
             ConfigurationError: the address cannot be listened on.
             StoreError, FormatError: the directory holds no binlog that can be read.
         """
-        await trio.to_thread.run_sync(self.engine.binlog_state)  # what cannot be read shall fail here, not later
+        await trio.to_thread.run_sync(self.engine.has_grown)  # what cannot be read shall fail here, not later
         listeners = await self._listen()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.follower.run)
@@ -90,7 +104,7 @@ class Primary:
                 await refuse_connection(stream)
                 return
             host = stream.socket.getpeername()[0]
-            session = self.registry.open(host, trio.current_time())
+            session = self.registry.open(host, time.monotonic())
             try:
                 with session.scope:
                     await serve_connection(stream, session, self)

@@ -25,7 +25,7 @@ class Session:
 
     connection_id: int
     host: str
-    since: float  # seconds on trio's clock
+    since: float  # on the monotonic clock
     user: str = "unauthenticated user"
     command: str = "Connect"
     state: str = ""

@@ -78,8 +78,8 @@ class ChunkCursor:
             ChunkError: another record begins before this one has ended.
         """
         yield first
-        chunk: Chunk | None = first
-        while not chunk.is_last:
+        is_last = first.is_last
+        while not is_last:
             chunk = self.next_chunk()
             if chunk is None:
                 return
@@ -94,14 +94,13 @@ class ChunkCursor:
                 continue
             if chunk.is_first:
                 raise self._misplaced(chunk, "a record begins before the one before it has ended")
+            is_last = chunk.is_last
             yield chunk
 
     def skip_record(self, first: Chunk) -> bool:
         """Go behind the record that `first` begins; False if its end cannot be seen yet."""
-        chunk = first
-        for chunk in self.chunks_of(first):
-            pass
-        return chunk.is_last
+        *_, last = self.chunks_of(first)
+        return last.is_last
 
     def _rest_of_nested(self, chunk: Chunk) -> Iterator[Chunk | None]:
         """The other chunks of a nested record; it has nothing nested in itself."""

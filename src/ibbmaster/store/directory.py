@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 from ibbmaster.errors import MissingFileError, StoreError
@@ -46,7 +47,7 @@ class BinlogDirectory:
         numbers = sorted(number for name in self._disk.list() if (number := parse_file_name(name)) is not None)
         if not numbers:
             raise StoreError(f"{self._disk}: no binlog files (binlog-000000.ibb and so on)")
-        for before, after in zip(numbers, numbers[1:], strict=False):
+        for before, after in itertools.pairwise(numbers):
             if after != before + 1:
                 raise MissingFileError(
                     f"{self._disk}: {format_file_name(before + 1)} is missing between {format_file_name(before)} and "
@@ -90,6 +91,12 @@ class BinlogDirectory:
     def event_groups(self, plan: SeekPlan) -> EventGroupReader:
         return EventGroupReader(self._disk, file_no=plan.file_no, page_no=plan.page_no)
 
+    def groups_of_file(self, name: str) -> EventGroupReader:
+        file_no = parse_file_name(name)
+        if file_no is None or file_no not in self.file_numbers():
+            raise KeyError(name)
+        return EventGroupReader(self._disk, file_no=file_no, page_no=FULL_STATE_PAGE)
+
     def has_grown(self) -> bool:
         with self._lock:
             self._catch_up()
@@ -100,11 +107,9 @@ class BinlogDirectory:
             return has_grown
 
     def _find_active(self, pages: PageReader, numbers: range) -> int:
-        empty = 0
-        for number in reversed(numbers):
+        for empty, number in enumerate(reversed(numbers), start=1):
             if pages.header(number) is not None:
                 return number
-            empty += 1
             if empty > EMPTY_FILES_MAX:
                 raise StoreError(
                     f"{self._disk}: {format_file_name(number)} and those after it are empty: at most "

@@ -47,5 +47,12 @@ class BinlogEngine(Protocol):
     def event_groups(self, plan: SeekPlan) -> EventGroups:
         """A reader of the groups behind the place that `seek` found."""
 
+    def groups_of_file(self, name: str) -> EventGroups:
+        """A reader that begins with the first group of one file.
+
+        Raises:
+            KeyError: there is no such file.
+        """
+
     def has_grown(self) -> bool:
-        """Whether the durable end has moved since the last call."""
+        """Whether the durable end has moved since the last call; False at the first one."""

@@ -20,7 +20,7 @@ from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeekStep:
-    """One state that was looked at; `state` is None where the page has no state record."""
+    """One state that was looked at; `state` is None behind the end of the log."""
 
     file_no: int
     page_no: int
@@ -30,7 +30,7 @@ class SeekStep:
     def __str__(self) -> str:
         place = f"{format_file_name(self.file_no)} page {self.page_no}"
         if self.state is None:
-            return f"{place}: no state record"
+            return f"{place}: nothing is written there yet"
         verdict = "the replica has all of it" if self.is_before else "has more than the replica"
         return f"{place}: state [{self.state}] {verdict}"
 
@@ -48,6 +48,10 @@ class SeekPlan:
     state: GtidState
     steps: tuple[SeekStep, ...]
     page_reads: int
+
+    @property
+    def file_name(self) -> str:
+        return format_file_name(self.file_no)
 
     def lines(self) -> list[str]:
         """The plan in words, one step a line."""

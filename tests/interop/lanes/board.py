@@ -34,7 +34,9 @@ class Board:
                 line.append(f"{mark} [{notes.setdefault(reason, len(notes) + 1)}]" if reason else mark)
             table.append(line)
         widths = [max(len(line[at]) for line in table) for at in range(len(table[0]))]
-        text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
+        text = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
+        ]
         return [*text, "", *(f"[{number}] {reason}" for reason, number in notes.items())]
 
 

@@ -69,7 +69,9 @@ class Capture:
         for name, difference in outcome["differ"].items():
             if difference["replica"] is not None:
                 tables[name] = TableContent(**difference["replica"])
-        return Replayed(tables=tables, error=(outcome["io_error"] or outcome["sql_error"]) if not outcome["same"] else None)
+        return Replayed(
+            tables=tables, error=(outcome["io_error"] or outcome["sql_error"]) if not outcome["same"] else None
+        )
 
     def unpack(self, directory: Path) -> list[Path]:
         """Put its binlog files into a directory; large ones are stored compressed."""

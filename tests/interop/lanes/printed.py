@@ -19,7 +19,7 @@ HEADER_LINE = re.compile(
 )
 ABOUT_FILES = ("Start: binlog", "Rotate to", "Gtid list", "Binlog checkpoint", "Stop")
 NOISE = re.compile(  # lines that tell where something stood, or that repeat the state of the session
-    r"# at \d+$|DELIMITER |# End of log file|ROLLBACK /\* added by mariadb-binlog \*/|/\*!50003 SET COMPLETION_TYPE"
+    r"# at \d+$|DELIMITER |# End of log file|ROLLBACK /\* added by m \*/|/\*!50003 SET COMPLETION_TYPE"
     r"|SET @@session.pseudo_thread_id="  # printed once a file; every title has the thread anyway
     r"|/\*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE|/\*!40019 SET|/\*!50003 SET @OLD_COMPLETION_TYPE|$"
 )

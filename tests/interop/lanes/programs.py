@@ -51,7 +51,9 @@ class Lane:
     @property
     def share(self) -> Path:
         """Error messages, character sets and the SQL that makes the system tables."""
-        return next(p for name in ("mariadb", "mysql") if (p := self.root / "usr/share" / name / "charsets").is_dir()).parent
+        return next(
+            p for name in ("mariadb", "mysql") if (p := self.root / "usr/share" / name / "charsets").is_dir()
+        ).parent
 
     def system_tables_sql(self) -> str:
         """What a new data directory is bootstrapped with; root has no password."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import warnings
 from dataclasses import dataclass, field
+from typing import Any
+
+import pymysql
+from pymysqlreplication import BinLogStreamReader
+from pymysqlreplication.event import BinLogEvent, HeartbeatLogEvent, MariadbGtidEvent, QueryEvent, XidEvent
+from pymysqlreplication.row_event import DeleteRowsEvent, TableMapEvent, UpdateRowsEvent, WriteRowsEvent
 
 from lanes.primary import Primary
-from pymysqlreplication import BinLogStreamReader
-from pymysqlreplication.event import BinLogEvent, MariadbGtidEvent, QueryEvent, XidEvent
-from pymysqlreplication.row_event import DeleteRowsEvent, TableMapEvent, UpdateRowsEvent, WriteRowsEvent
 
 ABOUT_FILES = {
     "RotateEvent",
@@ -17,8 +21,9 @@ ABOUT_FILES = {
     "MariadbGtidListEvent",
     "MariadbBinLogCheckPointEvent",
     "StopEvent",
-    "HeartbeatLogEvent",
 }
+HEARTBEAT_PERIOD_S = 0.5
+CONNECTIONS_MAX = 2  # one for the stream, one to ask about tables
 EVERYTHING = "4294967294-1-1"  # a position in a domain nobody writes: all other domains come from their beginning
 
 
@@ -30,10 +35,19 @@ class SeenStream:
     error: str | None = None
 
 
-def read_stream(primary: Primary, *, position: str = EVERYTHING, uses_tls: bool = True) -> SeenStream:
-    """Read everything a primary has behind a GTID position; never waits for more."""
+def read_stream(
+    primary: Primary, *, position: str = EVERYTHING, uses_tls: bool = True, waits: bool = False
+) -> SeenStream:
+    """Read everything a primary has behind a GTID position, to the end or to the first heartbeat if it `waits`."""
     logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)
     seen = SeenStream()
+    connections = itertools.count(1)
+
+    def connect(**settings: Any) -> pymysql.Connection[Any]:
+        if next(connections) > CONNECTIONS_MAX:  # left to itself it connects again and begins anew, without end
+            raise ConnectionError("the client lost its connection")
+        return pymysql.connect(**settings)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stream = BinLogStreamReader(
@@ -47,11 +61,15 @@ def read_stream(primary: Primary, *, position: str = EVERYTHING, uses_tls: bool 
             server_id=4711,
             is_mariadb=True,
             auto_position=position,
-            blocking=False,
+            blocking=waits,
+            slave_heartbeat=HEARTBEAT_PERIOD_S if waits else None,
             annotate_rows_event=True,
+            pymysql_wrapper=connect,
         )
         try:
             for event in stream:
+                if isinstance(event, HeartbeatLogEvent):
+                    break
                 if type(event).__name__ not in ABOUT_FILES:
                     seen.events.append(describe(event))
         except Exception as error:  # whatever the client dies of is what is to be compared

@@ -25,7 +25,9 @@ class Replica(Server):
     """A real replica. It takes no connection but ours."""
 
     def __init__(self, template: Template, directory: Path, *options: str, server_id: int = 1001) -> None:
-        super().__init__(template, directory, f"--server-id={server_id}", "--skip-slave-start", "--relay-log=relay", *options)
+        super().__init__(
+            template, directory, f"--server-id={server_id}", "--skip-slave-start", "--relay-log=relay", *options
+        )
 
     def follow(
         self,
@@ -66,7 +68,9 @@ class Replica(Server):
         """The one row of SHOW SLAVE STATUS."""
         return self.query("SHOW SLAVE STATUS")[0]
 
-    def wait_for_gtid(self, position: str, *, timeout_s: float = 120.0, tolerates_lost_connections: bool = False) -> None:
+    def wait_for_gtid(
+        self, position: str, *, timeout_s: float = 120.0, tolerates_lost_connections: bool = False
+    ) -> None:
         """Return when the replica has applied everything up to a GTID position.
 
         Raises:

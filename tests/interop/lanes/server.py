@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pymysql
+
 from lanes.programs import Lane
 
 READY = b"ready for connections."
@@ -120,7 +121,9 @@ class Server:
             *self._network_options(),
             *self._options,
         ]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
         assert self._process.stderr is not None
         is_ready = threading.Event()
         reader = threading.Thread(target=self._read_log, args=(self._process.stderr, is_ready), daemon=True)

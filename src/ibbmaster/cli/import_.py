@@ -1,0 +1,157 @@
+"""`ibbmaster import`: make a directory of `.ibb` files from traditional binlog files."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibbmaster.errors import StoreError
+
+if TYPE_CHECKING:
+    from ibbmaster.store.convert import ImportReport
+
+EXAMPLES = """examples:
+  ibbmaster import /var/lib/mysql/binlog.index --to /srv/ibb
+  ibbmaster import binlog.000001 binlog.000002.xz --to /srv/ibb --max-file-size 64M
+  ibbmaster import binlog.000003 --to /srv/ibb --append
+
+Nothing is changed in the traditional files. Each checksum in them is verified.
+"""
+
+_SIZE = re.compile(r"([0-9]{1,15})([KMG]?)", re.ASCII | re.IGNORECASE)
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `import` to the command line."""
+    parser = subparsers.add_parser(
+        "import",
+        help="make a directory of .ibb files from traditional binlog files",
+        description="Make a directory of .ibb files from the traditional binlog files of a MariaDB server.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "classic",
+        type=Path,
+        nargs="+",
+        metavar="CLASSIC",
+        help="binlog files in any order (.xz is unpacked), an index file, or a directory with the files of one binlog",
+    )
+    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory to write; made if missing")
+    parser.add_argument(
+        "--append",
+        action="store_true",
+        help="go on with the log that DIR holds; groups it has already are passed over",
+    )
+    parser.add_argument(
+        "--max-file-size",
+        type=parse_size,
+        default="1G",
+        metavar="SIZE",
+        help="size of each .ibb file, 64K or more (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--state-interval",
+        type=parse_size,
+        default="2M",
+        metavar="SIZE",
+        help="distance of GTID states inside a file: 16K times a power of two, or 0 for none (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="report as one line of JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Import, and say what was done."""
+    from ibbmaster.store.convert import import_classic
+    from ibbmaster.store.disk import RealDisk
+
+    directory: Path = args.to
+    if directory.exists() and not directory.is_dir():
+        raise StoreError(f"{directory} is not a directory")
+    if not args.append and directory.exists() and any(directory.iterdir()):
+        raise StoreError(f"{directory} is not empty; --append goes on with the log in it")
+    is_new = not directory.exists()
+    directory.mkdir(parents=True, exist_ok=True)
+    disk = RealDisk(directory)
+    try:
+        with _progress_bar(is_wanted=sys.stderr.isatty() and not args.json) as progress:
+            report = import_classic(
+                args.classic,
+                disk,
+                max_file_bytes=args.max_file_size,
+                state_interval_bytes=args.state_interval,
+                append=args.append,
+                progress=progress,
+            )
+    finally:
+        disk.close()
+        if is_new and not any(directory.iterdir()):  # refused before anything was written
+            directory.rmdir()
+    if args.json:
+        print(json.dumps(_as_json(report)))
+    else:
+        print("\n".join(_lines(report, directory)))
+    return 0
+
+
+def parse_size(text: str) -> int:
+    """Read a number of bytes; K, M and G stand for powers of 1024."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: expected a number, and K, M or G behind it, as in 64M")
+    return int(match[1]) * _UNITS[match[2].upper()]
+
+
+def _lines(report: ImportReport, directory: Path) -> Iterator[str]:
+    first, last = report.ibb_files[0], report.ibb_files[-1]
+    files = "1 file" if len(report.classic_files) == 1 else f"{len(report.classic_files)} files"
+    yield (
+        f"{report.group_count} event groups with {report.event_bytes} bytes from {files} "
+        f"-> {directory / first}{'' if first == last else f' to {last}'}"
+    )
+    if report.skipped_count:
+        yield f"{report.skipped_count} groups were in the log already"
+    yield f"GTID position {report.gtid_state.position()}"
+    for notice in report.notices:
+        yield f"note: {notice}"
+
+
+def _as_json(report: ImportReport) -> dict[str, object]:
+    return {
+        "classic_files": list(report.classic_files),
+        "ibb_files": list(report.ibb_files),
+        "event_groups": report.group_count,
+        "skipped_event_groups": report.skipped_count,
+        "event_bytes": report.event_bytes,
+        "read_bytes": report.read_bytes,
+        "server_restarts": report.restart_count,
+        "gtid_position": str(report.gtid_state.position()),
+        "gtid_state": str(report.gtid_state),
+        "notices": list(report.notices),
+    }
+
+
+@contextlib.contextmanager
+def _progress_bar(*, is_wanted: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A function to tell the progress to, or None where nobody would see it."""
+    if is_wanted:
+        with contextlib.suppress(ImportError):
+            tqdm = importlib.import_module("tqdm").tqdm
+            with tqdm(unit="B", unit_scale=True, leave=False) as bar:
+
+                def progress(done: int, total: int) -> None:
+                    bar.total = total
+                    bar.update(done - bar.n)
+
+                yield progress
+                return
+    yield None

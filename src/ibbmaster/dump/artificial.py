@@ -1,0 +1,139 @@
+"""Events a primary makes up for the wire, and replacements for those an old replica cannot read."""
+
+from __future__ import annotations
+
+import struct
+
+from ibbmaster.event.format_description import ChecksumAlgorithm, describe_format, encode_format_description
+from ibbmaster.event.gtid_list import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader, encode_event
+from ibbmaster.event.heartbeat import POSITION_MIN, Heartbeat, encode_heartbeat
+from ibbmaster.event.rotate import Rotate, encode_rotate
+from ibbmaster.event.types import EventFlag, EventType
+from ibbmaster.gtid import GtidState
+
+QUERY_FIXED = struct.Struct("<IIBHH")  # thread id, seconds, database size, error code, status size
+QUERY_SIZE_MIN = EVENT_HEADER_SIZE + QUERY_FIXED.size + 2  # end of the empty database, one byte of text
+PADDING_VARIABLE = b"\xff"  # a status variable that means nothing, and takes the rest of the status
+BEGIN = b"BEGIN"
+BEGIN_SIZE_MIN = QUERY_SIZE_MIN - 1 + len(BEGIN)
+DUMMY_TEXT = "# Dummy event replacing event type {} that slave cannot handle."
+DUMMY_VARIABLE = b"!dummyvar"
+USER_VAR_SIZE_MIN = EVENT_HEADER_SIZE + 6  # size of the name, one byte of name, "is NULL"
+
+
+def opening_format_description(
+    server_version: str,
+    *,
+    server_id: int,
+    type_count: int,
+    algorithm: ChecksumAlgorithm,
+    timestamp: int = 0,
+    log_pos: int = 0,
+    flags: int = 0,
+) -> bytes:
+    """What opens a stream or a file. `created` is 0: a replica shall keep its temporary tables.
+
+    Source: MariaDB 12.3, sql_repl.cc, fake_format_description_event() and send_format_descriptor_event().
+    """
+    return encode_format_description(
+        describe_format(server_version, type_count=type_count, algorithm=algorithm),
+        server_id=server_id,
+        timestamp=timestamp,
+        log_pos=log_pos,
+        flags=flags,
+    )
+
+
+def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
+    """Tells a replica which file it is reading.
+
+    Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event().
+    """
+    return encode_rotate(
+        Rotate(file_name=file_name, position=position),
+        server_id=server_id,
+        flags=EventFlag.ARTIFICIAL,
+        with_checksum=with_checksum,
+    )
+
+
+def artificial_gtid_list(
+    state: GtidState, *, server_id: int, is_until_reached: bool, log_pos: int, with_checksum: bool
+) -> bytes:
+    """Tells a replica what was logged up to here; one bit says that its UNTIL is reached.
+
+    Source: MariaDB 12.3, sql_repl.cc, fake_gtid_list_event().
+    """
+    return encode_gtid_list(
+        GtidList(gtids=tuple(state), flags=FLAG_UNTIL_REACHED if is_until_reached else 0),
+        server_id=server_id,
+        log_pos=log_pos,
+        flags=EventFlag.ARTIFICIAL,
+        with_checksum=with_checksum,
+    )
+
+
+def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
+    """Tells a replica that nothing has happened.
+
+    Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event().
+    """
+    return encode_heartbeat(
+        Heartbeat(file_name=file_name, position=max(position, POSITION_MIN)),
+        server_id=server_id,
+        with_checksum=with_checksum,
+    )
+
+
+def file_head(state: GtidState, file_name: str, *, server_id: int, timestamp: int) -> list[bytes]:
+    """What a traditional file has behind its FORMAT_DESCRIPTION; positions and checksums are still to be put in."""
+    name = file_name.encode("utf-8", "surrogateescape")
+    return [
+        encode_gtid_list(GtidList(gtids=tuple(state)), server_id=server_id, timestamp=timestamp),
+        encode_event(
+            event_type=EventType.BINLOG_CHECKPOINT,
+            body=len(name).to_bytes(4, "little") + name,
+            server_id=server_id,
+            timestamp=timestamp,
+        ),
+    ]
+
+
+def file_tail(next_file_name: str, *, server_id: int, timestamp: int) -> bytes:
+    """The ROTATE a traditional file ends with; position and checksum are still to be put in."""
+    return encode_rotate(Rotate(file_name=next_file_name, position=4), server_id=server_id, timestamp=timestamp)
+
+
+def begin_for(header: EventHeader) -> bytes | None:
+    """A QUERY `BEGIN` in the place and of the size of a GTID event; None if the event is too small for it.
+
+    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::begin_event().
+    """
+    room = header.size - BEGIN_SIZE_MIN
+    if room < 0:
+        return None
+    body = QUERY_FIXED.pack(0, 0, 0, 0, room) + PADDING_VARIABLE * room + b"\0" + BEGIN
+    return _head_like(header, EventType.QUERY) + body
+
+
+def dummy_for(header: EventHeader) -> bytes | None:
+    """The beginning of an event without effect, in the place and of the size of any other.
+
+    What is missing to `header.size` are blanks, and the caller adds them: they may be many.
+    None if the event is too small to be replaced.
+
+    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::dummy_event().
+    """
+    if header.size < USER_VAR_SIZE_MIN:
+        return None
+    if header.size < QUERY_SIZE_MIN:  # no room for a QUERY: set a user variable to NULL
+        name = DUMMY_VARIABLE[: header.size - USER_VAR_SIZE_MIN + 1]
+        return _head_like(header, EventType.USER_VAR) + len(name).to_bytes(4, "little") + name + b"\x01"
+    text = DUMMY_TEXT.format(header.event_type).encode()[: header.size - QUERY_SIZE_MIN + 1]
+    return _head_like(header, EventType.QUERY) + bytes(QUERY_FIXED.size + 1) + text
+
+
+def _head_like(header: EventHeader, event_type: EventType) -> bytes:
+    flags = header.flags & ~EventFlag.THREAD_SPECIFIC | EventFlag.SUPPRESS_USE
+    return HEADER.pack(header.timestamp, event_type, header.server_id, header.size, header.log_pos, flags)

@@ -1,0 +1,63 @@
+"""Errors a dump is answered with: MariaDB's code and words for the replica, ours for the log."""
+
+from __future__ import annotations
+
+from ibbmaster.errors import ChecksumError, IbbMasterError, PositionPurgedError, StoreError
+from ibbmaster.wire.response import Err
+
+FATAL_ERROR_READING_BINLOG = 1236  # the only code that stops a replica for good; after others it connects again
+GENERAL_STATE = "HY000"
+
+
+class DumpError(IbbMasterError):
+    """The dump ends, or does not begin. `text` goes to the replica, `explanation` to our log."""
+
+    def __init__(
+        self, text: str, explanation: str, *, code: int = FATAL_ERROR_READING_BINLOG, sqlstate: str = GENERAL_STATE
+    ) -> None:
+        super().__init__(text, explanation, code, sqlstate)
+        self.text = text
+        self.explanation = explanation
+        self.code = code
+        self.sqlstate = sqlstate
+
+    def __str__(self) -> str:
+        return f"error {self.code} ({self.text}): {self.explanation}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.text, self.explanation, self.code, self.sqlstate)
+
+    @property
+    def err(self) -> Err:
+        """The packet for the replica."""
+        return Err(code=self.code, sqlstate=self.sqlstate, text=self.text)
+
+    def with_place(self, place: str) -> DumpError:
+        """The same error with the place in the log behind its text, as a traditional primary says it."""
+        return DumpError(self.text + place, self.explanation, code=self.code, sqlstate=self.sqlstate)
+
+
+def _rebuild(text: str, explanation: str, code: int, sqlstate: str) -> DumpError:
+    return DumpError(text, explanation, code=code, sqlstate=sqlstate)
+
+
+def reading_failed(cause: IbbMasterError) -> DumpError:
+    """What the replica is told when the binlog cannot be read on: damage is fatal to it too."""
+    if isinstance(cause, DumpError):
+        return cause
+    if isinstance(cause, PositionPurgedError):
+        return too_old(str(cause))
+    if isinstance(cause, ChecksumError):
+        return DumpError("event read from binlog did not pass crc check", str(cause))
+    if isinstance(cause, StoreError):
+        return DumpError("I/O error reading log event", str(cause))
+    return DumpError("bogus data in log event", str(cause))
+
+
+def too_old(explanation: str) -> DumpError:
+    """What the replica needs next has been purged."""
+    return DumpError(
+        "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
+        "required binlog files have been purged.",
+        explanation,
+    )

@@ -1,0 +1,131 @@
+"""Whom to speak like: everything that differs between one kind of primary and another, as data.
+
+No other module asks for the name of a profile.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass, replace
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.format_description import SERVER_VERSION_SIZE, ChecksumAlgorithm
+from ibbmaster.event.types import TYPE_COUNT_CLASSIC, TYPE_COUNT_ENGINE
+
+OLD_MAJOR_PREFIX = "5.5.5-"  # in the greetings of 10.x, for clients that know no larger major number
+_VERSION = re.compile(r"([0-9]+)\.[0-9]+\.[0-9]+[!-~ ]*", re.ASCII)
+
+
+class LogPosRule(enum.Enum):
+    """Which events carry their end position."""
+
+    STORED = "what the log holds; in an engine binlog that is 0"
+    EVERY = "every event"
+    GROUP_BORDERS = "GTID events, those that end a group, and those between groups"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How a kind of primary presents itself and shapes its stream.
+
+    `server_version` is what the greeting, `@@version` and the FORMAT_DESCRIPTION events
+    say: replicas need a major number of 10 or more in the greeting. `sql_version` is what
+    `VERSION()` says; only mariadb-binlog looks there, and refuses a major number that is
+    newer than its own (10.11 knows 5 and 10, 11.8 also 11).
+    """
+
+    name: str
+    server_version: str
+    sql_version: str
+    version_comment: str = "ibbmaster"
+    collation_id: int  # the default one, in the greeting
+    storage_engine: str | None  # `@@binlog_storage_engine`; None: there is no such variable
+    requires_gtid: bool  # a dump without @slave_connect_state is refused
+    type_count: int  # event types a FORMAT_DESCRIPTION announces
+    event_checksum: ChecksumAlgorithm
+    log_pos_rule: LogPosRule
+    opens_with_rotate: bool  # an artificial ROTATE comes before everything else
+    opens_with_gtid_list: bool  # the state at the start comes behind the FORMAT_DESCRIPTION
+    rotates_with_files: bool  # each file has its head: ROTATE, FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT
+    sends_restarts: bool = False  # the FORMAT_DESCRIPTION a server logs when it starts is passed on
+    errors_name_places: bool  # errors met while a file is open say where
+    same_server_id_text: str
+
+    @property
+    def greeting_version(self) -> str:
+        """The version as the greeting has it."""
+        is_old_major = self.server_version.startswith("10.")
+        return OLD_MAJOR_PREFIX + self.server_version if is_old_major else self.server_version
+
+    def with_version(self, text: str) -> Profile:
+        """The same kind of primary under another version, everywhere.
+
+        Raises:
+            ConfigurationError: the text is no version, or does not fit into a FORMAT_DESCRIPTION.
+        """
+        match = _VERSION.fullmatch(text)
+        if match is None or len(text) >= SERVER_VERSION_SIZE:
+            raise ConfigurationError(
+                f"server version {text[:80]!r}: expected three numbers and up to {SERVER_VERSION_SIZE - 1} characters "
+                "in all, as in 12.3.2-MariaDB-log"
+            )
+        return replace(self, server_version=text, sql_version=text)
+
+
+_LATIN1_SWEDISH_CI = 8
+_UTF8MB4_GENERAL_CI = 45
+
+_ENGINE = Profile(
+    name="engine",
+    server_version="12.3.2-MariaDB-log",
+    sql_version="10.11.19-MariaDB-log",  # so that every mariadb-binlog since 10.11 talks to us
+    collation_id=_UTF8MB4_GENERAL_CI,
+    storage_engine="InnoDB",
+    requires_gtid=True,
+    type_count=TYPE_COUNT_ENGINE,
+    event_checksum=ChecksumAlgorithm.NONE,
+    log_pos_rule=LogPosRule.STORED,
+    opens_with_rotate=False,
+    opens_with_gtid_list=False,
+    rotates_with_files=False,
+    errors_name_places=False,
+    same_server_id_text="A slave with the same server_id is already connected",
+)
+
+_CLASSIC_11_8 = replace(
+    _ENGINE,
+    name="classic-11.8",
+    server_version="11.8.6-MariaDB-log",
+    sql_version="11.8.6-MariaDB-log",
+    storage_engine=None,
+    requires_gtid=False,
+    type_count=TYPE_COUNT_CLASSIC,
+    event_checksum=ChecksumAlgorithm.CRC32,
+    log_pos_rule=LogPosRule.GROUP_BORDERS,
+    opens_with_rotate=True,
+    opens_with_gtid_list=True,
+    rotates_with_files=True,
+    errors_name_places=True,
+)
+
+_CLASSIC_10_11 = replace(
+    _CLASSIC_11_8,
+    name="classic-10.11",
+    server_version="10.11.19-MariaDB-log",
+    sql_version="10.11.19-MariaDB-log",
+    collation_id=_LATIN1_SWEDISH_CI,
+    log_pos_rule=LogPosRule.EVERY,
+    same_server_id_text="A slave with the same server_uuid/server_id is already connected",
+)
+
+#: The kinds of primary there are, by name.
+PROFILES: dict[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        _ENGINE,
+        replace(_ENGINE, name="compat", opens_with_rotate=True, opens_with_gtid_list=True),
+        _CLASSIC_10_11,
+        _CLASSIC_11_8,
+    )
+}

@@ -1,0 +1,161 @@
+"""What a replica asks for: COM_BINLOG_DUMP and the user variables it has set before."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TypeAlias
+
+from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.profile import Profile
+from ibbmaster.errors import DuplicateDomainError, GtidError
+from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.wire.command import BinlogDump, DumpFlag
+
+UserValue: TypeAlias = int | float | Decimal | str | bytes | None  # of a user variable; None is NULL
+
+GTID_LIST_UNREADABLE = 1941
+GTID_LIST_CONFLICT = 1943
+GTID_POSITION_REQUIRED = 4246
+NANOSECONDS_PER_S = 10**9
+HEARTBEAT_PERIOD_MIN_S = 0.001  # MariaDB's limits for MASTER_HEARTBEAT_PERIOD
+HEARTBEAT_PERIOD_MAX_S = 4294967.0
+CAPABILITY_MAX = 255
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+_LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]{1,40})", re.ASCII)
+#: MariaDB passes over blanks before a number, and over none behind it.
+_GTID_LIST = re.compile(r"(?:[ \t]*[0-9]{1,20}(?:-[ \t]*[0-9]{1,20}){2}(?:,(?!$)|$))*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpRequest:
+    """Everything that steers a dump.
+
+    With `position` None the replica asks by file and offset, and `until` means nothing;
+    otherwise `file_name` and `file_position` mean nothing. `capability` is what the replica
+    says it understands (0 to 5; each value includes the lower ones).
+    """
+
+    replica_server_id: int
+    file_name: str = ""  # '': the oldest
+    file_position: int = 4
+    position: GtidPosition | None
+    until: GtidPosition | None = None
+    until_is_before: bool = False  # stop before the groups of `until`, not behind them
+    is_strict: bool = False
+    ignores_duplicates: bool = False
+    capability: int = 0
+    heartbeat_period_s: float = 0.0  # 0: no heartbeats
+    wants_annotate_rows: bool = False
+    leaves_out_marked: bool = False  # no events with the flag SKIP_REPLICATION
+    has_semi_sync: bool = False  # every event packet has the semi-sync header
+    knows_checksums: bool = False
+    wants_rotate_checksum: bool = False  # of the ROTATE before the first FORMAT_DESCRIPTION
+    waits_at_end: bool = True
+
+
+def dump_request(
+    command: BinlogDump, variables: Mapping[str, UserValue], profile: Profile, *, skip_replication: bool = False
+) -> DumpRequest:
+    """Put a request together.
+
+    `variables` are the session's user variables by lower-case name, without `@`; a missing
+    one was never set. `skip_replication` is the system variable of that name.
+
+    Raises:
+        DumpError: a GTID list cannot be read, or there is none where one is needed.
+
+    Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send().
+    """
+    position = _gtid_list(variables, "slave_connect_state")
+    if position is None and profile.requires_gtid:
+        raise DumpError(
+            "GTID starting position is required on master with --binlog-storage-engine enabled",
+            f"replica {command.server_id} asks by file and offset ({command.file_name!r}, {command.position}): "
+            "use MASTER_USE_GTID=slave_pos there, or a classic profile here",
+            code=GTID_POSITION_REQUIRED,
+        )
+    checksum = _text(variables.get("master_binlog_checksum")).upper()
+    knows_checksums = "master_binlog_checksum" in variables
+    has_unclear_checksum = knows_checksums and checksum not in ("NONE", "CRC32")
+    return DumpRequest(
+        replica_server_id=command.server_id,
+        file_name=command.file_name,
+        file_position=command.position,
+        position=position,
+        until=None if position is None else _gtid_list(variables, "slave_until_gtid"),
+        until_is_before=_is_set(variables, "slave_gtid_until_before_gtids"),
+        is_strict=_is_set(variables, "slave_gtid_strict_mode"),
+        ignores_duplicates=_is_set(variables, "slave_gtid_ignore_duplicates"),
+        capability=min(max(_number(variables.get("mariadb_slave_capability")), 0), CAPABILITY_MAX),
+        heartbeat_period_s=_period_s(_number(variables.get("master_heartbeat_period"))),
+        wants_annotate_rows=bool(command.flags & DumpFlag.SEND_ANNOTATE_ROWS),
+        leaves_out_marked=skip_replication,
+        has_semi_sync=_is_set(variables, "rpl_semi_sync_slave"),
+        knows_checksums=knows_checksums,
+        wants_rotate_checksum=checksum == "CRC32"
+        or (has_unclear_checksum and profile.event_checksum is ChecksumAlgorithm.CRC32),
+        waits_at_end=command.server_id != 0 and not command.flags & DumpFlag.NON_BLOCKING,
+    )
+
+
+def _gtid_list(variables: Mapping[str, UserValue], name: str) -> GtidPosition | None:
+    value = variables.get(name)
+    if value is None:
+        return None
+    text = _text(value)
+    try:
+        if not _GTID_LIST.fullmatch(text):
+            raise GtidError(f"{text[:80]!r} is no list of GTIDs: expected domain-server-seqno,… without spaces")
+        return GtidPosition.parse(text)
+    except DuplicateDomainError as error:
+        raise DumpError(str(error), f"@{name} names a domain twice", code=GTID_LIST_CONFLICT) from None
+    except GtidError as error:
+        raise DumpError("Could not parse GTID list", f"@{name}: {error}", code=GTID_LIST_UNREADABLE) from None
+
+
+def _period_s(nanoseconds: int) -> float:
+    if nanoseconds <= 0:
+        return 0.0
+    return min(max(nanoseconds / NANOSECONDS_PER_S, HEARTBEAT_PERIOD_MIN_S), HEARTBEAT_PERIOD_MAX_S)
+
+
+def _is_set(variables: Mapping[str, UserValue], name: str) -> bool:
+    return _number(variables.get(name)) != 0
+
+
+def _text(value: UserValue) -> str:
+    if value is None:
+        return ""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _number(value: UserValue) -> int:
+    """A user variable as a 64-bit integer: NULL is 0, a text counts up to its first other character.
+
+    Source: MariaDB 12.3, item_func.cc, user_var_entry::val_int().
+    """
+    match value:
+        case None:
+            number = 0
+        case int():
+            number = int(value)
+        case float():
+            number = 0 if math.isnan(value) else int(min(max(value, _INT64_MIN), _INT64_MAX))
+        case Decimal():
+            number = _rounded(value)
+        case _:
+            found = _LEADING_NUMBER.match(_text(value))
+            number = int(found[1]) if found else 0
+    return min(max(number, _INT64_MIN), _INT64_MAX)
+
+
+def _rounded(value: Decimal) -> int:
+    if value.is_nan():
+        return 0
+    limited = min(max(value, Decimal(_INT64_MIN)), Decimal(_INT64_MAX))
+    return int(limited.quantize(Decimal(1), ROUND_HALF_UP))

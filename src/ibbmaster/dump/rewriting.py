@@ -1,0 +1,202 @@
+"""What becomes of each event on its way to one replica: left out, replaced, or passed on with its new header.
+
+Filters in MariaDB's order: ANNOTATE_ROWS nobody asked for, GTID events for those who do
+not know them, events between groups for those who do not know these, marked events.
+"""
+
+from __future__ import annotations
+
+import enum
+import zlib
+from typing import NamedTuple
+
+from ibbmaster.dump.artificial import begin_for, dummy_for
+from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.profile import LogPosRule, Profile
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.errors import EventError
+from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.event.group import GroupBoundary
+from ibbmaster.event.gtid_event import FIXED as GTID_FIXED
+from ibbmaster.event.gtid_event import GtidFlag
+from ibbmaster.event.header import CHECKSUM, CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, EventHeader, decode_event_header
+from ibbmaster.event.types import EventFlag, EventType
+
+CAPABILITY_ANNOTATE = 1  # each value includes the lower ones
+CAPABILITY_TOLERATES_HOLES = 2
+CAPABILITY_BINLOG_CHECKPOINT = 3
+CAPABILITY_GTID = 4
+
+FIRST_POSITION = 4  # of the first event of a traditional file
+LOG_POS_MASK = 0xFFFFFFFF
+TYPE_OFFSET = 4  # in the event header
+FLAGS_HIGH_OFFSET = 18
+SKIP_REPLICATION_BIT = EventFlag.SKIP_REPLICATION >> 8
+
+
+class _Action(enum.Enum):
+    LEAVE_OUT = enum.auto()
+    DUMMY = enum.auto()
+    BEGIN = enum.auto()
+
+
+class LargeEvent(NamedTuple):
+    """How an event too large to be held goes out: `head` first, then the rest of its bytes or blanks, then its CRC."""
+
+    head: bytes
+    size: int  # on the wire, checksum included
+    is_replaced: bool  # nothing of the event's own bytes goes out, but blanks up to its size
+    has_checksum: bool
+
+
+class Rewriter:
+    """The rules of one dump, and where in the file it is.
+
+    `position` is where the next event lies in a traditional file made of what passes here.
+    With `send_from`, events before that position of the first file are left out.
+    """
+
+    def __init__(self, request: DumpRequest, profile: Profile, *, send_from: int = 0) -> None:
+        self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
+        self._trailer_size = CHECKSUM_SIZE if self._has_checksums else 0
+        self._log_pos_rule = profile.log_pos_rule
+        self._actions = _actions(request)
+        self._leaves_out_marked = request.leaves_out_marked
+        self._leaves_out_annotate = self._actions.get(EventType.ANNOTATE_ROWS) is _Action.LEAVE_OUT
+        self._tolerates_holes = request.capability >= CAPABILITY_TOLERATES_HOLES
+        self._boundary = GroupBoundary(0)
+        self.send_from = send_from
+        self.position = FIRST_POSITION
+        self.last_position = FIRST_POSITION  # of the event seen last
+        #: Nothing is changed in an event: it goes out as it is, or not at all.
+        self.only_selects = (
+            not self._has_checksums
+            and self._log_pos_rule is LogPosRule.STORED
+            and request.capability >= CAPABILITY_GTID
+            and not profile.rotates_with_files
+        )
+
+    def begin_file(self, format_description: bytes) -> None:
+        """Count from the head of a file whose first event is this one."""
+        self.last_position = FIRST_POSITION
+        self.position = FIRST_POSITION + len(format_description)
+        self._check_send_from(FIRST_POSITION)
+
+    def begin_group(self, gtid_flags: int) -> None:
+        """The events that follow belong to a group whose GTID event has these flags."""
+        self._boundary = GroupBoundary(gtid_flags)
+
+    def select(self, events: list[bytes]) -> list[bytes]:
+        """`rewrite` for many events at once where `only_selects` is true: the serving path."""
+        if self._leaves_out_annotate:
+            events = [event for event in events if event[TYPE_OFFSET] != EventType.ANNOTATE_ROWS]
+        if self._leaves_out_marked:
+            events = [event for event in events if not event[FLAGS_HIGH_OFFSET] & SKIP_REPLICATION_BIT]
+        return events
+
+    def rewrite(self, event: bytes, *, is_between_groups: bool = False) -> bytes | None:
+        """The event as it goes out, or None."""
+        header = decode_event_header(event)
+        has_log_pos = self._has_log_pos(header, event) or is_between_groups
+        if not self._advance(header.size):
+            return None
+        action = self._actions.get(header.event_type)
+        if action is not None:
+            replacement = self._replacement(action, header, event)
+            if replacement is None:
+                return None
+            event = replacement.ljust(header.size)
+        if self._is_left_out_as_marked(header):
+            return None
+        head = self._head(decode_event_header(event), has_log_pos=has_log_pos)
+        event = head + event[EVENT_HEADER_SIZE:]
+        return event + CHECKSUM.pack(zlib.crc32(event)) if self._has_checksums else event
+
+    def rewrite_large(self, header: EventHeader) -> LargeEvent | None:
+        """How an event that is not at hand as a whole goes out, or None if it does not."""
+        has_log_pos = self._has_log_pos(header, b"")
+        if not self._advance(header.size):
+            return None
+        action = self._actions.get(header.event_type)
+        if action is _Action.LEAVE_OUT or self._is_left_out_as_marked(header):
+            return None
+        size = header.size + self._trailer_size
+        if action is None:
+            head = self._head(header, has_log_pos=has_log_pos)
+            return LargeEvent(head, size, False, self._has_checksums)
+        dummy = dummy_for(header)
+        assert dummy is not None  # a large event has room
+        head = self._head(decode_event_header(dummy), has_log_pos=has_log_pos) + dummy[EVENT_HEADER_SIZE:]
+        return LargeEvent(head, size, True, self._has_checksums)
+
+    def _replacement(self, action: _Action, header: EventHeader, event: bytes) -> bytes | None:
+        if action is _Action.BEGIN:
+            if gtid_flags(event) & GtidFlag.STANDALONE:
+                return None if self._tolerates_holes else dummy_for(header)
+            return begin_for(header)
+        return dummy_for(header) if action is _Action.DUMMY else None
+
+    def _is_left_out_as_marked(self, header: EventHeader) -> bool:
+        return self._leaves_out_marked and bool(header.flags & EventFlag.SKIP_REPLICATION)
+
+    def _has_log_pos(self, header: EventHeader, event: bytes) -> bool:
+        if self._log_pos_rule is LogPosRule.GROUP_BORDERS:
+            return header.event_type == EventType.GTID or self._boundary.ends_with(header, event)
+        return self._log_pos_rule is LogPosRule.EVERY
+
+    def _advance(self, size: int) -> bool:
+        """Count an event; whether it lies where the replica wants to begin, or behind that."""
+        self.last_position = self.position
+        self.position += size + self._trailer_size
+        return self._check_send_from(self.last_position)
+
+    def _check_send_from(self, position: int) -> bool:
+        if position >= self.send_from:
+            return True
+        if position < self.send_from < self.position:
+            raise DumpError(
+                "binlog truncated in the middle of event; consider out of disk space on master",
+                f"the replica asks for offset {self.send_from}, which lies inside the event from {position} to "
+                f"{self.position}: let it start at offset 4, or by GTID",
+            )
+        return False
+
+    def _head(self, header: EventHeader, *, has_log_pos: bool) -> bytes:
+        if self._log_pos_rule is LogPosRule.STORED:
+            log_pos = header.log_pos
+        else:
+            log_pos = self.position & LOG_POS_MASK if has_log_pos else 0
+        return HEADER.pack(
+            header.timestamp,
+            header.event_type,
+            header.server_id,
+            header.size + self._trailer_size,
+            log_pos,
+            header.flags,
+        )
+
+
+def gtid_flags(event: bytes) -> int:
+    """The flags of a GTID event.
+
+    Raises:
+        EventError: the event is too short.
+    """
+    if len(event) < EVENT_HEADER_SIZE + GTID_FIXED.size:
+        raise EventError(f"GTID event of {len(event)} bytes, expected at least {EVENT_HEADER_SIZE + GTID_FIXED.size}")
+    return int(GTID_FIXED.unpack_from(event, EVENT_HEADER_SIZE)[2])
+
+
+def _actions(request: DumpRequest) -> dict[int, _Action]:
+    """What happens to the events of a type, by what the replica understands; others are passed on."""
+    capability = request.capability
+    unknown = _Action.LEAVE_OUT if capability >= CAPABILITY_TOLERATES_HOLES else _Action.DUMMY
+    actions: dict[int, _Action] = {}
+    if not request.wants_annotate_rows and capability != CAPABILITY_ANNOTATE:
+        actions[EventType.ANNOTATE_ROWS] = unknown
+    if capability < CAPABILITY_BINLOG_CHECKPOINT:
+        actions[EventType.BINLOG_CHECKPOINT] = unknown
+    if capability < CAPABILITY_GTID:
+        actions[EventType.GTID_LIST] = unknown
+        actions[EventType.GTID] = _Action.BEGIN
+    return actions

@@ -1,0 +1,340 @@
+"""One dump as a state machine: groups and the passing of time in, packets out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.dump.artificial import (
+    artificial_gtid_list,
+    artificial_rotate,
+    file_head,
+    file_tail,
+    heartbeat,
+    opening_format_description,
+)
+from ibbmaster.dump.error import DumpError, reading_failed
+from ibbmaster.dump.framing import EventFramer
+from ibbmaster.dump.profile import Profile
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter
+from ibbmaster.dump.skipping import SEND, Skipping, Verdict
+from ibbmaster.dump.start import StartCheck, impossible_position
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.types import EventFlag
+from ibbmaster.gtid import GtidState
+from ibbmaster.wire.response import Eof, encode_eof, encode_err
+
+SAME_SERVER_ID = 4052
+
+
+class DumpSession:
+    """Turns event groups and the passing of time into packets for one replica.
+
+    The caller brings what happened; the session says what to send, and until when it can
+    wait. Every `now` is in seconds on the caller's monotonic clock. One caller at a time:
+
+        session.start()
+        until session.is_finished:
+            send session.data_to_send(), then every piece of session.receive_group(group);
+            session.sent() after each send
+            at the durable end: session.reached_end(now), wait until more is durable or
+            heartbeat_due, session.advance_clock(now)
+
+    Invariants:
+    - Packets are numbered over everything, in the order in which they are handed out.
+    - Nothing of a group is kept; memory does not depend on the size of a group or an event.
+    - A group goes out whole and with the same events each time, or not at all, unless the dump ends inside it.
+    - The last packet is EOF or ERR, unless the dump ends inside an event: there nothing can be said.
+
+    A dump by GTID counts the positions of a traditional stream from where it begins to
+    read; only a dump by file and offset counts them from the head of the file.
+    """
+
+    def __init__(
+        self,
+        request: DumpRequest,
+        check: StartCheck,
+        *,
+        profile: Profile,
+        server_id: int,
+        server_version: str | None = None,
+        start_state: GtidState,
+        current_state: Callable[[], GtidState],
+        file_name: str,
+        file_offset: int = FIRST_POSITION,
+        started_at: int = 0,
+    ) -> None:
+        """Prepare a dump that reads from a place in a file.
+
+        `start_state` is what was logged before that place, `current_state` gives what is
+        logged now. `started_at`, in seconds since 1970, stamps what opens a traditional
+        file; `server_version` None is that of the profile.
+        """
+        self._request = request
+        self._profile = profile
+        self._server_id = server_id
+        self._server_version = profile.server_version if server_version is None else server_version
+        self._started_at = started_at
+        self._state = start_state.copy()  # what was logged up to the group seen last; unless nobody will ask
+        self._skipping = Skipping(request, check, start_state=start_state, current_state=current_state)
+        self._is_by_file = request.position is None
+        self._rewriter = Rewriter(request, profile, send_from=request.file_position if self._is_by_file else 0)
+        self._framer = EventFramer(self._rewriter, has_semi_sync=request.has_semi_sync)
+        self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
+        self._needs_no_care = not profile.rotates_with_files  # see receive_group
+        self._announced_file_name = file_name  # what the last ROTATE said
+        self._place = (file_name, file_offset)  # behind the group seen last
+        self._queued = bytearray()
+        self._last_word: bytes | None = None  # payload to end with, once the event under way is complete
+        self.heartbeat_due = math.inf
+        self.is_finished = False
+        self.error: DumpError | None = None  # why the dump ended, if not in order
+
+    def start(self) -> None:
+        """Queue what opens the stream; with an UNTIL that is already met, also what ends it.
+
+        Source: MariaDB 12.3, sql_repl.cc, mysql_binlog_send() and send_format_descriptor_event().
+        """
+        if self._profile.opens_with_rotate:
+            position = self._request.file_position if self._is_by_file else FIRST_POSITION
+            self._queue_rotate(position, with_checksum=self._request.wants_rotate_checksum)
+        if self._has_checksums and not self._request.knows_checksums:
+            self._rewriter.position += len(self._format_description(log_pos=0))
+            self.fail(
+                DumpError(
+                    "Slave can not handle replication events with the checksum that master is configured to log",
+                    "the client never set @master_binlog_checksum, so it does not know that events have checksums",
+                ).with_place(self._where())
+            )
+            return
+        if self._profile.rotates_with_files:
+            try:
+                self._queue_file_head()
+            except DumpError as error:
+                self.fail(error.with_place(self._where()))
+                return
+        else:
+            self._queue_event(self._format_description(log_pos=0, flags=EventFlag.ARTIFICIAL))
+            if self._profile.opens_with_gtid_list:
+                self._queue_gtid_list()
+        if self._skipping.is_until_reached:
+            self._reach_until()
+
+    def receive_group(self, group: EventGroup) -> Iterator[Buffer]:
+        """The packets of a group, if it is wanted, and what else is to be said before and behind it.
+
+        Take all of them before the next group comes. A piece is good until the next one is
+        asked for. What cannot be read ends the dump with an error packet.
+        """
+        if self.is_finished:
+            return iter(())
+        if self._needs_no_care and group.gtid is not None and self._skipping.decides_nothing:
+            self._place = (group.end_file_name, group.end_offset)  # the serving path
+            return self._guard(group, SEND)
+        return self._receive_with_care(group)
+
+    def reached_end(self, *, now: float) -> None:
+        """All that is durable was sent: end the dump, or begin to wait for the next heartbeat."""
+        if self.is_finished:
+            return
+        if self._rewriter.position < self._rewriter.send_from:
+            self.fail(impossible_position(self._request))
+        elif not self._request.waits_at_end:
+            self.end_of_service()
+        elif self.heartbeat_due == math.inf and self._request.heartbeat_period_s:
+            self.heartbeat_due = now + self._request.heartbeat_period_s
+
+    def sent(self) -> None:
+        """Something was sent: the wait for a heartbeat begins anew, at the next end."""
+        self.heartbeat_due = math.inf
+
+    def advance_clock(self, *, now: float) -> None:
+        """Queue a heartbeat when nothing was sent for a whole period; call it between groups."""
+        if now < self.heartbeat_due or self.is_finished:
+            return
+        self.heartbeat_due = now + self._request.heartbeat_period_s
+        file_name, position = self._place
+        if self._profile.opens_with_rotate:
+            # A replica stops when a position is below its own count in the file it was told.
+            file_name = self._announced_file_name
+            position = self._framer.size_sent + FIRST_POSITION
+            if self._profile.rotates_with_files:
+                position = self._rewriter.position
+        self._queue_event(heartbeat(file_name, position, server_id=self._server_id, with_checksum=self._has_checksums))
+
+    def data_to_send(self) -> bytes:
+        """Hand over what is queued; a second call returns only newer bytes."""
+        data = bytes(self._queued)
+        self._queued.clear()
+        return data
+
+    def fail(self, error: DumpError) -> None:
+        """End the dump with an error packet; inside an event nothing can be said any more."""
+        if self.error is None and not self.is_finished:
+            self.error = error
+            if self._framer.is_inside_event:
+                self.is_finished = True
+            else:
+                self._end(encode_err(error.err))
+
+    def end_of_service(self) -> None:
+        """End the dump in order, behind the event under way: nothing more comes, or the primary shuts down."""
+        self._end(encode_eof(Eof()))
+
+    def terminated_by_newer(self) -> None:
+        """End the dump, behind the event under way, because the same server id has asked for another one."""
+        error = DumpError(
+            self._profile.same_server_id_text,
+            f"a newer dump of server id {self._request.replica_server_id} has begun: each replica needs its own",
+            code=SAME_SERVER_ID,
+        )
+        if self._profile.errors_name_places:
+            error = error.with_place(self._where())
+        if self.error is None and not self.is_finished:
+            self.error = error
+            self._end(encode_err(error.err))
+
+    def _receive_with_care(self, group: EventGroup) -> Iterator[Buffer]:
+        """As `receive_group`, where the group has to be judged or may begin a file."""
+        try:
+            verdict = self._judge(group)
+        except IbbMasterError as error:
+            self.fail(reading_failed(error))
+            verdict = None
+        if self._queued:
+            yield self.data_to_send()
+        if verdict is None:
+            return
+        if verdict.is_wanted:
+            yield from self._guard(group, verdict)
+        elif not self.is_finished:
+            self._finish_group(verdict)
+            if self._queued:
+                yield self.data_to_send()
+
+    def _judge(self, group: EventGroup) -> Verdict | None:
+        """What to do with a group, None for nothing; queues what comes before it."""
+        self._place = (group.end_file_name, group.end_offset)
+        if group.gtid is None:
+            if self._profile.sends_restarts and not self._skipping.is_skipping:
+                self._queue_event(group.gtid_event)
+            return None
+        if self._profile.rotates_with_files and group.file_name != self._announced_file_name:
+            self._queue_file_change(group)
+        verdict = self._skipping.judge(group.gtid)
+        self._state.log(group.gtid)
+        return verdict
+
+    def _guard(self, group: EventGroup, verdict: Verdict) -> Iterator[Buffer]:
+        """The packets of a group; what goes wrong in it becomes the last packet, as does a last word said meanwhile."""
+        try:
+            for piece in self._framer.frame_group(group.gtid_event, group.body):
+                yield piece
+                if self.is_finished:
+                    return
+                if self._last_word is not None and not self._framer.is_inside_event:
+                    break
+        except IbbMasterError as error:
+            failure = reading_failed(error)
+            self.fail(failure.with_place(self._where()) if self._profile.errors_name_places else failure)
+        if self._last_word is not None:
+            self._end(self._last_word)
+        else:
+            self._finish_group(verdict)
+        if self._queued:
+            yield self.data_to_send()
+
+    def _finish_group(self, verdict: Verdict) -> None:
+        """Queue what is to be said behind a group."""
+        if self.is_finished:
+            return
+        if verdict.ends_skipping:
+            self._queue_gtid_list()
+        if verdict.is_last:
+            self._reach_until()
+
+    def _reach_until(self) -> None:
+        self._queue_gtid_list(is_until_reached=True)
+        self.end_of_service()
+
+    def _end(self, payload: bytes) -> None:
+        if self.is_finished:
+            return
+        if self._framer.is_inside_event:
+            self._last_word = self._last_word or payload
+            return
+        self._queued += self._framer.frame_payload(payload)
+        self.is_finished = True
+        self.heartbeat_due = math.inf
+
+    def _queue_file_change(self, group: EventGroup) -> None:
+        """Queue the end of one traditional file and the head of the next."""
+        rewriter = self._rewriter
+        timestamp = decode_event_header(group.gtid_event).timestamp
+        self._queue_rewritten(file_tail(group.file_name, server_id=self._server_id, timestamp=timestamp))
+        if rewriter.position <= rewriter.send_from:
+            raise impossible_position(self._request)
+        rewriter.send_from = 0
+        self._announced_file_name = group.file_name
+        self._queue_rotate(FIRST_POSITION, with_checksum=self._has_checksums)
+        self._queue_file_head()
+
+    def _queue_file_head(self) -> None:
+        rewriter = self._rewriter
+        is_inside = rewriter.send_from > FIRST_POSITION
+        size = len(self._format_description(log_pos=0))
+        event = self._format_description(timestamp=self._started_at, log_pos=0 if is_inside else FIRST_POSITION + size)
+        self._queue_event(event)
+        rewriter.begin_file(event)
+        head = file_head(self._state, self._announced_file_name, server_id=self._server_id, timestamp=self._started_at)
+        for event in head:
+            self._queue_rewritten(event)
+
+    def _format_description(self, *, timestamp: int = 0, log_pos: int, flags: int = 0) -> bytes:
+        return opening_format_description(
+            self._server_version,
+            server_id=self._server_id,
+            type_count=self._profile.type_count,
+            algorithm=self._profile.event_checksum,
+            timestamp=timestamp,
+            log_pos=log_pos,
+            flags=flags,
+        )
+
+    def _queue_rotate(self, position: int, *, with_checksum: bool) -> None:
+        name = self._announced_file_name
+        self._queue_event(artificial_rotate(name, position, server_id=self._server_id, with_checksum=with_checksum))
+
+    def _queue_gtid_list(self, *, is_until_reached: bool = False) -> None:
+        log_pos = self._rewriter.position & LOG_POS_MASK if self._profile.rotates_with_files else 0
+        self._queue_event(
+            artificial_gtid_list(
+                self._state,
+                server_id=self._server_id,
+                is_until_reached=is_until_reached,
+                log_pos=log_pos,
+                with_checksum=self._has_checksums,
+            )
+        )
+
+    def _queue_rewritten(self, event: bytes) -> None:
+        rewritten = self._rewriter.rewrite(event, is_between_groups=True)
+        if rewritten is not None:
+            self._queue_event(rewritten)
+
+    def _queue_event(self, event: bytes) -> None:
+        self._queued += self._framer.frame_event(event)
+
+    def _where(self) -> str:
+        """The place of the last event, as a traditional primary puts it behind its errors."""
+        first = self._request.file_name or "."
+        name, rewriter = self._announced_file_name, self._rewriter
+        return (
+            f"; the first event '{first}' at {self._request.file_position}, the last event read from '{name}' at "
+            f"{rewriter.last_position}, the last byte read from '{name}' at {rewriter.position}."
+        )

@@ -1,0 +1,125 @@
+"""Whether a dump may begin where the replica wants it, and if not, why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+
+FILE_POSITION_MIN = 4  # behind the first bytes of a traditional file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartCheck:
+    """What the check found.
+
+    `unknown_domain_ids` are domains the log has nothing of; they are checked again when
+    they turn up. `until` is what is left of the request's UNTIL, None if there is none.
+    """
+
+    position: GtidPosition
+    unknown_domain_ids: frozenset[int] = frozenset()
+    until: GtidPosition | None = None
+
+
+def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
+    """Compare a replica's position with what was logged up to now, domain by domain.
+
+    A position that this server has only as a replica of another one does not occur here:
+    what is applied is what is in the log.
+
+    Raises:
+        DumpError: the position names what the log does not have.
+
+    Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position().
+    """
+    position = request.position if request.position is not None else GtidPosition()
+    until = None if request.until is None else dict(request.until)
+    unknown = set()
+    for gtid in position.values():
+        if is_logged(gtid, state):
+            continue
+        latest = state.latest(gtid.domain_id)
+        if latest is None:
+            unknown.add(gtid.domain_id)
+        elif request.ignores_duplicates and latest.seq_no < gtid.seq_no:
+            continue
+        elif until is not None and (gtid.domain_id not in until or is_logged(until[gtid.domain_id], state)):
+            until.pop(gtid.domain_id, None)  # the end lies before the start: nothing of this domain
+        else:
+            raise not_in_binlog(gtid, state)
+    return StartCheck(
+        position=position,
+        unknown_domain_ids=frozenset(unknown),
+        until=None if until is None else GtidPosition(until.values()),
+    )
+
+
+def choose_file(request: DumpRequest, file_names: Sequence[str]) -> str:
+    """The file a dump without GTID position begins in; `file_names` are those there are, the oldest first.
+
+    Raises:
+        DumpError: there is no such file, or the offset lies before its first event.
+
+    Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender().
+    """
+    if not file_names or (request.file_name and request.file_name not in file_names):
+        raise DumpError(
+            "Could not find first log file name in binary log index file",
+            f"the replica asks for file {request.file_name[:100]!r}; {_known_files(file_names)}",
+        )
+    if request.file_position < FILE_POSITION_MIN:
+        raise impossible_position(request)
+    return request.file_name or file_names[0]
+
+
+def impossible_position(request: DumpRequest) -> DumpError:
+    """There is no event at this offset of the file, and will not be."""
+    name, offset = request.file_name or ".", request.file_position
+    return DumpError(
+        f"Client requested master to start replication from impossible position; the first event '{name}' at {offset}, "
+        f"the last event read from '{name}' at 4, the last byte read from '{name}' at 4.",
+        f"the replica asks for offset {offset} of file {request.file_name[:100]!r}, where no event begins: "
+        "let it start at offset 4 of that file, or by GTID",
+    )
+
+
+def is_logged(gtid: Gtid, state: GtidState) -> bool:
+    """Whether this server logged this sequence number or a later one."""
+    seq_no = state.seq_no(gtid.domain_id, gtid.server_id)
+    return seq_no is not None and seq_no >= gtid.seq_no
+
+
+def not_in_binlog(gtid: Gtid, state: GtidState) -> DumpError:
+    """The replica has something the log has not: it is ahead, or it went another way.
+
+    Source: MariaDB 12.3, sql_repl.cc, give_error_start_pos_missing_in_binlog().
+    """
+    text = f"Error: connecting slave requested to start from GTID {gtid}, which is not in the master's binlog"
+    latest = state.latest(gtid.domain_id)
+    if latest is None:
+        return DumpError(text, f"domain {gtid.domain_id}: the log has nothing of it; {_advice(gtid)}")
+    if latest.seq_no >= gtid.seq_no:
+        text += (
+            ". Since the master's binlog contains GTIDs with higher sequence numbers, it probably means that the slave "
+            "has diverged due to executing extra erroneous transactions"
+        )
+        reason = f"the replica executed {gtid} by itself, or follows another primary's log"
+    else:
+        reason = f"the replica is ahead, or the log lost its end; {_advice(gtid)}"
+    own = state.seq_no(gtid.domain_id, gtid.server_id)
+    logged = f"nothing of server {gtid.server_id}" if own is None else f"server {gtid.server_id} up to {own}"
+    return DumpError(
+        text, f"domain {gtid.domain_id}: the log ends at {latest} and has {logged}, the replica is at {gtid}: {reason}"
+    )
+
+
+def _advice(gtid: Gtid) -> str:
+    return f"set the replica's gtid_slave_pos back for domain {gtid.domain_id}, or serve the log that has {gtid}"
+
+
+def _known_files(file_names: Sequence[str]) -> str:
+    return f"there are {file_names[0]} to {file_names[-1]}" if file_names else "there are no files"

@@ -1,0 +1,85 @@
+"""What the conversation may know of the primary: the answers behind SHOW and SELECT @@."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ibbmaster.dump.variables import BinlogEventRow, ProcessRow
+from ibbmaster.event.split import event_headers
+from ibbmaster.event.types import EventType, type_name
+from ibbmaster.gtid import GtidState
+from ibbmaster.store.engine import EventGroups
+
+if TYPE_CHECKING:
+    from ibbmaster.server.primary import Primary
+
+
+class PrimaryFacts:
+    """`ServerFacts` of a running primary; called from worker threads."""
+
+    def __init__(self, primary: Primary) -> None:
+        self._primary = primary
+        self.server_id = primary.options.server_id
+        self.server_version = primary.server_version
+        self.profile = primary.profile
+        self._started_at = time.monotonic()
+
+    def binlog_state(self) -> GtidState:
+        return self._primary.engine.binlog_state()
+
+    def binlog_end(self) -> tuple[str, int]:
+        return self._primary.engine.end()
+
+    def binary_logs(self) -> list[tuple[str, int]]:
+        return [(file.name, file.size) for file in self._primary.engine.files()]
+
+    def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
+        engine = self._primary.engine
+        name = engine.files()[0].name if file_name is None else file_name
+        groups = engine.groups_of_file(name)
+        return self._event_rows(groups, name, offset)
+
+    def _event_rows(self, groups: EventGroups, file_name: str, offset: int) -> Iterator[BinlogEventRow]:
+        while (group := groups.next_group()) is not None and group.file_name == file_name:
+            if group.file_offset < offset:
+                continue
+            for header in event_headers(group.gtid_event, group.body):
+                yield BinlogEventRow(
+                    file_name=file_name,
+                    event_type=type_name(header.event_type).capitalize(),
+                    server_id=header.server_id,
+                    info=f"GTID {group.gtid}" if header.event_type == EventType.GTID else "",
+                )
+
+    def replica_hosts(self) -> list[tuple[int, str, int]]:
+        return [
+            (session.replica_server_id, session.replica_host, session.replica_port)
+            for session in self._primary.registry
+            if session.replica_server_id is not None
+        ]
+
+    def processes(self) -> list[ProcessRow]:
+        now = time.monotonic()
+        return [
+            ProcessRow(
+                connection_id=session.connection_id,
+                user=session.user,
+                host=session.host,
+                command=session.command,
+                seconds=int(now - session.since),
+                state=session.state,
+            )
+            for session in self._primary.registry
+        ]
+
+    def unix_timestamp(self) -> float:
+        return time.time()
+
+    def uptime_s(self) -> int:
+        return int(time.monotonic() - self._started_at)
+
+    def statistics(self) -> str:
+        """The line COM_STATISTICS is answered with."""
+        return f"Uptime: {self.uptime_s()}  Threads: {len(self._primary.registry)}  Questions: 0  Slow queries: 0"

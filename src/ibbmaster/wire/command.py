@@ -1,0 +1,264 @@
+"""Commands of a client. Layout: protocol/wire/commands.md."""
+
+from __future__ import annotations
+
+import enum
+import struct
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.wire.response import Err
+
+_REGISTER_TAIL = struct.Struct("<HII")  # port, rank, server id of the primary
+_DUMP = struct.Struct("<IHI")  # position, flags, server id; the file name follows
+NUMBER_SIZE = 4
+OPTION_SIZE = 2
+UNKNOWN_COMMAND = Err(code=1047, sqlstate="08S01", text="Unknown command")
+MALFORMED_PACKET = Err(code=1835, sqlstate="HY000", text="Malformed communication packet")
+
+
+class Command(enum.IntEnum):
+    """First byte of a command; those not listed are answered alike.
+
+    Source: MariaDB 12.3, mysql_com.h, enum_server_command.
+    """
+
+    QUIT = 0x01
+    INIT_DB = 0x02
+    QUERY = 0x03
+    STATISTICS = 0x09
+    PROCESS_KILL = 0x0C
+    PING = 0x0E
+    BINLOG_DUMP = 0x12
+    REGISTER_REPLICA = 0x15  # COM_REGISTER_SLAVE
+    SET_OPTION = 0x1B
+    BINLOG_DUMP_GTID = 0x1E  # MySQL's; MariaDB does not know it
+    RESET_CONNECTION = 0x1F
+
+
+class DumpFlag(enum.IntFlag):
+    """Flags of COM_BINLOG_DUMP; others mean nothing."""
+
+    NON_BLOCKING = 0x0001  # end with EOF when all is sent
+    SEND_ANNOTATE_ROWS = 0x0002
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """The client leaves; there is no answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitDb:
+    """Choose a default database."""
+
+    database: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """An SQL text, in the bytes the client sent."""
+
+    sql: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Ask for one line about the server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessKill:
+    """End another connection."""
+
+    connection_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Ask whether the server is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogDump:
+    """Ask for the stream of events."""
+
+    position: int
+    flags: int
+    server_id: int
+    file_name: str  # up to the first NUL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterReplica:
+    """Tell the primary who the replica is; only SHOW SLAVE HOSTS uses it."""
+
+    server_id: int
+    host: str
+    user: str
+    password: str = field(repr=False)
+    port: int
+    rank: int = 0
+    primary_id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetOption:
+    """Switch several statements in one text on (0) or off (1)."""
+
+    option: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResetConnection:
+    """Begin a new session on the same connection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsupportedCommand:
+    """A command this server does not have; `answer` is what MariaDB says to one it does not know."""
+
+    code: int
+    answer: Err = UNKNOWN_COMMAND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MalformedCommand:
+    """A known command whose bytes are too few, or too many; send `answer` and go on."""
+
+    code: int
+    answer: Err
+
+
+AnyCommand: TypeAlias = (
+    Quit
+    | InitDb
+    | Query
+    | Statistics
+    | ProcessKill
+    | Ping
+    | BinlogDump
+    | RegisterReplica
+    | SetOption
+    | ResetConnection
+    | UnsupportedCommand
+    | MalformedCommand
+)
+
+
+def decode_command(payload: Buffer) -> AnyCommand:
+    """What a client asks for. Any bytes give a value: see UnsupportedCommand and MalformedCommand.
+
+    Source: MariaDB 12.3, sql_parse.cc, dispatch_command(); repl_failsafe.cc, register_slave().
+    """
+    code = payload[0] if len(payload) else 0
+    body = bytes(payload[1:])
+    match code:
+        case Command.QUIT:
+            return Quit()
+        case Command.INIT_DB:
+            return InitDb(database=_text(body))
+        case Command.QUERY:
+            return Query(sql=body)
+        case Command.STATISTICS:
+            return Statistics()
+        case Command.PROCESS_KILL:
+            if len(body) < NUMBER_SIZE:
+                return MalformedCommand(code=code, answer=MALFORMED_PACKET)
+            return ProcessKill(connection_id=int.from_bytes(body[:NUMBER_SIZE], "little"))
+        case Command.PING:
+            return Ping()
+        case Command.BINLOG_DUMP:
+            return _decode_binlog_dump(body)
+        case Command.REGISTER_REPLICA:
+            return _decode_register_replica(body)
+        case Command.SET_OPTION:
+            if len(body) != OPTION_SIZE:
+                return MalformedCommand(code=code, answer=MALFORMED_PACKET)
+            return SetOption(option=int.from_bytes(body, "little"))
+        case Command.RESET_CONNECTION:
+            return ResetConnection()
+        case _:
+            return UnsupportedCommand(code=code)
+
+
+def _decode_binlog_dump(body: bytes) -> BinlogDump | MalformedCommand:
+    if len(body) < _DUMP.size:
+        return MalformedCommand(code=Command.BINLOG_DUMP, answer=MALFORMED_PACKET)
+    position, flags, server_id = _DUMP.unpack_from(body)
+    file_name = body[_DUMP.size :].partition(b"\x00")[0]  # one client pads its empty name with NULs
+    return BinlogDump(position=position, flags=flags, server_id=server_id, file_name=_text(file_name))
+
+
+def _decode_register_replica(body: bytes) -> RegisterReplica | MalformedCommand:
+    if len(body) < NUMBER_SIZE:
+        return MalformedCommand(code=Command.REGISTER_REPLICA, answer=MALFORMED_PACKET)
+    offset = NUMBER_SIZE
+    texts = []
+    for name in ("report-host", "report-user", "report-password"):
+        size = body[offset] if offset < len(body) else 0
+        end = offset + 1 + size
+        if end > len(body):
+            answer = Err(code=1105, sqlstate="HY000", text=f"Failed to register slave: too long '{name}'")
+            return MalformedCommand(code=Command.REGISTER_REPLICA, answer=answer)
+        texts.append(_text(body[offset + 1 : end]))
+        offset = end
+    if len(body) - offset < _REGISTER_TAIL.size:
+        return MalformedCommand(code=Command.REGISTER_REPLICA, answer=MALFORMED_PACKET)
+    port, rank, primary_id = _REGISTER_TAIL.unpack_from(body, offset)
+    host, user, password = texts
+    return RegisterReplica(
+        server_id=int.from_bytes(body[:NUMBER_SIZE], "little"),
+        host=host,
+        user=user,
+        password=password,
+        port=port,
+        rank=rank,
+        primary_id=primary_id,
+    )
+
+
+def encode_command(command: AnyCommand) -> bytes:
+    """The payload of a command, as a client sends it."""
+    match command:
+        case Quit():
+            return bytes((Command.QUIT,))
+        case InitDb():
+            return bytes((Command.INIT_DB,)) + command.database.encode()
+        case Query():
+            return bytes((Command.QUERY,)) + command.sql
+        case Statistics():
+            return bytes((Command.STATISTICS,))
+        case ProcessKill():
+            return bytes((Command.PROCESS_KILL,)) + command.connection_id.to_bytes(NUMBER_SIZE, "little")
+        case Ping():
+            return bytes((Command.PING,))
+        case BinlogDump():
+            fixed = _DUMP.pack(command.position, command.flags, command.server_id)
+            return bytes((Command.BINLOG_DUMP,)) + fixed + command.file_name.encode()
+        case RegisterReplica():
+            return b"".join(
+                (
+                    bytes((Command.REGISTER_REPLICA,)),
+                    command.server_id.to_bytes(NUMBER_SIZE, "little"),
+                    *(_short(text) for text in (command.host, command.user, command.password)),
+                    _REGISTER_TAIL.pack(command.port, command.rank, command.primary_id),
+                )
+            )
+        case SetOption():
+            return bytes((Command.SET_OPTION,)) + command.option.to_bytes(OPTION_SIZE, "little")
+        case ResetConnection():
+            return bytes((Command.RESET_CONNECTION,))
+        case UnsupportedCommand() | MalformedCommand():
+            return bytes((command.code,))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _short(text: str) -> bytes:
+    data = text.encode()
+    assert len(data) < 256, text
+    return bytes((len(data),)) + data

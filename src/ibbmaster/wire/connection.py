@@ -1,0 +1,402 @@
+"""The server's end of a connection: greeting, TLS, login, then commands. Order: protocol/wire/handshake.md.
+
+It knows no socket and no clock. The driver hands over what it received, asks for events
+until there are none, and sends what there is to send:
+
+    connection.receive_data(data)
+    while (event := connection.next_event()) is not None: ...
+    socket.send(connection.data_to_send())
+
+What must stay true:
+- before the login at most `LOGIN_SIZE_MAX` bytes are taken, and nothing costly is done
+- an unknown user, a wrong password and a login in clear where TLS is required look the same to the client
+- nothing that came in clear is taken for something that came encrypted
+- after RemoteProtocolError, LoginFailed and the end of a dump nothing is read any more
+"""
+
+from __future__ import annotations
+
+import enum
+import hmac
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
+from ibbmaster.wire.auth import Account, certificate_proof
+from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
+from ibbmaster.wire.command import AnyCommand, BinlogDump, Quit, decode_command
+from ibbmaster.wire.handshake import (
+    NATIVE_PASSWORD,
+    AuthSwitch,
+    Greeting,
+    LoginRequest,
+    TlsRequest,
+    decode_login,
+    encode_auth_switch,
+    encode_greeting,
+)
+from ibbmaster.wire.packet import Packet, PacketReader, PacketStream
+from ibbmaster.wire.response import (
+    COLLATION_DEFAULT,
+    Err,
+    Ok,
+    Response,
+    encode_err,
+    encode_ok,
+    encode_response,
+    with_more_results,
+)
+
+LOGIN_SIZE_MAX = 64 * 1024  # bytes of all that comes before the login is done
+COMMAND_SIZE_MAX = 16 * 1024 * 1024  # MariaDB's default for max_allowed_packet
+ANSWER_PIECE_SIZE = 64 * 1024  # a long result set is handed over in pieces of about this size
+
+BAD_HANDSHAKE = Err(code=1043, sqlstate="08S01", text="Bad handshake")
+OLD_CLIENT = Err(
+    code=1251,
+    sqlstate="08004",
+    text="Client does not support authentication protocol requested by server; consider upgrading MariaDB client",
+)
+PACKET_TOO_LARGE = Err(code=1153, sqlstate="08S01", text="Got a packet bigger than 'max_allowed_packet' bytes")
+PACKETS_OUT_OF_ORDER = Err(code=1156, sqlstate="08S01", text="Got packets out of order")
+
+
+@dataclass(frozen=True, slots=True)
+class NeedTls:
+    """Begin TLS on the socket as its server, then call `tls_started`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedIn:
+    """The client is who it says; commands follow."""
+
+    user: str
+    database: str | None
+    collation_id: int  # as far as the login has it; 0: choose one
+    capabilities: Capability  # those agreed on
+    attributes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginFailed:
+    """The client was refused: send what is to be sent, then close."""
+
+    user: str
+    reason: str  # for our log; the client is told less
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandReceived:
+    """The client wants something: answer it before the next event is asked for."""
+
+    command: AnyCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The client left, with COM_QUIT or by closing the socket."""
+
+
+Event: TypeAlias = NeedTls | LoggedIn | LoginFailed | CommandReceived | Closed
+
+
+class State(enum.Enum):
+    """What the connection waits for."""
+
+    LOGIN = "the login, or a request for TLS"
+    TLS = "the driver, which sets up TLS"
+    TLS_LOGIN = "the login inside TLS"
+    AUTH_ANSWER = "the answer to an auth switch"
+    COMMAND = "a command"
+    DUMP = "nothing: a dump is the last answer of a connection"
+    CLOSED = "nothing"
+
+
+TRANSITIONS: dict[State, frozenset[State]] = {
+    State.LOGIN: frozenset({State.TLS, State.AUTH_ANSWER, State.COMMAND, State.CLOSED}),
+    State.TLS: frozenset({State.TLS_LOGIN, State.CLOSED}),
+    State.TLS_LOGIN: frozenset({State.AUTH_ANSWER, State.COMMAND, State.CLOSED}),
+    State.AUTH_ANSWER: frozenset({State.COMMAND, State.CLOSED}),
+    State.COMMAND: frozenset({State.DUMP, State.CLOSED}),
+    State.DUMP: frozenset({State.CLOSED}),
+    State.CLOSED: frozenset({State.CLOSED}),
+}
+BEFORE_LOGIN = frozenset({State.LOGIN, State.TLS, State.TLS_LOGIN, State.AUTH_ANSWER})
+
+
+class ServerConnection:
+    """One connection as a state machine.
+
+    `seed` (20 printable bytes, no NUL) and `nonce` (32 bytes) must be new and unpredictable for every
+    connection. `peer_host` is what an error calls the client's address.
+    """
+
+    def __init__(
+        self,
+        *,
+        connection_id: int,
+        server_version: str,
+        accounts: Sequence[Account],
+        seed: bytes,
+        nonce: bytes,
+        peer_host: str,
+        offers_tls: bool = False,
+        capabilities: Capability = SERVER_DEFAULT,
+        collation_id: int = COLLATION_DEFAULT,
+        command_size_max: int = COMMAND_SIZE_MAX,
+    ) -> None:
+        assert accounts
+        self.state = State.LOGIN
+        self.capabilities = Capability(0)  # those agreed on, once there is a login
+        self._accounts = tuple(accounts)
+        self._seed = seed
+        self._nonce = nonce
+        self._peer_host = peer_host
+        self._offered = capabilities | (Capability.TLS if offers_tls else Capability(0))
+        self._command_size_max = command_size_max
+        self._certificate_der: bytes | None = None  # set once the connection is encrypted
+        self._login: LoginRequest | None = None
+        self._login_bytes_left = LOGIN_SIZE_MAX
+        self._is_at_end = False
+        self._reader = PacketReader(limit=LOGIN_SIZE_MAX, next_sequence=1)
+        self._stream = PacketStream(sequence=0)
+        self._out = bytearray()
+        greeting = Greeting(
+            server_version=server_version,
+            connection_id=connection_id,
+            seed=seed,
+            capabilities=self._offered,
+            collation_id=collation_id,
+        )
+        self._send(encode_greeting(greeting))
+
+    def data_to_send(self) -> bytes:
+        """Hand over what is to be sent; a second call returns only what is newer."""
+        data = bytes(self._out)
+        self._out.clear()
+        return data
+
+    def receive_data(self, data: Buffer) -> None:
+        """Take bytes from the socket, cut anywhere; none at all mean that the client closed it.
+
+        During a dump everything is dropped: one client sends a stray byte behind its command, and
+        semi-synchronous replicas send acknowledgements nobody asked for.
+
+        Raises:
+            RemoteProtocolError: too much before the login, or something in clear behind a request for TLS.
+        """
+        if not len(data):
+            self._is_at_end = True
+        elif self.state in BEFORE_LOGIN:
+            self._login_bytes_left -= len(data)
+            if self._login_bytes_left < 0:
+                self._fail(PACKET_TOO_LARGE, PacketTooLargeError(f"more than {LOGIN_SIZE_MAX} bytes before the login"))
+            if self.state is State.TLS:
+                self._fail(BAD_HANDSHAKE, RemoteProtocolError("bytes in clear behind a request for TLS"))
+            self._reader.receive_data(data)
+        elif self.state is State.COMMAND:
+            self._reader.receive_data(data)
+
+    def tls_started(self, certificate_der: bytes) -> None:
+        """Go on inside TLS; `certificate_der` is the certificate that was shown.
+
+        Raises:
+            LocalProtocolError: TLS was not asked for.
+        """
+        if self.state is not State.TLS:
+            raise LocalProtocolError(f"TLS started while the connection waited for {self.state.value}")
+        self._certificate_der = certificate_der
+        self._enter(State.TLS_LOGIN)
+
+    def next_event(self) -> Event | None:
+        """What the bytes received so far come to, or None if more are needed.
+
+        Raises:
+            RemoteProtocolError: the client broke the protocol: send what is to be sent, then close.
+        """
+        match self.state:
+            case State.LOGIN | State.TLS_LOGIN:
+                event = self._next_login()
+            case State.AUTH_ANSWER:
+                event = self._next_auth_answer()
+            case State.COMMAND:
+                event = self._next_command()
+            case _:
+                event = None
+        if event is None and self._is_at_end and self.state is not State.CLOSED:
+            self._enter(State.CLOSED)
+            return Closed()
+        return event
+
+    def answer(self, *responses: Response) -> Iterator[bytes]:
+        """The packets that answer the last command, in pieces; several responses answer several statements.
+
+        Nothing is done, and no row is read, before the first piece is asked for.
+        """
+        if self.state is not State.COMMAND and self.state is not State.DUMP:
+            raise LocalProtocolError(f"an answer while the connection waits for {self.state.value}")
+        return self._answer(responses)
+
+    def begin_dump(self) -> PacketStream:
+        """What numbers the packets of a dump.
+
+        Raises:
+            LocalProtocolError: the last command was not COM_BINLOG_DUMP.
+        """
+        if self.state is not State.DUMP:
+            raise LocalProtocolError(f"a dump while the connection waits for {self.state.value}")
+        return self._stream
+
+    def close(self, error: Err | None = None) -> None:
+        """Read nothing any more; queue `error` if there is something left to say."""
+        if self.state is State.CLOSED:
+            return
+        if error is not None:
+            self._send(encode_err(error))
+        self._enter(State.CLOSED)
+
+    def _answer(self, responses: Iterable[Response]) -> Iterator[bytes]:
+        piece = bytearray()
+        remaining = iter(responses)
+        response = next(remaining, None)
+        while response is not None:
+            following = next(remaining, None)
+            if following is not None:
+                response = with_more_results(response)
+            for payload in encode_response(response, self.capabilities):
+                piece += self._stream.frame(payload)
+                if len(piece) >= ANSWER_PIECE_SIZE:
+                    yield bytes(piece)
+                    piece.clear()
+            response = following
+        if piece:
+            yield bytes(piece)
+
+    def _next_packet(self) -> Packet | None:
+        try:
+            packet = self._reader.next_packet()
+        except PacketOrderError as error:
+            self._stream.sequence = self._reader.next_sequence
+            self._fail(PACKETS_OUT_OF_ORDER, error)
+        except PacketTooLargeError as error:
+            self._stream.sequence = self._reader.next_sequence
+            self._fail(PACKET_TOO_LARGE, error)
+        if packet is not None:
+            self._stream.sequence = self._reader.next_sequence
+        return packet
+
+    def _next_login(self) -> Event | None:
+        packet = self._next_packet()
+        if packet is None:
+            return None
+        try:
+            login = decode_login(packet.payload)
+        except RemoteProtocolError as error:
+            self._fail(BAD_HANDSHAKE, error)
+        if isinstance(login, TlsRequest):
+            return self._begin_tls()
+        self.capabilities = login.capabilities & self._offered
+        self._login = login
+        account, _ = self._find_account(login)
+        if account.requires_tls and self._certificate_der is None:
+            return self._refuse("TLS is required", used_password=bool(login.auth_data))
+        if account.verifier.plugin_name == NATIVE_PASSWORD and login.plugin_name in (None, NATIVE_PASSWORD):
+            return self._judge(self._seed, login.auth_data)
+        if not login.capabilities & Capability.PLUGIN_AUTH:
+            self._fail(OLD_CLIENT, RemoteProtocolError(f"a client that cannot do {account.verifier.plugin_name}"))
+        self._switch_plugin(account)
+        return None
+
+    def _begin_tls(self) -> NeedTls:
+        if self.state is not State.LOGIN or not self._offered & Capability.TLS:
+            self._fail(BAD_HANDSHAKE, RemoteProtocolError("a request for TLS that was not offered"))
+        if self._reader.unread_size:
+            self._fail(BAD_HANDSHAKE, RemoteProtocolError("bytes in clear behind a request for TLS"))
+        self._enter(State.TLS)
+        return NeedTls()
+
+    def _switch_plugin(self, account: Account) -> None:
+        plugin_name = account.verifier.plugin_name
+        data = self._seed + b"\x00" if plugin_name == NATIVE_PASSWORD else self._nonce
+        self._send(encode_auth_switch(AuthSwitch(plugin_name=plugin_name, plugin_data=data)))
+        self._reader.next_sequence = self._stream.sequence
+        self._enter(State.AUTH_ANSWER)
+
+    def _next_auth_answer(self) -> Event | None:
+        assert self._login is not None
+        packet = self._next_packet()
+        if packet is None:
+            return None
+        account, _ = self._find_account(self._login)
+        nonce = self._seed if account.verifier.plugin_name == NATIVE_PASSWORD else self._nonce
+        return self._judge(nonce, packet.payload)
+
+    def _find_account(self, login: LoginRequest) -> tuple[Account, bool]:
+        """The account of a user; for an unknown user some account, so that the same work is done."""
+        user = login.user.encode()
+        found, is_known = self._accounts[0], False
+        for account in self._accounts:
+            if hmac.compare_digest(account.user.encode(), user):
+                found, is_known = account, True
+        return found, is_known
+
+    def _judge(self, nonce: bytes, answer: bytes) -> Event:
+        assert self._login is not None
+        login = self._login
+        account, is_known = self._find_account(login)
+        is_proved = account.verifier.verify(nonce, answer)
+        if not (is_known and is_proved):
+            reason = "wrong password" if is_known else "unknown user"
+            return self._refuse(reason, used_password=bool(answer))
+        proof = b""
+        if self._certificate_der is not None:
+            proof = certificate_proof(account, self._seed, self._certificate_der)
+        self._send(encode_ok(Ok(message=proof)))
+        self._reader.limit = self._command_size_max
+        self._enter(State.COMMAND)
+        return LoggedIn(
+            user=login.user,
+            database=login.database,
+            collation_id=login.collation_id,
+            capabilities=self.capabilities,
+            attributes=login.attributes,
+        )
+
+    def _refuse(self, reason: str, *, used_password: bool) -> LoginFailed:
+        assert self._login is not None
+        user = self._login.user
+        used = "YES" if used_password else "NO"
+        text = f"Access denied for user '{user}'@'{self._peer_host}' (using password: {used})"
+        self._send(encode_err(Err(code=1045, sqlstate="28000", text=text)))
+        self._enter(State.CLOSED)
+        return LoginFailed(user=user, reason=reason)
+
+    def _next_command(self) -> Event | None:
+        if self._reader.is_between_payloads:
+            self._reader.next_sequence = 0
+        packet = self._next_packet()
+        if packet is None:
+            return None
+        command = decode_command(packet.payload)
+        match command:
+            case Quit():
+                self._enter(State.CLOSED)
+                return Closed()
+            case BinlogDump():
+                self._enter(State.DUMP)
+        return CommandReceived(command=command)
+
+    def _fail(self, answer: Err, error: RemoteProtocolError) -> NoReturn:
+        """Say why, in the client's terms, and read no more."""
+        self._send(encode_err(answer))
+        self._enter(State.CLOSED)
+        raise error
+
+    def _enter(self, state: State) -> None:
+        assert state in TRANSITIONS[self.state], (self.state, state)
+        self.state = state
+
+    def _send(self, payload: bytes) -> None:
+        self._out += self._stream.frame(payload)

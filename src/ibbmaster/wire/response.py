@@ -1,0 +1,361 @@
+"""Answers: OK, ERR, EOF and text result sets. Layout: protocol/wire/response.md."""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from ibbmaster.codec import lenenc
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
+
+OK_MARK = 0x00
+EOF_MARK = 0xFE
+ERR_MARK = 0xFF
+EOF_SIZE_MAX = 8  # a longer payload that begins with EOF_MARK is something else
+SQLSTATE_MARK = b"#"
+COLUMNS_FOLLOW = b"\x01"
+DECIMALS_NOT_FIXED = 39  # of strings, and of numbers without a fixed scale
+COLLATION_BINARY = 63  # of numbers
+COLLATION_DEFAULT = 45  # utf8mb4_general_ci
+
+_STATUS_AND_WARNINGS = struct.Struct("<HH")
+_EOF = struct.Struct("<BHH")
+_COLUMN_TAIL = struct.Struct("<BHIBHBH")
+_COLUMN_TAIL_SIZE = 0x0C  # what the first byte of the tail counts
+_NULL = bytes((lenenc.NULL,))
+
+
+class ColumnType(enum.IntEnum):
+    """Types of result columns, as far as our own answers need them.
+
+    Source: MariaDB 12.3, include/mysql.h.pp, enum_field_types.
+    """
+
+    LONG = 3
+    DOUBLE = 5
+    LONGLONG = 8
+    LONG_BLOB = 251
+    VAR_STRING = 253
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ok:
+    """A statement was carried out."""
+
+    affected_rows: int = 0
+    insert_id: int = 0
+    status: int = StatusFlag.AUTOCOMMIT
+    warning_count: int = 0
+    message: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Err:
+    """A statement, a login or a dump failed."""
+
+    code: int
+    sqlstate: str  # five characters
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eof:
+    """The end of a column list, of rows, or of a dump."""
+
+    status: int = StatusFlag.AUTOCOMMIT
+    warning_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A bare text, as COM_STATISTICS is answered."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDefinition:
+    """One column of a result set."""
+
+    name: str
+    column_type: int
+    length: int  # bytes of the longest value
+    collation_id: int = COLLATION_DEFAULT
+    flags: int = 0
+    decimals: int = 0
+    original_name: str = ""
+    schema: str = ""
+    table: str = ""
+    original_table: str = ""
+    catalog: str = "def"
+    extended_metadata: bytes = b""  # on the wire only if Capability.EXTENDED_METADATA is agreed
+
+
+Row: TypeAlias = Sequence[bytes | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultSet:
+    """Columns and rows. `rows` is read once, while the answer is sent, so it may be a generator.
+
+    With `error` set, the error follows the rows in place of the last EOF.
+    """
+
+    columns: tuple[ColumnDefinition, ...]
+    rows: Iterable[Row] = ()
+    status: int = StatusFlag.AUTOCOMMIT
+    warning_count: int = 0
+    end_status: int | None = None  # of the last EOF, where it differs from `status`
+    error: Err | None = None
+
+
+Response: TypeAlias = Ok | Err | Eof | Text | ResultSet
+
+
+def encode_ok(ok: Ok) -> bytes:
+    """The payload of an OK packet."""
+    return b"".join(
+        (
+            b"\x00",
+            lenenc.encode_int(ok.affected_rows),
+            lenenc.encode_int(ok.insert_id),
+            _STATUS_AND_WARNINGS.pack(ok.status, ok.warning_count),
+            lenenc.encode_bytes(ok.message) if ok.message else b"",
+        )
+    )
+
+
+def encode_err(err: Err, *, with_sqlstate: bool = True) -> bytes:
+    """The payload of an ERR packet; a server that does not know its client yet leaves out the SQLSTATE."""
+    assert len(err.sqlstate) == 5, err.sqlstate
+    state = SQLSTATE_MARK + err.sqlstate.encode() if with_sqlstate else b""
+    return b"\xff" + err.code.to_bytes(2, "little") + state + err.text.encode("utf-8", "replace")
+
+
+def encode_eof(eof: Eof) -> bytes:
+    """The payload of an EOF packet."""
+    return _EOF.pack(EOF_MARK, eof.warning_count, eof.status)
+
+
+def encode_column(column: ColumnDefinition, capabilities: Capability = SERVER_DEFAULT) -> bytes:
+    """The payload of one column definition, in the form that `capabilities` agree to."""
+    parts = [
+        lenenc.encode_bytes(text.encode("utf-8", "replace"))
+        for text in (
+            column.catalog,
+            column.schema,
+            column.table,
+            column.original_table,
+            column.name,
+            column.original_name,
+        )
+    ]
+    if capabilities & Capability.EXTENDED_METADATA:
+        parts.append(lenenc.encode_bytes(column.extended_metadata))
+    parts.append(
+        _COLUMN_TAIL.pack(
+            _COLUMN_TAIL_SIZE,
+            column.collation_id,
+            column.length,
+            column.column_type,
+            column.flags,
+            column.decimals,
+            0,
+        )
+    )
+    return b"".join(parts)
+
+
+def encode_row(row: Row) -> bytes:
+    """The payload of one row of text values."""
+    return b"".join([_NULL if value is None else lenenc.encode_bytes(value) for value in row])
+
+
+def encode_response(response: Response, capabilities: Capability = SERVER_DEFAULT) -> Iterator[bytes]:
+    """The payloads of an answer, in the order they go out; `capabilities` are those agreed at login."""
+    match response:
+        case Ok():
+            yield encode_ok(response)
+        case Err():
+            yield encode_err(response)
+        case Eof():
+            yield encode_eof(response)
+        case Text():
+            yield response.text.encode()
+        case ResultSet():
+            yield from _encode_result_set(response, capabilities)
+
+
+def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[bytes]:
+    has_metadata_byte = capabilities & Capability.CACHE_METADATA
+    yield lenenc.encode_int(len(result.columns)) + (COLUMNS_FOLLOW if has_metadata_byte else b"")
+    for column in result.columns:
+        yield encode_column(column, capabilities)
+    yield encode_eof(Eof(status=result.status, warning_count=result.warning_count))
+    for row in result.rows:
+        yield encode_row(row)
+    if result.error:
+        yield encode_err(result.error)
+    else:
+        status = result.status if result.end_status is None else result.end_status
+        yield encode_eof(Eof(status=status, warning_count=result.warning_count))
+
+
+def with_more_results(response: Response) -> Response:
+    """The answer with the mark that another one follows it."""
+    match response:
+        case Ok() | Eof() | ResultSet():
+            marked = replace(response, status=response.status | StatusFlag.MORE_RESULTS)
+            if isinstance(marked, ResultSet) and marked.end_status is not None:
+                return replace(marked, end_status=marked.end_status | StatusFlag.MORE_RESULTS)
+            return marked
+        case _:
+            return response
+
+
+def decode_ok(payload: Buffer) -> Ok:
+    """The value of an OK packet, without session tracking.
+
+    Raises:
+        RemoteProtocolError: the payload is no OK packet.
+    """
+    try:
+        _expect_mark(payload, OK_MARK, "an OK packet")
+        affected_rows, offset = lenenc.decode_int(payload, 1)
+        insert_id, offset = lenenc.decode_int(payload, offset)
+        status, warning_count = _STATUS_AND_WARNINGS.unpack_from(payload, offset)
+        offset += _STATUS_AND_WARNINGS.size
+        message = b""
+        if offset < len(payload):
+            message, offset = lenenc.decode_bytes(payload, offset)
+    except (ValueError, struct.error) as error:
+        raise RemoteProtocolError(f"an OK packet that cannot be read: {error}") from None
+    return Ok(
+        affected_rows=affected_rows,
+        insert_id=insert_id,
+        status=status,
+        warning_count=warning_count,
+        message=message,
+    )
+
+
+def decode_err(payload: Buffer) -> Err:
+    """The value of an ERR packet; one without SQLSTATE gets HY000.
+
+    Raises:
+        RemoteProtocolError: the payload is no ERR packet.
+    """
+    _expect_mark(payload, ERR_MARK, "an ERR packet")
+    if len(payload) < 3:
+        raise RemoteProtocolError(f"an ERR packet of {len(payload)} bytes, expected at least 3")
+    code = int.from_bytes(payload[1:3], "little")
+    text = bytes(payload[3:])
+    sqlstate = "HY000"
+    if text[:1] == SQLSTATE_MARK and len(text) >= 6:
+        sqlstate, text = text[1:6].decode("latin-1"), text[6:]
+    return Err(code=code, sqlstate=sqlstate, text=text.decode("utf-8", "replace"))
+
+
+def decode_eof(payload: Buffer) -> Eof:
+    """The value of an EOF packet.
+
+    Raises:
+        RemoteProtocolError: the payload is no EOF packet.
+    """
+    _expect_mark(payload, EOF_MARK, "an EOF packet")
+    if len(payload) != _EOF.size:
+        raise RemoteProtocolError(f"an EOF packet of {len(payload)} bytes, expected {_EOF.size}")
+    _, warning_count, status = _EOF.unpack(payload)
+    return Eof(status=status, warning_count=warning_count)
+
+
+def is_eof(payload: Buffer) -> bool:
+    """Whether a payload among rows or columns is an EOF packet."""
+    return 0 < len(payload) <= EOF_SIZE_MAX and payload[0] == EOF_MARK
+
+
+def decode_column(payload: Buffer, capabilities: Capability = SERVER_DEFAULT) -> ColumnDefinition:
+    """The value of a column definition in the form that `capabilities` agree to.
+
+    Raises:
+        RemoteProtocolError: the payload is no column definition of that form.
+    """
+    try:
+        texts = []
+        offset = 0
+        for _ in range(6):
+            text, offset = lenenc.decode_bytes(payload, offset)
+            texts.append(text.decode("utf-8", "replace"))
+        extended_metadata = b""
+        if capabilities & Capability.EXTENDED_METADATA:
+            extended_metadata, offset = lenenc.decode_bytes(payload, offset)
+        tail_size, collation_id, length, column_type, flags, decimals, _ = _COLUMN_TAIL.unpack_from(payload, offset)
+    except (ValueError, struct.error) as error:
+        raise RemoteProtocolError(f"a column definition that cannot be read: {error}") from None
+    if tail_size != _COLUMN_TAIL_SIZE or len(payload) != offset + _COLUMN_TAIL.size:
+        raise RemoteProtocolError("a column definition whose fixed part has another size than 12 bytes")
+    catalog, schema, table, original_table, name, original_name = texts
+    return ColumnDefinition(
+        name=name,
+        column_type=column_type,
+        length=length,
+        collation_id=collation_id,
+        flags=flags,
+        decimals=decimals,
+        original_name=original_name,
+        schema=schema,
+        table=table,
+        original_table=original_table,
+        catalog=catalog,
+        extended_metadata=extended_metadata,
+    )
+
+
+def decode_column_count(payload: Buffer, capabilities: Capability = SERVER_DEFAULT) -> int:
+    """The number of columns in the head of a result set.
+
+    Raises:
+        RemoteProtocolError: the payload is no such head, or says that no column definitions follow.
+    """
+    try:
+        count, offset = lenenc.decode_int(payload, 0)
+    except ValueError as error:
+        raise RemoteProtocolError(f"a result set whose head cannot be read: {error}") from None
+    rest = bytes(payload[offset:])
+    if rest != (COLUMNS_FOLLOW if capabilities & Capability.CACHE_METADATA else b""):
+        raise RemoteProtocolError(f"a result set whose head ends in {rest[:8].hex() or 'nothing'}")
+    return count
+
+
+def decode_row(payload: Buffer, column_count: int) -> tuple[bytes | None, ...]:
+    """The values of one row.
+
+    Raises:
+        RemoteProtocolError: the payload does not hold exactly `column_count` values.
+    """
+    values: list[bytes | None] = []
+    offset = 0
+    try:
+        for _ in range(column_count):
+            if offset < len(payload) and payload[offset] == lenenc.NULL:
+                values.append(None)
+                offset += 1
+            else:
+                value, offset = lenenc.decode_bytes(payload, offset)
+                values.append(value)
+    except ValueError as error:
+        raise RemoteProtocolError(f"a row that cannot be read: {error}") from None
+    if offset != len(payload):
+        raise RemoteProtocolError(f"a row with {len(payload) - offset} bytes behind its {column_count} values")
+    return tuple(values)
+
+
+def _expect_mark(payload: Buffer, mark: int, what: str) -> None:
+    if not len(payload) or payload[0] != mark:
+        found = f"byte {payload[0]:#04x}" if len(payload) else "nothing"
+        raise RemoteProtocolError(f"{found} where {what} was expected")

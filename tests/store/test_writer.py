@@ -1,0 +1,614 @@
+"""Writing a log: which bytes go where, in which order files are made, what goes on after an error."""
+
+import random
+import struct
+import tracemalloc
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.codec.crc32c import crc32c_by_crcmod
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.ibb.chunk import ChunkEnd, RecordType, next_chunk
+from ibbmaster.ibb.commit import decode_commit_header
+from ibbmaster.ibb.file_header import decode_file_header
+from ibbmaster.ibb.gtid_state import decode_gtid_state
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.writer import BinlogWriter
+
+PAGE_SIZE = 16384
+DATA_SIZE = 16380
+FILE_BYTES_MIN = 4 * PAGE_SIZE
+
+# Vector A of the format description: page 1, used part. A full state, and GTID 0-1-1 with a CREATE TABLE.
+VECTOR_A = bytes.fromhex(
+    """
+    42 02 00 00 00 41 63 00 00 00 f1 53 65 a2 01 00 00 00 26 00 00 00 00 00 00 00 08 00 01 00 00 00
+    00 00 00 00 00 00 00 00 21 00 00 00 00 00 00 00 f1 53 65 02 01 00 00 00 3c 00 00 00 00 00 00 00
+    00 00 07 00 00 00 00 00 00 00 04 00 00 00 00 74 65 73 74 00 43 52 45 41 54 45 20 54 41 42 4c 45
+    20 74 31 20 28 61 20 49 4e 54 29
+    """
+)
+VECTOR_A_GTID_EVENT, VECTOR_A_QUERY = VECTOR_A[9:47], VECTOR_A[47:]
+
+
+def gtid(seq_no: int, *, domain_id: int = 0, server_id: int = 1) -> Gtid:
+    return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
+
+
+def gtid_event(value: Gtid) -> bytes:
+    body = struct.pack("<QIB", value.seq_no, value.domain_id, 0) + bytes(6)
+    return struct.pack("<IBIIIH", 1, 162, value.server_id, 38, 0, 8) + body
+
+
+def pattern(size: int, start: int) -> bytes:
+    return bytes((7 * index + start) % 256 for index in range(size))
+
+
+def page(directory: Path, file_no: int, page_no: int) -> bytes:
+    return (directory / f"binlog-{file_no:06d}.ibb").read_bytes()[page_no * PAGE_SIZE :][:PAGE_SIZE]
+
+
+def checksum(directory: Path, file_no: int, page_no: int) -> int:
+    value: int = struct.unpack("<I", page(directory, file_no, page_no)[DATA_SIZE:])[0]
+    return value
+
+
+def read_groups(directory: Path) -> list[tuple[Gtid | None, bytes]]:
+    """What the read side finds from the beginning on."""
+    store = BinlogDirectory(RealDisk(directory))
+    reader = store.event_groups(store.seek(GtidPosition()))
+    found = []
+    while (group := reader.next_group()) is not None:
+        found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))
+    return found
+
+
+class Record:
+    def __init__(self, record_type: int, ref: RecordRef) -> None:
+        self.record_type = record_type
+        self.ref = ref
+        self.data = b""
+        self.file_nos = {ref.file_no}
+
+
+def check_log(directory: Path, logged: Iterable[Gtid], before: GtidState | None = None) -> list[Record]:
+    """All records in order; on the way every page checksum, padding and GTID state is checked.
+
+    `logged` are the GTIDs of the commit records. No state record here needs two chunks.
+    """
+    full = GtidState() if before is None else before.copy()
+    differential = GtidState()
+    gtids = iter(logged)
+    found: list[Record] = []
+    unfinished: Record | None = None
+    for path in sorted(directory.glob("binlog-*.ibb")):
+        data, file_no = path.read_bytes(), int(path.name[7:-4])
+        header = decode_file_header(data[:512], file_no=file_no)
+        if header is None:
+            assert not any(data), "a file without header is empty"
+            continue
+        for page_no in range(len(data) // PAGE_SIZE):
+            one = memoryview(data)[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE]
+            if not any(one):
+                continue
+            assert struct.unpack("<I", one[DATA_SIZE:])[0] == crc32c_by_crcmod(bytes(one[:DATA_SIZE]))
+            page_offset = 0
+            while page_no:
+                chunk = next_chunk(one, page_offset, file_no=file_no, page_no=page_no)
+                if isinstance(chunk, ChunkEnd):
+                    rest = bytes(one[page_offset:DATA_SIZE])
+                    assert not any(rest) or (rest == b"\xff" * len(rest) and len(rest) < 4)
+                    break
+                ref = RecordRef(file_no, page_no * PAGE_SIZE + page_offset)
+                page_offset = chunk.end_offset
+                if chunk.record_type == RecordType.GTID_STATE:
+                    assert ref.page_offset == 0
+                    assert chunk.is_first
+                    assert chunk.is_last
+                    listed = GtidState(decode_gtid_state(chunk.data, ref.location).gtids)
+                    if page_no == 1:
+                        assert listed == full
+                        differential = GtidState()
+                    else:
+                        assert page_no % header.state_interval_pages == 0
+                        assert listed == differential
+                    continue
+                if chunk.is_first:
+                    assert unfinished is None
+                    unfinished = Record(chunk.record_type, ref)
+                    found.append(unfinished)
+                    if chunk.record_type == RecordType.COMMIT:
+                        value = next(gtids)
+                        full.log(value)
+                        differential.log(value)
+                assert unfinished is not None
+                unfinished.data += bytes(chunk.data)
+                unfinished.file_nos.add(file_no)
+                if chunk.is_last:
+                    unfinished = None
+                else:
+                    assert page_offset == DATA_SIZE, "a chunk that does not end its record fills its page"
+    assert unfinished is None
+    assert next(gtids, None) is None
+    for record in found:
+        assert len(record.file_nos) <= 2
+        if record.record_type == RecordType.COMMIT:
+            commit, size = decode_commit_header(record.data, record.ref.location)
+            if commit.streams:
+                assert len(record.data) - size == struct.unpack_from("<I", record.data, size + 9)[0], "all or nothing"
+    return found
+
+
+# Bytes of the format description ---------------------------------------------------------------
+
+
+def test_a_fresh_log_has_a_header_an_empty_state_and_the_next_file_ready(tmp_path: Path) -> None:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=8 * PAGE_SIZE) as writer:
+        assert writer.end == (0, PAGE_SIZE + 5)
+        assert writer.state == GtidState()
+    first, second = (tmp_path / "binlog-000000.ibb").read_bytes(), (tmp_path / "binlog-000001.ibb").read_bytes()
+    assert first[:16] == bytes.fromhex("fe fe 0d 01 0e 00 00 00 01 00 00 00 00 00 00 00")
+    assert first[40:48] == bytes.fromhex("08 00 00 00 00 00 00 00"), "the interval is in pages"
+    assert first[56:64] == bytes.fromhex("ff ff ff ff ff ff ff ff")
+    assert first[DATA_SIZE:PAGE_SIZE] == bytes.fromhex("dd 35 53 6a")
+    assert first[PAGE_SIZE : PAGE_SIZE + 6] == bytes.fromhex("42 02 00 00 00 00")
+    assert len(first) == len(second) == FILE_BYTES_MIN
+    assert not any(second)
+
+
+def test_a_small_group_is_one_record_as_in_vector_a(tmp_path: Path) -> None:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
+        ref = writer.write_group(gtid(1), VECTOR_A_GTID_EVENT, [VECTOR_A_QUERY[:7], VECTOR_A_QUERY[7:]])
+        assert ref == RecordRef(0, 16389)
+        assert writer.end == (0, PAGE_SIZE + 107)
+    assert page(tmp_path, 0, 1)[:107] == VECTOR_A
+    assert checksum(tmp_path, 0, 1) == 0xD5E9CE16
+
+
+def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path: Path) -> None:
+    event = VECTOR_A_GTID_EVENT[:31] + b"\x0c" + VECTOR_A_GTID_EVENT[32:]
+    with BinlogWriter(
+        RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, oob_piece_bytes=45 + 4, spill_bytes=0
+    ) as writer:
+        group = writer.open_group()
+        for letter in b"ABCDEFG":
+            group.write(bytes([letter]) * 4)
+        assert group.commit(gtid(1), event) == RecordRef(0, 16491)
+    assert page(tmp_path, 0, 1)[91:107] == bytes.fromhex("43 0d 00 30 00 fa 00 02 00 5a 02 02 47 47 47 47")
+    assert checksum(tmp_path, 0, 1) == 0xA0D9042E
+
+
+@pytest.mark.parametrize(
+    ("size", "second", "checksums"),
+    [
+        (16369, RecordRef(0, 32768), (0x9EEDBA03, 0xB29042F8)),  # 2 bytes left: padded when the next record comes
+        (16367, RecordRef(0, 32760), (0xEE7FDF23, 0xF6FF77BF)),  # 4 bytes left: the next record is cut
+    ],
+)
+def test_page_ends_are_those_of_the_format_description(
+    tmp_path: Path, size: int, second: RecordRef, checksums: tuple[int, int]
+) -> None:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
+        assert writer.write_group(None, pattern(size, 1), ()) == RecordRef(0, 16389)
+        assert writer.write_group(None, pattern(10, 2), ()) == second
+    assert (checksum(tmp_path, 0, 1), checksum(tmp_path, 0, 2)) == checksums
+
+
+@pytest.mark.parametrize("left", range(8))
+def test_a_writer_may_go_on_at_any_distance_from_the_page_end(tmp_path: Path, left: int) -> None:
+    first = [bytes([1]) * (DATA_SIZE - 5 - 3 - 1 - 38 - left)]
+    for name, is_reopened in (("one", False), ("two", True)):
+        (tmp_path / name).mkdir()
+        writer = BinlogWriter(RealDisk(tmp_path / name), max_file_bytes=FILE_BYTES_MIN)
+        writer.write_group(gtid(1), gtid_event(gtid(1)), first)
+        if is_reopened:
+            writer.close()
+            if 0 < left < 4:
+                assert page(tmp_path / name, 0, 1)[DATA_SIZE - left : DATA_SIZE] == bytes(left), "padding comes late"
+            writer = BinlogWriter(RealDisk(tmp_path / name), max_file_bytes=FILE_BYTES_MIN)
+        writer.write_group(gtid(2), gtid_event(gtid(2)), ())
+        writer.close()
+        check_log(tmp_path / name, [gtid(1), gtid(2)])
+    for file_no in (0, 1):
+        name = f"binlog-{file_no:06d}.ibb"
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_record_that_fills_its_page_leaves_the_place_at_the_next_page(tmp_path: Path) -> None:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
+        writer.write_group(None, pattern(16371, 1), ())
+        assert writer.end == (0, 2 * PAGE_SIZE)
+
+
+# Groups of all sizes ---------------------------------------------------------------------------
+
+
+class Feeder:
+    """Writes random groups and remembers them."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.written: list[tuple[Gtid | None, bytes]] = []
+        self._seq_no = 0
+
+    def body(self) -> list[bytes]:
+        size = self.chance.choice([0, 10, 200, 900, 5000, 16000, 33000, 70000]) + self.chance.randrange(100)
+        cuts = sorted(self.chance.randrange(size + 1) for _ in range(self.chance.randrange(4)))
+        data = self.chance.randbytes(size)
+        return [data[start:end] for start, end in zip([0, *cuts], [*cuts, size], strict=True)]
+
+    def next_gtid(self) -> Gtid:
+        self._seq_no += 1
+        return gtid(self._seq_no, domain_id=self.chance.randrange(3), server_id=self.chance.randrange(1, 4))
+
+    def feed(self, writer: BinlogWriter, count: int) -> None:
+        for _ in range(count):
+            value, body = self.next_gtid(), self.body()
+            writer.write_group(value, gtid_event(value), body)
+            self.written.append((value, gtid_event(value) + b"".join(body)))
+
+    @property
+    def gtids(self) -> list[Gtid]:
+        return [value for value, _ in self.written if value is not None]
+
+
+@pytest.mark.parametrize(("pages", "interval_pages"), [(4, 1), (4, 0), (5, 2), (7, 4), (64, 8)])
+@pytest.mark.parametrize("spill_bytes", [0, 3000, 1 << 20])
+def test_what_was_written_is_read_over_pages_files_and_reopening(
+    tmp_path: Path, pages: int, interval_pages: int, spill_bytes: int
+) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    feeder = Feeder(seed)
+    options = {
+        "max_file_bytes": pages * PAGE_SIZE,
+        "state_interval_bytes": interval_pages * PAGE_SIZE,
+        "spill_bytes": spill_bytes,
+    }
+    for _ in range(3):
+        with BinlogWriter(RealDisk(tmp_path), **options) as writer:
+            assert writer.state == GtidState(feeder.gtids)
+            feeder.feed(writer, 25)
+            assert writer.state == GtidState(feeder.gtids)
+    assert read_groups(tmp_path) == feeder.written
+    check_log(tmp_path, feeder.gtids)
+    assert BinlogDirectory(RealDisk(tmp_path)).binlog_state() == GtidState(feeder.gtids)
+
+
+def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path: Path) -> None:
+    """Closing and opening after each group gives the same files as writing in one go."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    options = {"max_file_bytes": 5 * PAGE_SIZE, "state_interval_bytes": 2 * PAGE_SIZE}
+    for name, is_reopened in (("one", False), ("many", True)):
+        directory = tmp_path / name
+        directory.mkdir()
+        feeder = Feeder(seed)
+        writer = BinlogWriter(RealDisk(directory), **options)
+        for _ in range(40):
+            feeder.feed(writer, 1)
+            if is_reopened:
+                writer.close()
+                writer = BinlogWriter(RealDisk(directory), **options)
+        writer.close()
+    one, many = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "many"))
+    assert one == many
+    assert len(one) > 4
+
+
+def test_groups_of_several_sessions_may_be_open_at_once(tmp_path: Path) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    feeder = Feeder(seed)
+    with BinlogWriter(
+        RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=PAGE_SIZE, spill_bytes=500
+    ) as writer:
+        open_groups = [(writer.open_group(), bytearray()) for _ in range(5)]
+        for _ in range(300):
+            index = chance.randrange(5)
+            group, data = open_groups[index]
+            action = chance.random()
+            if action < 0.8:
+                piece = chance.randbytes(chance.choice([1, 100, 4000]))
+                group.write(piece)
+                data += piece
+                continue
+            if action < 0.9:
+                group.abandon()
+            else:
+                value = feeder.next_gtid()
+                group.commit(value, gtid_event(value))
+                feeder.written.append((value, gtid_event(value) + data))
+            open_groups[index] = writer.open_group(), bytearray()
+    assert read_groups(tmp_path) == feeder.written
+    found = check_log(tmp_path, feeder.gtids)
+    assert any(record.record_type == RecordType.OOB_DATA for record in found)
+
+
+def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) -> None:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, spill_bytes=100) as writer:
+        large = writer.open_group()
+        large.write(bytes(40_000))  # its first piece goes into file 0
+        feeder = Feeder(1)
+        while writer.end[0] < 3:
+            feeder.feed(writer, 1)
+        large.commit(gtid(10_000), gtid_event(gtid(10_000)))
+        while writer.end[0] < 5:
+            feeder.feed(writer, 1)
+    references = []
+    for file_no in range(5):
+        header = decode_file_header(page(tmp_path, file_no, 0), file_no=file_no)
+        assert header is not None
+        references.append(header.oob_file_no)
+    assert references[:4] == [0, 0, 0, 0]
+    assert references[4] in (3, 4), "only a small group can be open when this header is written"
+
+
+def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path: Path) -> None:
+    for pages, piece_bytes in ((4, 1 << 20), (64, 100_000)):
+        directory = tmp_path / str(pages)
+        directory.mkdir()
+        with BinlogWriter(
+            RealDisk(directory), max_file_bytes=pages * PAGE_SIZE, oob_piece_bytes=piece_bytes, spill_bytes=1 << 20
+        ) as writer:
+            writer.write_group(gtid(1), gtid_event(gtid(1)), [bytes(999_999)])
+        sizes = [len(record.data) for record in check_log(directory, [gtid(1)])]
+        assert max(sizes) <= min(pages * PAGE_SIZE // 2, piece_bytes)
+        assert max(sizes) > min(pages * PAGE_SIZE // 2, piece_bytes) // 2
+        assert sum(sizes) > 999_999
+
+
+def test_memory_does_not_grow_with_a_group(tmp_path: Path) -> None:
+    def body() -> Iterator[Buffer]:
+        for _ in range(40):
+            yield bytes(1 << 20)
+
+    with BinlogWriter(RealDisk(tmp_path), is_sparse=True) as writer:
+        tracemalloc.start()
+        writer.write_group(gtid(1), gtid_event(gtid(1)), body())
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 6 << 20
+
+
+def test_a_body_that_fails_leaves_the_log_without_its_group(tmp_path: Path) -> None:
+    def body() -> Iterator[Buffer]:
+        yield bytes(100_000)
+        raise ZeroDivisionError
+
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
+        writer.write_group(gtid(1), gtid_event(gtid(1)), ())
+        with pytest.raises(ZeroDivisionError):
+            writer.write_group(gtid(2), gtid_event(gtid(2)), body())
+        writer.write_group(gtid(3), gtid_event(gtid(3)), ())
+        assert str(writer.state) == "0-1-3"
+    assert [value for value, _ in read_groups(tmp_path)] == [gtid(1), gtid(3)]
+
+
+def test_a_group_is_committed_or_given_up_once(tmp_path: Path) -> None:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
+        group = writer.open_group()
+        group.commit(gtid(1), gtid_event(gtid(1)))
+        group.abandon()
+        for action in (lambda: group.write(b"x"), lambda: group.commit(gtid(2), gtid_event(gtid(2)))):
+            with pytest.raises(StoreError, match="committed or given up"):
+                action()
+
+
+def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp_path: Path) -> None:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
+        with pytest.raises(StoreError, match="a record of .* bytes"):
+            writer.write_group(gtid(1), bytes(40_000), ())
+        writer.write_group(gtid(2), gtid_event(gtid(2)), ())
+    assert [value for value, _ in read_groups(tmp_path)] == [gtid(2)]
+
+
+# GTID states -----------------------------------------------------------------------------------
+
+
+def test_a_new_log_begins_with_the_state_it_is_given(tmp_path: Path) -> None:
+    before = GtidState.parse("0-2-7,0-1-9,3-3-3")
+    with BinlogWriter(RealDisk(tmp_path), initial_state=before, max_file_bytes=FILE_BYTES_MIN) as writer:
+        writer.write_group(gtid(10), gtid_event(gtid(10)), ())
+        assert str(writer.state) == "0-2-7,0-1-10,3-3-3"
+    check_log(tmp_path, [gtid(10)], before)
+
+
+def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path: Path) -> None:
+    with BinlogWriter(RealDisk(tmp_path), initial_state=GtidState.parse("5-5-5"), max_file_bytes=FILE_BYTES_MIN):
+        pass
+    with BinlogWriter(RealDisk(tmp_path), initial_state=GtidState.parse("6-6-6")) as writer:
+        assert writer.state == GtidState.parse("5-5-5")
+
+
+@pytest.mark.parametrize("pair_count", [900, 3000, 20_000])
+def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, pair_count: int) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    before = GtidState(gtid(2**62, domain_id=2**31 + index) for index in range(pair_count))
+    feeder = Feeder(seed)
+    options = {"max_file_bytes": FILE_BYTES_MIN, "state_interval_bytes": PAGE_SIZE}
+    for _ in range(2):
+        with BinlogWriter(RealDisk(tmp_path), initial_state=before, **options) as writer:
+            feeder.feed(writer, 60)
+    assert read_groups_from(tmp_path, before) == feeder.written
+    state = before.copy()
+    for value in feeder.gtids:
+        state.log(value)
+    assert BinlogDirectory(RealDisk(tmp_path)).binlog_state() == state
+
+
+def read_groups_from(directory: Path, state: GtidState) -> list[tuple[Gtid | None, bytes]]:
+    store = BinlogDirectory(RealDisk(directory))
+    reader = store.event_groups(store.seek(state.position()))
+    found = []
+    while (group := reader.next_group()) is not None:
+        found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))
+    return found
+
+
+# The disk --------------------------------------------------------------------------------------
+
+
+class TracedDisk(RealDisk):
+    """Notes every change; fails from the `fail_at`-th on."""
+
+    def __init__(self, directory: Path, fail_at: int | None = None) -> None:
+        super().__init__(directory)
+        self.trace: list[tuple[str, str, int, int]] = []
+        self.fail_at = fail_at
+
+    def _note(self, verb: str, name: str, offset: int = 0, size: int = 0) -> None:
+        self.trace.append((verb, name, offset, size))
+        if self.fail_at is not None and len(self.trace) >= self.fail_at:
+            raise StoreError(f"{name}: Input/output error")
+
+    def create(self, name: str) -> None:
+        self._note("create", name)
+        super().create(name)
+
+    def write(self, name: str, offset: int, data: Buffer) -> None:
+        self._note("write", name, offset, len(data))
+        super().write(name, offset, data)
+
+    def allocate(self, name: str, size: int) -> None:
+        self._note("allocate", name, 0, size)
+        super().allocate(name, size)
+
+    def truncate(self, name: str, size: int) -> None:
+        self._note("truncate", name, 0, size)
+        super().truncate(name, size)
+
+    def sync(self, name: str) -> None:
+        self._note("sync", name)
+        super().sync(name)
+
+    def sync_dir(self) -> None:
+        self._note("sync_dir", "")
+        super().sync_dir()
+
+
+def test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_synced(tmp_path: Path) -> None:
+    disk = TracedDisk(tmp_path)
+    with BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN) as writer:
+        Feeder(3).feed(writer, 40)
+    last_file_no = writer.end[0]
+    assert last_file_no > 4
+    names = [f"binlog-{file_no:06d}.ibb" for file_no in range(last_file_no + 2)]
+    assert sorted(disk.list()) == names, "one file is ready ahead"
+    for before, after in zip(names, names[2:], strict=False):
+        made = disk.trace.index(("create", after, 0, 0))
+        last_write = max(index for index, entry in enumerate(disk.trace) if entry[:2] == ("write", before))
+        last_sync = max(index for index, entry in enumerate(disk.trace) if entry[:2] == ("sync", before))
+        assert last_write < last_sync < made
+        assert disk.trace[made + 1 : made + 3] == [("allocate", after, 0, FILE_BYTES_MIN), ("sync_dir", "", 0, 0)]
+
+
+def test_each_page_is_written_once_but_for_the_last_of_a_flush(tmp_path: Path) -> None:
+    disk = TracedDisk(tmp_path)
+    flushes = 0
+    with BinlogWriter(disk, max_file_bytes=64 * PAGE_SIZE) as writer:
+        feeder = Feeder(4)
+        for _ in range(12):
+            feeder.feed(writer, 20)
+            writer.flush()
+            flushes += 1
+    writes: dict[tuple[str, int], int] = {}
+    for verb, name, offset, size in disk.trace:
+        if verb == "write":
+            assert offset % PAGE_SIZE == size % PAGE_SIZE == 0
+            for page_no in range(offset // PAGE_SIZE, (offset + size) // PAGE_SIZE):
+                writes[name, page_no] = writes.get((name, page_no), 0) + 1
+    assert sum(count - 1 for count in writes.values()) <= flushes + 1
+
+
+def test_a_second_flush_and_an_idle_writer_write_nothing(tmp_path: Path) -> None:
+    disk = TracedDisk(tmp_path)
+    with BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN) as writer:
+        Feeder(5).feed(writer, 3)
+        writer.flush()
+        disk.trace.clear()
+        writer.flush()
+        assert not disk.trace
+    with BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN):
+        pass
+    assert not disk.trace
+
+
+def test_after_an_error_of_the_disk_nothing_is_written_any_more(tmp_path: Path) -> None:
+    disk = TracedDisk(tmp_path / "count")
+    disk.directory.mkdir()
+
+    def work(disk: TracedDisk) -> BinlogWriter:
+        with BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN) as writer:
+            feeder = Feeder(6)
+            for _ in range(6):
+                feeder.feed(writer, 2)
+                writer.flush()
+        return writer
+
+    work(disk)
+    for fail_at in range(1, len(disk.trace) + 1):
+        broken = TracedDisk(tmp_path / str(fail_at), fail_at)
+        broken.directory.mkdir()
+        with pytest.raises(StoreError, match="Input/output error"):
+            work(broken)
+        assert len(broken.trace) == fail_at
+
+
+def test_a_writer_that_failed_says_so(tmp_path: Path) -> None:
+    disk = TracedDisk(tmp_path)
+    writer = BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN)
+    Feeder(7).feed(writer, 1)
+    disk.fail_at = 0
+    with pytest.raises(StoreError, match=r"^binlog-000000.ibb: Input/output error"):
+        writer.flush()
+    disk.fail_at = None
+    for action in (writer.flush, lambda: writer.write_group(gtid(2), gtid_event(gtid(2)), ())):
+        with pytest.raises(StoreError, match=r"not written any further after an error: .*Input/output error"):
+            action()
+    writer.close()
+
+
+def test_a_closed_writer_takes_nothing(tmp_path: Path) -> None:
+    writer = BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN)
+    writer.close()
+    writer.close()
+    with pytest.raises(StoreError, match="closed"):
+        writer.write_group(gtid(1), gtid_event(gtid(1)), ())
+
+
+def test_a_sparse_file_takes_no_room_before_it_is_filled(tmp_path: Path) -> None:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 28, is_sparse=True):
+        pass
+    for path in tmp_path.iterdir():
+        assert path.stat().st_size == 1 << 28
+        assert path.stat().st_blocks * 512 < 1 << 20
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_file_bytes": FILE_BYTES_MIN - 1},
+        {"max_file_bytes": 2**46},
+        {"max_file_bytes": -1},
+        {"state_interval_bytes": 1},
+        {"state_interval_bytes": 3 * PAGE_SIZE},
+        {"state_interval_bytes": -PAGE_SIZE},
+        {"oob_piece_bytes": 45},
+        {"spill_bytes": -1},
+    ],
+)
+def test_sizes_the_format_does_not_allow_are_refused_before_a_file_is_made(
+    tmp_path: Path, options: dict[str, int]
+) -> None:
+    with pytest.raises(ConfigurationError):
+        BinlogWriter(RealDisk(tmp_path), **options)
+    assert not list(tmp_path.iterdir())

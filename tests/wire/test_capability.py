@@ -1,0 +1,42 @@
+"""Capabilities: the bits a server offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ibbmaster.wire.capability import LOW_MASK, SERVER_DEFAULT, Capability, StatusFlag
+
+REAL_10_11_WITHOUT_TLS = 0x81FFF7FE  # dump-protocol, measured
+REAL_11_8_WITH_TLS = 0x81FFFFFE
+
+
+def test_a_server_offers_what_a_real_one_does_less_what_is_not_implemented() -> None:
+    missing = Capability.COMPRESS | Capability.SESSION_TRACK | Capability.DEPRECATE_EOF
+    assert REAL_10_11_WITHOUT_TLS & ~missing == SERVER_DEFAULT
+    assert REAL_11_8_WITH_TLS & ~missing == SERVER_DEFAULT | Capability.TLS
+
+
+def test_the_bit_that_says_mysql_is_clear() -> None:
+    assert not SERVER_DEFAULT & Capability.MYSQL
+
+
+def test_no_extended_bit_is_offered() -> None:
+    assert SERVER_DEFAULT & ~LOW_MASK == 0
+
+
+def test_unknown_bits_of_a_client_are_kept_and_do_no_harm() -> None:
+    everything = Capability(2**64 - 1)
+    assert everything & SERVER_DEFAULT == SERVER_DEFAULT
+
+
+def test_real_servers_offer_only_bits_with_a_name(conversation: Any) -> None:
+    offered = conversation.greeting.capabilities
+    named = Capability(0)
+    for capability in Capability:
+        named |= capability
+    assert offered & ~named == 0
+
+
+def test_status_flags_have_the_numbers_seen_on_the_wire() -> None:
+    assert StatusFlag.AUTOCOMMIT | StatusFlag.SESSION_STATE_CHANGED == 0x4002
+    assert StatusFlag.AUTOCOMMIT | StatusFlag.NO_INDEX_USED == 0x22

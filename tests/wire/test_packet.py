@@ -1,0 +1,231 @@
+"""Packets: lengths, numbers, payloads in several packets, and limits."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
+from ibbmaster.wire.packet import (
+    PACKET_PAYLOAD_MAX,
+    Packet,
+    PacketReader,
+    PacketStream,
+    frame_packets,
+    frame_payloads,
+)
+
+OK = bytes.fromhex("00 00 00 02 00 00 00")
+FRAMED_OK = bytes.fromhex("07 00 00 01 00 00 00 02 00 00 00")  # dump-protocol, transcript of a registration
+MAX_HEADER = b"\xff\xff\xff"
+
+
+def read_all(reader: PacketReader) -> list[Packet]:
+    return list(iter(reader.next_packet, None))
+
+
+def test_a_payload_goes_out_behind_its_length_and_number() -> None:
+    assert frame_packets(OK, 1) == (FRAMED_OK, 2)
+
+
+def test_an_empty_payload_is_a_packet_of_its_own() -> None:
+    assert frame_packets(b"", 3) == (b"\x00\x00\x00\x03", 4)
+
+
+def test_the_number_after_255_is_0() -> None:
+    assert frame_packets(b"a", 255) == (b"\x01\x00\x00\xffa", 0)
+
+
+def test_several_payloads_are_numbered_in_a_row() -> None:
+    assert frame_payloads([b"a", b"bc"], 255) == (b"\x01\x00\x00\xffa\x02\x00\x00\x00bc", 1)
+
+
+def test_a_payload_below_the_maximum_is_one_packet() -> None:
+    frame, sequence = frame_packets(bytes(PACKET_PAYLOAD_MAX - 1), 0)
+    assert frame[:4] == b"\xfe\xff\xff\x00"
+    assert len(frame) == 4 + PACKET_PAYLOAD_MAX - 1
+    assert sequence == 1
+
+
+def test_a_payload_of_exactly_the_maximum_is_closed_by_an_empty_packet() -> None:
+    frame, sequence = frame_packets(bytes(PACKET_PAYLOAD_MAX), 7)
+    assert frame[:4] == MAX_HEADER + b"\x07"
+    assert frame[-4:] == b"\x00\x00\x00\x08"
+    assert len(frame) == 4 + PACKET_PAYLOAD_MAX + 4
+    assert sequence == 9
+
+
+def test_an_event_of_17_million_bytes_is_split_as_a_real_primary_splits_it() -> None:
+    stream = PacketStream(sequence=25)
+    frame = stream.frame_events([bytes(17_000_042)])
+    assert frame[:5] == MAX_HEADER + b"\x19\x00"
+    second = 4 + PACKET_PAYLOAD_MAX
+    assert frame[second : second + 4] == (222_828).to_bytes(3, "little") + b"\x1a"
+    assert len(frame) == second + 4 + 222_828
+    assert stream.sequence == 27
+
+
+def test_recorded_large_events_have_the_packets_we_would_send(find_packet: Callable[..., Any]) -> None:
+    first = find_packet("big_event.11.8-to-11.8", "event WRITE_ROWS_V1 ts=1795210029 server_id=1 size=17825834")
+    stream = PacketStream(sequence=(first.sequence - 1) & 0xFF)
+    stream.begin(17825834 + 1)
+    assert first.size == 17825834 + 1 - PACKET_PAYLOAD_MAX
+    headers = [bytes(part) for part in stream.add(bytes(17825835)) if len(part) == 4]
+    assert headers == [
+        MAX_HEADER + bytes([first.sequence - 1]),
+        first.size.to_bytes(3, "little") + bytes([first.sequence]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (1,),
+        (1, PACKET_PAYLOAD_MAX - 2),
+        (1, PACKET_PAYLOAD_MAX - 1),
+        (PACKET_PAYLOAD_MAX, 1),
+        (PACKET_PAYLOAD_MAX - 5, 0, 10),
+        (2 * PACKET_PAYLOAD_MAX,),
+        (1, 2 * PACKET_PAYLOAD_MAX, 7),
+    ],
+    ids=str,
+)
+def test_pieces_give_the_packets_of_the_whole_payload(sizes: tuple[int, ...]) -> None:
+    pieces = [bytes([number + 1]) * size for number, size in enumerate(sizes)]
+    whole = b"".join(pieces)
+    stream = PacketStream(sequence=254)
+    stream.begin(len(whole))
+    framed = b"".join(bytes(part) for piece in pieces for part in stream.add(piece))
+    assert (framed, stream.sequence) == frame_packets(whole, 254)
+    assert stream.is_between_payloads
+
+
+def test_a_payload_cannot_begin_inside_another() -> None:
+    stream = PacketStream()
+    stream.begin(2)
+    assert b"".join(stream.add(b"a")) == b"\x02\x00\x00\x01a"
+    assert not stream.is_between_payloads
+    with pytest.raises(LocalProtocolError):
+        stream.begin(1)
+
+
+def test_a_piece_longer_than_the_rest_of_the_payload_is_refused() -> None:
+    stream = PacketStream()
+    stream.begin(2)
+    with pytest.raises(LocalProtocolError):
+        list(stream.add(b"abc"))
+
+
+@pytest.mark.parametrize("prefix", [b"\x00", b"\x00\xef\x00"], ids=["plain", "semi-sync"])
+@pytest.mark.parametrize("sequence", [0, 1, 200, 255])
+def test_many_events_at_once_are_framed_as_one_by_one(prefix: bytes, sequence: int, chance: random.Random) -> None:
+    events = [chance.randbytes(chance.choice([19, 40, 255, 256, 70_000])) for _ in range(300)]
+    at_once, one_by_one = PacketStream(sequence), PacketStream(sequence)
+    framed = at_once.frame_events([memoryview(event) for event in events], prefix)
+    assert framed == b"".join(one_by_one.frame(prefix + event) for event in events)
+    assert at_once.sequence == one_by_one.sequence
+
+
+def test_no_events_are_no_bytes() -> None:
+    stream = PacketStream(sequence=9)
+    assert stream.frame_events([]) == b""
+    assert stream.sequence == 9
+
+
+def test_a_reader_gives_payloads_with_their_numbers() -> None:
+    reader = PacketReader(limit=100, next_sequence=1)
+    reader.receive_data(FRAMED_OK + b"\x00\x00\x00\x02")
+    assert read_all(reader) == [Packet(payload=OK, sequence=1), Packet(payload=b"", sequence=2)]
+    assert reader.next_sequence == 3
+    assert not reader.unread_size
+
+
+def test_bytes_one_by_one_give_the_same_payloads() -> None:
+    reader = PacketReader(limit=100, next_sequence=1)
+    packets = []
+    for byte in FRAMED_OK:
+        reader.receive_data(bytes([byte]))
+        packets += read_all(reader)
+    assert packets == [Packet(payload=OK, sequence=1)]
+
+
+def test_a_cut_packet_is_no_packet_yet() -> None:
+    for size in range(len(FRAMED_OK)):
+        reader = PacketReader(limit=100, next_sequence=1)
+        reader.receive_data(FRAMED_OK[:size])
+        assert reader.next_packet() is None
+        assert reader.unread_size == size
+
+
+@pytest.mark.parametrize("size", [PACKET_PAYLOAD_MAX - 1, PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MAX + 5])
+def test_a_reader_joins_what_the_framing_split(size: int) -> None:
+    payload = b"x" * size
+    frame, sequence = frame_packets(payload, 0)
+    reader = PacketReader(limit=size)
+    packets = []
+    for offset in range(0, len(frame), 1 << 20):
+        reader.receive_data(frame[offset : offset + (1 << 20)])
+        packets += read_all(reader)
+    assert packets == [Packet(payload=payload, sequence=sequence - 1)]
+    assert reader.is_between_payloads
+
+
+def test_a_payload_of_the_limit_is_taken_and_one_byte_more_is_not() -> None:
+    reader = PacketReader(limit=7, next_sequence=1)
+    reader.receive_data(FRAMED_OK)
+    assert reader.next_packet() is not None
+    reader = PacketReader(limit=6, next_sequence=1)
+    reader.receive_data(FRAMED_OK[:4])
+    with pytest.raises(PacketTooLargeError):
+        reader.next_packet()
+
+
+def test_a_large_payload_is_refused_by_its_header_alone() -> None:
+    reader = PacketReader(limit=65536)
+    reader.receive_data(MAX_HEADER + b"\x00")
+    with pytest.raises(PacketTooLargeError, match="16777215"):
+        reader.next_packet()
+
+
+def test_a_payload_that_grows_past_the_limit_packet_by_packet_is_refused() -> None:
+    reader = PacketReader(limit=PACKET_PAYLOAD_MAX + 10)
+    reader.receive_data(MAX_HEADER + b"\x00" + bytes(PACKET_PAYLOAD_MAX) + b"\x0b\x00\x00\x01")
+    with pytest.raises(PacketTooLargeError):
+        reader.next_packet()
+
+
+def test_a_wrong_number_is_refused_by_its_header_alone() -> None:
+    reader = PacketReader(limit=100, next_sequence=1)
+    reader.receive_data(b"\x07\x00\x00\x02")
+    with pytest.raises(PacketOrderError, match="number 2, expected 1"):
+        reader.next_packet()
+
+
+def test_a_damaged_packet_is_a_payload_or_an_error_and_nothing_else(damaged: Callable[..., Any]) -> None:
+    for data in damaged(FRAMED_OK):
+        reader = PacketReader(limit=100, next_sequence=1)
+        reader.receive_data(data)
+        try:
+            packets = read_all(reader)
+        except RemoteProtocolError:
+            continue
+        assert sum(4 + len(packet.payload) for packet in packets) + reader.unread_size == len(data)
+
+
+def test_random_bytes_never_make_a_reader_keep_more_than_it_may(chance: random.Random) -> None:
+    for _ in range(2000):
+        reader = PacketReader(limit=500)
+        try:
+            for _ in range(20):
+                reader.receive_data(chance.randbytes(chance.randrange(60)))
+                read_all(reader)
+                assert reader.unread_size <= 500 + 4
+        except RemoteProtocolError:
+            pass
+
+
+def test_a_payload_does_not_show_in_a_repr() -> None:
+    assert "secret" not in repr(Packet(payload=b"secret", sequence=0))

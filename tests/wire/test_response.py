@@ -1,0 +1,310 @@
+"""Answers: the bytes of real servers, decoded and made again."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
+from ibbmaster.wire.command import Query, Statistics, decode_command
+from ibbmaster.wire.packet import frame_payloads
+from ibbmaster.wire.response import (
+    DECIMALS_NOT_FIXED,
+    ColumnDefinition,
+    ColumnType,
+    Eof,
+    Err,
+    Ok,
+    Response,
+    ResultSet,
+    Text,
+    decode_column,
+    decode_column_count,
+    decode_eof,
+    decode_err,
+    decode_ok,
+    decode_row,
+    encode_column,
+    encode_eof,
+    encode_err,
+    encode_ok,
+    encode_response,
+    encode_row,
+    is_eof,
+    with_more_results,
+)
+
+EXTENDED = SERVER_DEFAULT | Capability.EXTENDED_METADATA | Capability.CACHE_METADATA
+
+# dump-protocol, 20.1
+TIMESTAMP = ResultSet(
+    columns=(
+        ColumnDefinition(
+            name="UNIX_TIMESTAMP()", column_type=ColumnType.LONGLONG, length=17, collation_id=63, flags=0x80
+        ),
+    ),
+    rows=((b"1778384896",),),
+)
+TIMESTAMP_PACKETS = bytes.fromhex(
+    "01000001 01"
+    "26000002 03646566 000000 10554e49585f54494d455354414d502829 00 0c 3f00 11000000 08 8000 00 0000"
+    "05000003 fe00000200"
+    "0b000004 0a31373738333834383936"
+    "05000005 fe00000200"
+)
+CHECKSUM = ResultSet(
+    columns=(
+        ColumnDefinition(
+            name="@master_binlog_checksum",
+            column_type=ColumnType.LONG_BLOB,
+            length=0x03FFFFFC,
+            collation_id=45,
+            decimals=DECIMALS_NOT_FIXED,
+        ),
+    ),
+    rows=((b"NONE",),),
+)
+CHECKSUM_PACKETS = bytes.fromhex(
+    "01000001 01"
+    "2d000002 03646566 000000 17406d61737465725f62696e6c6f675f636865636b73756d 00 0c 2d00 fcffff03 fb 0000 27 0000"
+    "05000003 fe00000200"
+    "05000004 044e4f4e45"
+    "05000005 fe00000200"
+)
+ENGINE = ResultSet(
+    columns=(
+        ColumnDefinition(
+            name="@@GLOBAL.binlog_storage_engine",
+            column_type=ColumnType.VAR_STRING,
+            length=64,
+            collation_id=45,
+            decimals=DECIMALS_NOT_FIXED,
+        ),
+    ),
+    rows=((b"InnoDB",),),
+)
+ENGINE_PACKETS = bytes.fromhex(
+    "01000001 01"
+    "34000002 03646566 000000 1e4040474c4f42414c2e62696e6c6f675f73746f726167655f656e67696e65 00"
+    "0c 2d00 40000000 fd 0000 27 0000"
+    "05000003 fe00000200"
+    "07000004 06496e6e6f4442"
+    "05000005 fe00000200"
+)
+UNKNOWN_VARIABLE = Err(code=1193, sqlstate="HY000", text="Unknown system variable 'binlog_storage_engine'")
+UNKNOWN_VARIABLE_PACKETS = bytes.fromhex(
+    "38000001 ffa904234859303030556e6b6e6f776e2073797374656d20766172696162"
+    "6c65202762696e6c6f675f73746f726167655f656e67696e6527"
+)
+PROOF = b"\x0164A7963D78AC67E4D9B233A753FA5B7C5CB88287285E95DE9F208D7DC1B8DE45"
+
+CASES: dict[str, tuple[Response, bytes]] = {
+    "OK": (Ok(), bytes.fromhex("07000001 00000002000000")),
+    "a result set of a number": (TIMESTAMP, TIMESTAMP_PACKETS),
+    "a result set of a text": (CHECKSUM, CHECKSUM_PACKETS),
+    "a result set of a short text": (ENGINE, ENGINE_PACKETS),
+    "an error": (UNKNOWN_VARIABLE, UNKNOWN_VARIABLE_PACKETS),
+    "the end of a dump": (Eof(), bytes.fromhex("05000001 fe00000200")),
+    "bare text": (Text(text="Uptime: 1"), bytes.fromhex("09000001") + b"Uptime: 1"),
+}
+
+
+@pytest.mark.parametrize(("response", "packets"), CASES.values(), ids=CASES)
+def test_described_answers_are_ours(response: Response, packets: bytes) -> None:
+    assert frame_payloads(encode_response(response), 1)[0] == packets
+
+
+def test_the_described_ok_with_a_proof_is_ours() -> None:
+    payload = encode_ok(Ok(message=PROOF))
+    assert payload[:12] == bytes.fromhex("00000002000000 41 01363441")
+    assert len(payload) == 0x49
+    assert decode_ok(payload) == Ok(message=PROOF)
+
+
+def agreed_capabilities(conversation: Any) -> Capability:
+    agreed: Capability = conversation.greeting.capabilities & conversation.login.capabilities
+    return agreed
+
+
+def decode_answer(payloads: list[bytes], capabilities: Capability) -> Response:
+    """The answer to a query in one of the forms that `capabilities` allow."""
+    if payloads[0][0] == 0:
+        return decode_ok(payloads[0])
+    if payloads[0][0] == 0xFF:
+        return decode_err(payloads[0])
+    count = decode_column_count(payloads[0], capabilities)
+    columns = tuple(decode_column(payload, capabilities) for payload in payloads[1 : count + 1])
+    eof = decode_eof(payloads[count + 1])
+    *rows, last = payloads[count + 2 :]
+    end_status = None if not is_eof(last) or decode_eof(last).status == eof.status else decode_eof(last).status
+    return ResultSet(
+        columns=columns,
+        rows=[decode_row(row, count) for row in rows],
+        status=eof.status,
+        warning_count=eof.warning_count,
+        end_status=end_status,
+        error=None if is_eof(last) else decode_err(last),
+    )
+
+
+def test_recorded_answers_to_queries_decode_and_encode(readable_conversation: Any) -> None:
+    """Also those in the longer forms of the extended capabilities, which the `mariadb` client asks for."""
+    capabilities = agreed_capabilities(readable_conversation)
+    for exchange in readable_conversation.exchanges:
+        is_query = isinstance(decode_command(exchange.command.payload), Query)
+        if is_query and exchange.answer and all(packet.is_whole for packet in exchange.answer):
+            payloads = [packet.payload for packet in exchange.answer]
+            response = decode_answer(payloads, capabilities)
+            if isinstance(response, Ok) and response.status & StatusFlag.SESSION_STATE_CHANGED:
+                continue  # session tracking is not ours
+            assert list(encode_response(response, capabilities)) == payloads
+            assert [packet.sequence for packet in exchange.answer] == list(range(1, len(payloads) + 1))
+
+
+def test_the_recordings_hold_both_forms_of_result_sets(find_packet: Callable[..., Any]) -> None:
+    plain = find_packet("plain_slave_pos_crc32.11.8-to-11.8", "column 'Variable_name'").payload
+    extended = find_packet("operator_client.11.8-to-11.8", "column 'File'").payload
+    assert decode_column(plain).original_name == "VARIABLE_NAME"
+    assert decode_column(extended, EXTENDED).name == "File"
+    assert decode_column(extended, EXTENDED).column_type == ColumnType.VAR_STRING
+    with pytest.raises(RemoteProtocolError):
+        decode_column(extended)
+
+
+def test_recorded_statistics_are_bare_text(conversation: Any) -> None:
+    for exchange in conversation.exchanges:
+        if decode_command(exchange.command.payload) == Statistics():
+            text = exchange.answer[0].payload.decode()
+            assert text.startswith("Uptime: ")
+            assert list(encode_response(Text(text=text))) == [exchange.answer[0].payload]
+
+
+def test_with_extended_metadata_there_is_one_byte_and_one_string_more() -> None:
+    plain = list(encode_response(TIMESTAMP))
+    extended = list(encode_response(TIMESTAMP, EXTENDED))
+    assert extended[0] == b"\x01\x01"
+    assert extended[1] == plain[1][:-13] + b"\x00" + plain[1][-13:]
+    assert extended[2:] == plain[2:]
+    assert decode_answer(extended, EXTENDED) == decode_answer(plain, SERVER_DEFAULT)
+
+
+def test_null_and_empty_and_long_values_make_a_row() -> None:
+    row = (None, b"", b"a" * 251, b"b" * 70_000)
+    payload = encode_row(row)
+    assert payload.startswith(b"\xfb\x00\xfc\xfb\x00aa")
+    assert decode_row(payload, 4) == row
+
+
+def test_a_result_set_may_be_empty() -> None:
+    payloads = list(encode_response(ResultSet(columns=ENGINE.columns)))
+    assert len(payloads) == 4
+    assert payloads[2] == payloads[3] == encode_eof(Eof())
+
+
+def test_an_error_may_come_instead_of_the_last_eof() -> None:
+    error = Err(code=1220, sqlstate="HY000", text="Error when executing command SHOW BINLOG EVENTS: …")
+    payloads = list(encode_response(ResultSet(columns=ENGINE.columns, error=error)))
+    assert payloads[-1] == encode_err(error)
+    assert decode_err(payloads[-1]) == error
+
+
+def test_rows_are_read_only_while_they_are_sent() -> None:
+    asked: list[int] = []
+
+    def rows() -> Any:
+        for number in range(3):
+            asked.append(number)
+            yield (b"%d" % number,)
+
+    payloads = encode_response(ResultSet(columns=TIMESTAMP.columns, rows=rows()))
+    for _ in range(3):
+        next(payloads)
+    assert asked == []
+    assert next(payloads) == b"\x010"
+    assert asked == [0]
+
+
+def test_the_last_eof_may_have_a_status_of_its_own() -> None:
+    result = ResultSet(columns=ENGINE.columns, end_status=StatusFlag.AUTOCOMMIT | StatusFlag.NO_INDEX_USED)
+    assert [payload[3] for payload in encode_response(result) if is_eof(payload)] == [0x02, 0x22]
+    assert [payload[3] for payload in encode_response(with_more_results(result)) if is_eof(payload)] == [0x0A, 0x2A]
+
+
+def test_more_results_are_announced_in_every_status() -> None:
+    assert with_more_results(Ok()) == Ok(status=StatusFlag.AUTOCOMMIT | StatusFlag.MORE_RESULTS)
+    marked = with_more_results(TIMESTAMP)
+    assert [payload[3] for payload in encode_response(marked) if is_eof(payload)] == [0x0A, 0x0A]
+    assert with_more_results(UNKNOWN_VARIABLE) == UNKNOWN_VARIABLE
+
+
+def test_an_error_before_the_login_has_no_sqlstate() -> None:
+    error = Err(code=1040, sqlstate="08004", text="Too many connections")
+    payload = encode_err(error, with_sqlstate=False)
+    assert payload == bytes.fromhex("ff1004") + b"Too many connections"
+    assert decode_err(payload) == Err(code=1040, sqlstate="HY000", text="Too many connections")
+
+
+def test_an_error_text_may_hold_any_letters() -> None:
+    error = Err(code=1064, sqlstate="42000", text="near 'Grüße 日本 🐬'")
+    assert decode_err(encode_err(error)) == error
+    assert encode_err(Err(code=1064, sqlstate="42000", text="half a pair: \ud800")).endswith(b": ?")
+
+
+def test_a_row_that_begins_like_eof_is_no_eof() -> None:
+    row = encode_row((b"x" * (1 << 24),))
+    assert row[0] == 0xFE
+    assert not is_eof(row)
+    assert is_eof(encode_eof(Eof()))
+    assert not is_eof(b"")
+
+
+REFUSED: dict[str, tuple[Callable[[bytes], object], bytes]] = {
+    "nothing as OK": (decode_ok, b""),
+    "ERR as OK": (decode_ok, b"\xff\x00\x00"),
+    "a cut OK": (decode_ok, bytes.fromhex("000000020000")),
+    "an OK whose message leads out of it": (decode_ok, bytes.fromhex("00000002000000 05 61")),
+    "nothing as ERR": (decode_err, b""),
+    "a cut ERR": (decode_err, b"\xff\x10"),
+    "a long EOF": (decode_eof, bytes.fromhex("fe0000020000")),
+    "a column with another tail": (decode_column, encode_column(TIMESTAMP.columns[0])[:-1] + b"\x00\x00"),
+    "a column count with more behind it": (decode_column_count, b"\x01\x01"),
+    "a row with a value too many": (lambda data: decode_row(data, 1), b"\x01a\x01b"),
+    "a row with a value missing": (lambda data: decode_row(data, 2), b"\x01a"),
+}
+
+
+@pytest.mark.parametrize(("decode", "payload"), REFUSED.values(), ids=REFUSED)
+def test_what_makes_no_sense_is_refused(decode: Callable[[bytes], object], payload: bytes) -> None:
+    with pytest.raises(RemoteProtocolError):
+        decode(payload)
+
+
+def test_damaged_and_random_answers_are_a_value_or_an_error(damaged: Any, chance: random.Random) -> None:
+    decoders: list[Callable[[bytes], object]] = [
+        decode_ok,
+        decode_err,
+        decode_eof,
+        decode_column,
+        lambda data: decode_column(data, EXTENDED),
+        decode_column_count,
+        lambda data: decode_column_count(data, EXTENDED),
+        lambda data: decode_row(data, 2),
+    ]
+    samples = [
+        encode_ok(Ok(message=PROOF)),
+        encode_err(UNKNOWN_VARIABLE),
+        encode_eof(Eof()),
+        encode_column(CHECKSUM.columns[0]),
+        encode_row((None, b"value")),
+    ]
+    payloads = [data for sample in samples for data in damaged(sample)]
+    payloads += [chance.randbytes(chance.randrange(80)) for _ in range(2000)]
+    for payload in payloads:
+        for decode in decoders:
+            with contextlib.suppress(RemoteProtocolError):
+                decode(payload)
