@@ -15,6 +15,8 @@ IbbMasterError
 ├── StoreError                 a directory cannot be read or written as a binlog
 │   └── MissingFileError       a binlog file that must be there is not
 ├── RemoteProtocolError        the peer broke the conversation; drop it
+│   ├── PacketOrderError       ... by numbering its packets wrongly
+│   └── PacketTooLargeError    ... by announcing more than it may send
 ├── LocalProtocolError         our own code broke the conversation; fix it
 └── ConfigurationError         an option or a configuration file cannot be used
 """

@@ -17,7 +17,7 @@ from lanes.board import FAILED, SKIPPED, Board, Cell
 from lanes.capture import Capture, load_captures
 from lanes.primary import ClassicPrimary, IbbPrimary, Primary, ibbmaster
 from lanes.programs import LaneMissingError, find_lane
-from lanes.replica import Replica
+from lanes.replica import SERVER_ID, Replica
 from lanes.server import Template
 
 BOARD = pytest.StashKey[Board]()
@@ -151,7 +151,7 @@ def new_replica(
     """Start a fresh replica of a version; it ends with the test."""
     with contextlib.ExitStack() as stack:
 
-        def start(version: str, *options: str, server_id: int = 1001) -> Replica:
+        def start(version: str, *options: str, server_id: int = SERVER_ID) -> Replica:
             directory = servers_directory / f"r{next(server_numbers)}"
             replica = Replica(template_of(version), directory, *options, server_id=server_id)
             watch_log(f"log of replica {version}", replica.log_text)
@@ -174,7 +174,8 @@ def new_real_primary(
 
         def start(capture: Capture) -> ClassicPrimary:
             directory = servers_directory / f"p{next(server_numbers)}"
-            primary = ClassicPrimary(template_of(capture.version), directory, classic_files(capture))
+            options = ["--binlog-row-metadata=FULL", f"--binlog-checksum={capture.facts['options']['binlog-checksum']}"]
+            primary = ClassicPrimary(template_of(capture.version), directory, classic_files(capture), *options)
             watch_log("log of the real primary", primary.log_text)
             stack.enter_context(primary)
             return primary
@@ -186,17 +187,21 @@ def new_real_primary(
 def new_ibb_primary(
     ibb_directory: Callable[[Capture], Path], watch_log: Callable[[str, Callable[[], str]], None]
 ) -> Iterator[Callable[..., IbbPrimary]]:
-    """Start `ibbmaster serve` on an imported capture; options are those of the command line."""
-    with contextlib.ExitStack() as stack:
+    """Start `ibbmaster serve` on a directory, or on an imported capture; options are those of the command line."""
+    started: list[IbbPrimary] = []
 
-        def start(capture: Capture, *options: str, host: str = "127.0.0.1") -> IbbPrimary:
-            primary = IbbPrimary(ibb_directory(capture), *options, host=host)
-            watch_log("log of ibbmaster serve", primary.log_text)
-            primary.start()
-            stack.callback(primary.kill)
-            return primary
+    def start(source: Capture | Path, *options: str, host: str = "127.0.0.1") -> IbbPrimary:
+        directory = ibb_directory(source) if isinstance(source, Capture) else source
+        primary = IbbPrimary(directory, *options, host=host)
+        watch_log("log of ibbmaster serve", primary.log_text)
+        started.append(primary)
+        primary.start()
+        return primary
 
-        yield start
+    yield start
+    for primary in started:
+        primary.stop()
+        assert "Traceback" not in primary.log_text(), "whatever a client did, it is no mistake of ours"
 
 
 @pytest.fixture
@@ -249,6 +254,12 @@ def ibb_directory(
         return imported[capture.id]
 
     return import_
+
+
+@pytest.fixture
+def import_files() -> Callable[..., None]:
+    """`ibbmaster import` of classic files into a directory of the test's own."""
+    return run_import
 
 
 def run_import(files: list[Path], target: Path, *options: str) -> None:

@@ -27,7 +27,7 @@ def test_a_replica_ends_with_the_tables_of_the_capture(
     replica = new_replica(version)
     primary = new_primary(served_capture, "--tls", "off", *version_options(served_capture))
 
-    replica.follow(host=primary.host, port=primary.port, user=primary.user, password=primary.password, ssl=False)
+    replica.follow(primary)
 
     if expected.error is not None:
         assert without_path(replica.wait_for_problem()) == without_path(expected.error)
@@ -35,7 +35,7 @@ def test_a_replica_ends_with_the_tables_of_the_capture(
         return
     replica.wait_for_gtid(served_capture.last_position, timeout_s=TIMEOUT_S)
     assert replica.tables(list(expected.tables)) == expected.tables
-    assert same_position(str(replica.sql("SELECT @@GLOBAL.gtid_slave_pos")[0][0]), served_capture.last_position)
+    assert replica.position == set(served_capture.last_position.split(","))
 
 
 def test_rows_versioned_before_11_5_need_the_version_of_their_primary(
@@ -50,7 +50,7 @@ def test_rows_versioned_before_11_5_need_the_version_of_their_primary(
     replica = new_replica("11.8")
     primary = new_ibb_primary(capture, "--tls", "off")
 
-    replica.follow(host=primary.host, port=primary.port, user=primary.user, password=primary.password, ssl=False)
+    replica.follow(primary)
     replica.wait_for_gtid(capture.last_position)
 
     assert replica.sql("SELECT COUNT(*) FROM types.versioned") == ((0,),)
@@ -61,11 +61,6 @@ def version_options(capture: Capture) -> list[str]:
     """Serve system-versioned tables of before 11.5 under the version of the server that wrote them."""
     is_old = capture.version == "10.11" and "types.versioned" in capture.facts["tables"]
     return ["--server-version", capture.facts["server"]] if is_old else []
-
-
-def same_position(one: str, other: str) -> bool:
-    """Whether two GTID positions are equal, in whatever order their domains stand."""
-    return set(one.split(",")) == set(other.split(","))
 
 
 def without_path(text: str) -> str:

@@ -19,6 +19,7 @@ from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.verify import Totals, verify
 from ibbmaster.store.writer import BinlogWriter
 
 PAGE_SIZE = 16384
@@ -232,20 +233,24 @@ def test_a_record_that_fills_its_page_leaves_the_place_at_the_next_page(tmp_path
 class Feeder:
     """Writes random groups and remembers them."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, domain_count: int = 3) -> None:
         self.chance = random.Random(seed)
+        self._domain_count = domain_count
         self.written: list[tuple[Gtid | None, bytes]] = []
         self._seq_no = 0
 
     def body(self) -> list[bytes]:
+        """One event, cut somewhere."""
         size = self.chance.choice([0, 10, 200, 900, 5000, 16000, 33000, 70000]) + self.chance.randrange(100)
         cuts = sorted(self.chance.randrange(size + 1) for _ in range(self.chance.randrange(4)))
-        data = self.chance.randbytes(size)
-        return [data[start:end] for start, end in zip([0, *cuts], [*cuts, size], strict=True)]
+        data = struct.pack("<IBIIIH", 1, 16, 1, 19 + size, 0, 0) + self.chance.randbytes(size)
+        return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
     def next_gtid(self) -> Gtid:
         self._seq_no += 1
-        return gtid(self._seq_no, domain_id=self.chance.randrange(3), server_id=self.chance.randrange(1, 4))
+        return gtid(
+            self._seq_no, domain_id=self.chance.randrange(self._domain_count), server_id=self.chance.randrange(1, 4)
+        )
 
     def feed(self, writer: BinlogWriter, count: int) -> None:
         for _ in range(count):
@@ -278,6 +283,7 @@ def test_what_was_written_is_read_over_pages_files_and_reopening(
             assert writer.state == GtidState(feeder.gtids)
     assert read_groups(tmp_path) == feeder.written
     check_log(tmp_path, feeder.gtids)
+    assert list(verify(RealDisk(tmp_path), Totals())) == []
     assert BinlogDirectory(RealDisk(tmp_path)).binlog_state() == GtidState(feeder.gtids)
 
 
@@ -289,7 +295,7 @@ def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path: Path) -> None:
     for name, is_reopened in (("one", False), ("many", True)):
         directory = tmp_path / name
         directory.mkdir()
-        feeder = Feeder(seed)
+        feeder = Feeder(seed, domain_count=1)  # the order of domains in a state record is open
         writer = BinlogWriter(RealDisk(directory), **options)
         for _ in range(40):
             feeder.feed(writer, 1)
@@ -351,6 +357,24 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) 
     assert references[4] in (3, 4), "only a small group can be open when this header is written"
 
 
+@pytest.mark.parametrize("left", [0, 3, 4, 100])
+def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_before(tmp_path: Path, left: int) -> None:
+    """As the piece begins in file 0; with less than 4 bytes left it begins in file 1."""
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=0) as writer:
+        writer.write_group(gtid(1), gtid_event(gtid(1)), [bytes(3 * DATA_SIZE - 5 - 3 * 3 - 1 - 38 - 20_000)])
+        writer.write_group(gtid(2), gtid_event(gtid(2)), [bytes(20_000 - 2 * 3 + 3 - 1 - 38 - left)])
+        assert writer.end == ((0, 4 * PAGE_SIZE - 4 - left) if left else (0, 4 * PAGE_SIZE))
+        group = writer.open_group()
+        group.write(bytes(40_000))
+        header = decode_file_header(page(tmp_path, 1, 0), file_no=1)
+        assert header is None or header.oob_file_no == 0
+        group.commit(gtid(3), gtid_event(gtid(3)))
+    header = decode_file_header(page(tmp_path, 1, 0), file_no=1)
+    assert header is not None
+    assert header.oob_file_no == (0 if left >= 4 else 1)
+    check_log(tmp_path, [gtid(1), gtid(2), gtid(3)])
+
+
 def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path: Path) -> None:
     for pages, piece_bytes in ((4, 1 << 20), (64, 100_000)):
         directory = tmp_path / str(pages)
@@ -404,7 +428,7 @@ def test_a_group_is_committed_or_given_up_once(tmp_path: Path) -> None:
 
 def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp_path: Path) -> None:
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
-        with pytest.raises(StoreError, match="a record of .* bytes"):
+        with pytest.raises(StoreError, match=r"a record of .* bytes"):
             writer.write_group(gtid(1), bytes(40_000), ())
         writer.write_group(gtid(2), gtid_event(gtid(2)), ())
     assert [value for value, _ in read_groups(tmp_path)] == [gtid(2)]
@@ -439,6 +463,7 @@ def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, p
         with BinlogWriter(RealDisk(tmp_path), initial_state=before, **options) as writer:
             feeder.feed(writer, 60)
     assert read_groups_from(tmp_path, before) == feeder.written
+    assert list(verify(RealDisk(tmp_path), Totals())) == []
     state = before.copy()
     for value in feeder.gtids:
         state.log(value)

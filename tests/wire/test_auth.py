@@ -19,6 +19,7 @@ from ibbmaster.wire.auth import (
     answer_native,
     certificate_proof,
     ed25519_public_key,
+    fingerprint_proof,
     make_account,
     native_password_hash,
 )
@@ -118,12 +119,11 @@ def test_random_and_damaged_answers_prove_nothing(
 
 
 def test_the_described_proof_of_a_certificate_is_ours(native: Account) -> None:
-    fingerprint = bytes.fromhex(FINGERPRINT)
-    expected = hashlib.sha256(bytes.fromhex(REPLPW_HASH) + SEED + fingerprint).hexdigest().upper().encode()
-    assert b"\x01" + expected == PROOF  # the description agrees with itself
+    assert fingerprint_proof(native, SEED, bytes.fromhex(FINGERPRINT)) == PROOF
     certificate = b"DER of a certificate"
-    digest = hashlib.sha256(bytes.fromhex(REPLPW_HASH) + SEED + hashlib.sha256(certificate).digest()).hexdigest()
-    assert certificate_proof(native, SEED, certificate) == b"\x01" + digest.upper().encode()
+    assert certificate_proof(native, SEED, certificate) == fingerprint_proof(
+        native, SEED, hashlib.sha256(certificate).digest()
+    )
 
 
 def test_the_proof_of_ed25519_uses_the_public_key_and_the_greetings_seed(ed25519: Account) -> None:

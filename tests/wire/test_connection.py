@@ -18,6 +18,7 @@ from ibbmaster.wire.connection import (
     BEFORE_LOGIN,
     COMMAND_SIZE_MAX,
     LOGIN_SIZE_MAX,
+    RECEIVE_SIZE,
     TRANSITIONS,
     Closed,
     CommandReceived,
@@ -336,6 +337,26 @@ def test_the_proof_of_ed25519_is_made_with_the_greetings_seed() -> None:
     client.send(login())
     client.send(answer_ed25519("replpw", NONCE))
     assert decode_ok(client.answers[-1]).message == certificate_proof(account, SEED, CERTIFICATE)
+
+
+def test_the_first_bytes_of_tls_behind_the_request_are_left_on_the_socket() -> None:
+    client = connect(offers_tls=True)
+    socket = frame_packets(TLS_REQUEST, 1)[0] + b"\x16\x03\x01 the hello of TLS"
+    while not client.events:
+        size = client.connection.receive_size_max
+        client.send_bytes(socket[: min(size, 5)])
+        socket = socket[min(size, 5) :]
+    assert client.events == [NeedTls()]
+    assert socket == b"\x16\x03\x01 the hello of TLS"
+    assert client.connection.receive_size_max == RECEIVE_SIZE
+
+
+def test_as_much_as_there_is_may_be_taken_where_no_tls_can_begin() -> None:
+    assert connect().connection.receive_size_max == RECEIVE_SIZE
+    assert logged_in(offers_tls=True).connection.receive_size_max == RECEIVE_SIZE
+    client = connect(offers_tls=True)
+    client.send_bytes(frame_packets(login(), 1)[0][:36])
+    assert client.connection.receive_size_max == RECEIVE_SIZE
 
 
 def test_bytes_that_come_with_the_request_for_tls_are_refused() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ibbmaster.codec.buffer import Buffer
@@ -17,7 +17,6 @@ from ibbmaster.dump.rewriting import Rewriter, gtid_flags
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import (
     CHECKSUM,
-    CHECKSUM_SIZE,
     EVENT_HEADER_SIZE,
     SIZE_OFFSET,
     EventHeader,
@@ -74,15 +73,15 @@ class EventFramer:
         return iter((self._frame_batch(divide_events(b"".join(pieces))),))
 
     def _frame_pieces(self, pieces: Iterator[Buffer]) -> Iterator[Buffer]:
+        source = _Source(pieces)
         cutter = _Cutter()
-        for piece in pieces:
-            rest = memoryview(piece)
-            while len(rest):
-                rest = cutter.take(rest)
+        while source.advance():
+            while len(source.rest):
+                source.rest = cutter.take(source.rest)
                 if cutter.size >= BATCH_SIZE or cutter.large is not None:
                     yield self._frame_batch(cutter.hand_over())
                 if cutter.large is not None:
-                    rest = yield from self._frame_large(cutter.large, rest, pieces)
+                    yield from self._frame_large(cutter.large, source)
                     cutter.large = None
         cutter.finish()
         yield self._frame_batch(cutter.hand_over())
@@ -95,44 +94,28 @@ class EventFramer:
             events = [out for event in events if (out := rewriter.rewrite(event)) is not None]
         return self._count(self._packets.frame_events(events, self._prefix))
 
-    def _frame_large(
-        self, header: EventHeader, rest: memoryview, pieces: Iterator[Buffer]
-    ) -> Generator[Buffer, None, memoryview]:
-        """Pass an event of which the header was taken already; returns what follows it in the last piece."""
+    def _frame_large(self, header: EventHeader, source: _Source) -> Iterator[Buffer]:
+        """Pass on an event of which the header was taken already."""
+        body: Iterator[Buffer] = source.take(header.size - EVENT_HEADER_SIZE)
         large = self._rewriter.rewrite_large(header)
-        passes = large is not None and not large.is_replaced
+        if large is None or large.is_replaced:
+            for _ in body:
+                pass
+        if large is None:
+            return
+        if large.is_replaced:
+            body = _blanks(header.size - len(large.head))
+        self.is_inside_event = True
+        self._packets.begin(len(self._prefix) + large.size)
+        yield from self._add(self._prefix)
         checksum = 0
-        if large is not None:
-            self.is_inside_event = True
-            self._packets.begin(len(self._prefix) + large.size)
-            yield from self._add(self._prefix + large.head)
-            checksum = zlib.crc32(large.head)
-        left = header.size - EVENT_HEADER_SIZE
-        while True:
-            data = rest[:left]
-            left -= len(data)
-            if passes:
-                if large is not None and large.has_checksum:
-                    checksum = zlib.crc32(data, checksum)
-                yield from self._add(data)
-            if not left:
-                break
-            piece = next(pieces, None)
-            if piece is None:
-                raise EventError(f"the events end inside an event, {left} bytes early")
-            rest = memoryview(piece)
-        if large is not None:
-            trailer_size = CHECKSUM_SIZE if large.has_checksum else 0
-            blanks = large.size - trailer_size - len(large.head) if large.is_replaced else 0
-            while blanks:
-                data = memoryview(_BLANKS)[:blanks]
-                blanks -= len(data)
-                checksum = zlib.crc32(data, checksum)
-                yield from self._add(data)
+        for data in chain((large.head,), body):
             if large.has_checksum:
-                yield from self._add(CHECKSUM.pack(checksum))
-            self.is_inside_event = False
-        return rest[len(data) :]
+                checksum = zlib.crc32(data, checksum)
+            yield from self._add(data)
+        if large.has_checksum:
+            yield from self._add(CHECKSUM.pack(checksum))
+        self.is_inside_event = False
 
     def _add(self, data: Buffer) -> Iterator[Buffer]:
         for part in self._packets.add(data):
@@ -164,6 +147,38 @@ def divide_events(data: bytes) -> list[bytes]:
     if offset != end:
         raise EventError(f"the events end inside an event header, after {end - offset} bytes")
     return events
+
+
+class _Source:
+    """The pieces of a group's body; `rest` is what is left of the one at hand."""
+
+    def __init__(self, pieces: Iterator[Buffer]) -> None:
+        self._pieces = pieces
+        self.rest = memoryview(b"")
+
+    def advance(self) -> bool:
+        """Go on to the next piece; False if there is none."""
+        piece = next(self._pieces, None)
+        self.rest = memoryview(b"" if piece is None else piece)
+        return piece is not None
+
+    def take(self, size: int) -> Iterator[memoryview]:
+        """The next `size` bytes, piece by piece.
+
+        Raises:
+            EventError: the pieces end before.
+        """
+        while size:
+            if not len(self.rest) and not self.advance():
+                raise EventError(f"the events end inside an event, {size} bytes early")
+            data, self.rest = self.rest[:size], self.rest[size:]
+            size -= len(data)
+            yield data
+
+
+def _blanks(size: int) -> Iterator[memoryview]:
+    for start in range(0, size, len(_BLANKS)):
+        yield memoryview(_BLANKS)[: size - start]
 
 
 class _Cutter:

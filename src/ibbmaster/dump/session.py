@@ -43,7 +43,8 @@ class DumpSession:
             send session.data_to_send(), then every piece of session.receive_group(group);
             session.sent() after each send
             at the durable end: session.reached_end(now), wait until more is durable or
-            heartbeat_due, session.advance_clock(now)
+            heartbeat_due, session.advance_clock(now); while long stretches of the log are
+            skipped: session.sent_nothing(now), session.advance_clock(now)
 
     Invariants:
     - Packets are numbered over everything, in the order in which they are handed out.
@@ -146,7 +147,12 @@ class DumpSession:
             self.fail(impossible_position(self._request))
         elif not self._request.waits_at_end:
             self.end_of_service()
-        elif self.heartbeat_due == math.inf and self._request.heartbeat_period_s:
+        else:
+            self.sent_nothing(now=now)
+
+    def sent_nothing(self, *, now: float) -> None:
+        """Groups were read and none was to be sent: if it goes on like this, a heartbeat is due."""
+        if self.heartbeat_due == math.inf and self._request.heartbeat_period_s and not self.is_finished:
             self.heartbeat_due = now + self._request.heartbeat_period_s
 
     def sent(self) -> None:
@@ -175,12 +181,13 @@ class DumpSession:
 
     def fail(self, error: DumpError) -> None:
         """End the dump with an error packet; inside an event nothing can be said any more."""
-        if self.error is None and not self.is_finished:
-            self.error = error
-            if self._framer.is_inside_event:
-                self.is_finished = True
-            else:
-                self._end(encode_err(error.err))
+        if self.is_finished:
+            return
+        self.error = self.error or error
+        if self._framer.is_inside_event:
+            self.is_finished = True
+        else:
+            self._end(encode_err(self.error.err))
 
     def end_of_service(self) -> None:
         """End the dump in order, behind the event under way: nothing more comes, or the primary shuts down."""

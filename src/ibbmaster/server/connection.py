@@ -32,8 +32,8 @@ from ibbmaster.wire.connection import (
     NeedTls,
     ServerConnection,
 )
-from ibbmaster.wire.handshake import SEED_SIZE, TLS_REQUEST_SIZE
-from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_packets
+from ibbmaster.wire.handshake import SEED_SIZE
+from ibbmaster.wire.packet import frame_packets
 from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err
 
 if TYPE_CHECKING:
@@ -82,7 +82,6 @@ class _Connection:
 
     def __init__(self, stream: trio.SocketStream, session: Session, primary: Primary) -> None:
         self.stream: Stream = stream
-        self._clear_size_left = PACKET_HEADER_SIZE + TLS_REQUEST_SIZE
         self._session = session
         self._primary = primary
         self._wire = ServerConnection(
@@ -163,10 +162,7 @@ class _Connection:
             if event is not None:
                 return event
             await self.flush()  # an auth switch is no event
-            # A client sends its TLS hello right behind the request for TLS: leave it to the TLS layer.
-            size = self._clear_size_left or RECEIVE_SIZE
-            data = await self.stream.receive_some(size)
-            self._clear_size_left -= min(len(data), self._clear_size_left)
+            data = await self.stream.receive_some(self._wire.receive_size_max)
             self._wire.receive_data(data)
 
     async def _answer(self, command: commands.AnyCommand) -> None:

@@ -13,12 +13,11 @@ Invariants:
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Iterator
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import ClassicFormatError, EventError
+from ibbmaster.errors import EventError
 from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
 from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import (
@@ -34,19 +33,22 @@ from ibbmaster.event.gtid_list import decode_gtid_list
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader
 from ibbmaster.event.types import EventFlag, EventType, type_name
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.store.classic_series import MAGIC, XZ_MAGIC, ClassicFile, ClassicSource
+from ibbmaster.store.classic_series import MAGIC, XZ_MAGIC, ClassicFile
+from ibbmaster.store.classic_window import (
+    BLOCK_SIZE,
+    CHECKSUM_RESIDUE,
+    SIZE_AND_LOG_POS,
+    EventWindow,
+    Truncated,
+)
 
-BLOCK_SIZE = 1 << 20  # bytes read at once
-HEAD_BLOCK_SIZE = 1 << 14  # ... when only the head of a file is wanted
+HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once when only the head of a file is wanted
 GROUP_BUFFER_SIZE = 1 << 18  # bytes: a group up to about this size is delivered in one piece
 LARGE_EVENT_SIZE = 1 << 19  # bytes: an event above this size is never held as a whole
-EVENT_SIZE_MAX = (1 << 30) + (1 << 16)  # bytes: max_allowed_packet ends at 1 GiB
 FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
 HEAD_EVENT_SIZE_MAX = 1 << 27  # bytes: a GTID_LIST of 8 million pairs
 
-_SIZE_AND_LOG_POS = struct.Struct("<II")  # they stand side by side, at `SIZE_OFFSET`
 _FLAGS_OFFSET = 17
-_CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 behind them
 
 _IBB_MAGIC = b"\xfe\xfe\x0d\x01"
 _MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
@@ -93,14 +95,8 @@ def _roles(flags: int) -> bytes:
 _STANDALONE_ROLES = _roles(GtidFlag.STANDALONE)
 _TRANSACTION_ROLES = _roles(0)
 _TRANSACTION = GroupBoundary(0)
-
-
 _BEHIND_ANY_FILE = 1 << 64
 _CUT_SHORT = "the file ends inside what begins here"
-
-
-class _Truncated(Exception):  # noqa: N818  # never leaves this module
-    """The file ends inside an event or a group."""
 
 
 class ClassicFileReader:
@@ -110,7 +106,6 @@ class ClassicFileReader:
         start_state: what its GTID_LIST says was logged before this file; None if the file
             ends before that event.
         start_state_offset: where that event stands.
-        is_in_use: whether the server has not closed the file: it runs, or it crashed.
         is_restart: whether a start of the server began this file.
         notice: what a user should know about the end of this file, if anything.
 
@@ -123,36 +118,34 @@ class ClassicFileReader:
         self.file = file
         self.start_state: GtidState | None = None
         self.start_state_offset = 0
-        self.is_in_use = False
         self.is_restart = False
         self.notice: str | None = None
-        self._source = ClassicSource(file)
-        self._block_size = block_size
-        self._block = b""
-        self._view = memoryview(b"")
-        self._position = 0  # in the block, of the next event
-        self._block_offset = 0  # of the block in the file
-        self._checksum_size = 0
+        self._window = EventWindow(file, block_size=block_size)
         self._is_at_group_end = True
         self._groups_end = 0  # of the groups read so far
         self._complete_end: int | None = None  # of a file in use: where its last whole group ends
         try:
             self._read_head()
-        except _Truncated:
+        except Truncated:
             self.close()
-            raise self._error(0, "the file ends inside its head; leave it out if it is the last one") from None
+            raise self._window.error(0, "the file ends inside its head; leave it out if it is the last one") from None
         except BaseException:
             self.close()
             raise
 
     @property
+    def is_in_use(self) -> bool:
+        """Whether the server has not closed the file: it runs, or it crashed."""
+        return self._window.is_in_use
+
+    @property
     def bytes_read(self) -> int:
         """How much of the file on disk was read so far."""
-        return self._source.bytes_read
+        return self._window.bytes_read
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
-        self._source.close()
+        self._window.close()
 
     def groups(self) -> Iterator[EventGroup]:
         """Every event group, to be called once.
@@ -163,11 +156,12 @@ class ClassicFileReader:
             ClassicFormatError: the file is damaged, or it ends inside a group although the
                 server had closed it. Also from a body, if the group comes in pieces.
         """
-        offset = self._offset
+        window = self._window
+        offset = window.offset
         try:
-            while self._position < len(self._block) or self._extend():
-                offset = self._offset
-                event_type, event = self._read_event(LARGE_EVENT_SIZE)
+            while window.has_more():
+                offset = window.offset
+                event_type, event = window.read_event(LARGE_EVENT_SIZE)
                 if event_type != _GTID:
                     if self._ends_file(event_type, offset):
                         return
@@ -176,8 +170,8 @@ class ClassicFileReader:
                 self._is_at_group_end = False
                 body = self._read_body(_STANDALONE_ROLES if flags & _IS_STANDALONE else _TRANSACTION_ROLES)
                 first = next(body)
-                if not self._is_at_group_end and self.is_in_use and offset >= self._find_complete_end():
-                    raise _Truncated
+                if not self._is_at_group_end and window.is_in_use and offset >= self._find_complete_end():
+                    raise Truncated
                 yield EventGroup(
                     gtid=gtid,
                     gtid_event=event,
@@ -185,14 +179,14 @@ class ClassicFileReader:
                     file_name=self.file.name,
                     file_offset=offset,
                     end_file_name=self.file.name,
-                    end_offset=self._offset,
+                    end_offset=window.offset,
                 )
                 for _ in body:  # what the caller did not want
                     pass
-                self._groups_end = self._offset
-        except _Truncated:
-            if not self.is_in_use:
-                raise self._error(offset, _CUT_SHORT) from None
+                self._groups_end = window.offset
+        except Truncated:
+            if not window.is_in_use:
+                raise window.error(offset, _CUT_SHORT) from None
             self.notice = (
                 f"{self.file.name} offset {offset}: the server had not finished what begins here, it is left out"
             )
@@ -201,71 +195,74 @@ class ClassicFileReader:
 
     def _read_head(self) -> None:
         """Magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else."""
-        self._require(len(MAGIC))
-        magic = self._block[: len(MAGIC)]
+        window = self._window
+        window.require(len(MAGIC))
+        magic = window.block[: len(MAGIC)]
         if magic != MAGIC:
-            raise self._error(0, _explain_magic(magic))
-        self._position = len(MAGIC)
+            raise window.error(0, _explain_magic(magic))
+        window.position = len(MAGIC)
         self._read_format_description()
-        while self._position < len(self._block) or self._extend():
-            event_type = self._peek_type()
-            if event_type == EventType.START_ENCRYPTION:
-                raise self._error(
-                    self._offset,
-                    "this binlog is encrypted and its key is not known here: fetch the files from the running server, "
-                    "which decrypts them, with mariadb-binlog --read-from-remote-server --raw",
-                )
-            if event_type != EventType.GTID_LIST:
-                return
-            self.start_state_offset = self._offset
-            _, event = self._read_event(HEAD_EVENT_SIZE_MAX)
+        if not window.has_more():
+            return
+        event_type = window.peek_type()
+        if event_type == EventType.START_ENCRYPTION:
+            raise window.error(
+                window.offset,
+                "this binlog is encrypted and its key is not known here: fetch the files from the running server, "
+                "which decrypts them, with mariadb-binlog --read-from-remote-server --raw",
+            )
+        if event_type == EventType.GTID_LIST:
+            self.start_state_offset = window.offset
+            _, event = window.read_event(HEAD_EVENT_SIZE_MAX)
             try:
                 self.start_state = GtidState(decode_gtid_list(event).gtids)
             except EventError as error:
-                raise self._error(self.start_state_offset, str(error)) from None
-            return
+                raise window.error(self.start_state_offset, str(error)) from None
 
     def _read_format_description(self) -> None:
-        offset = self._offset
-        size = self._peek_size()
-        if self._peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:
-            problem = f"{type_name(self._peek_type())} event of {size} bytes where FORMAT_DESCRIPTION must stand"
-            raise self._error(offset, problem)
-        self._require(size)
-        event = bytearray(self._view[self._position : self._position + size])
-        self.is_in_use = bool(event[_FLAGS_OFFSET] & EventFlag.IN_USE)
+        window = self._window
+        offset = window.offset
+        size = window.peek_size()
+        if window.peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:
+            problem = f"{type_name(window.peek_type())} event of {size} bytes where FORMAT_DESCRIPTION must stand"
+            raise window.error(offset, problem)
+        window.require(size)
+        event = bytearray(window.view[window.position : window.position + size])
+        window.is_in_use = bool(event[_FLAGS_OFFSET] & EventFlag.IN_USE)
         event[_FLAGS_OFFSET] &= ~EventFlag.IN_USE & 0xFF  # set and cleared without a new checksum
         try:
             description = decode_format_description(event)
         except EventError as error:
-            raise self._error(offset, str(error)) from None
-        self._check_log_pos(HEADER.unpack_from(event)[4], size)
+            raise window.error(offset, str(error)) from None
+        window.check_log_pos(HEADER.unpack_from(event)[4], size)
         if description.checksum_algorithm is ChecksumAlgorithm.CRC32:
-            self._checksum_size = CHECKSUM_SIZE
+            window.checksum_size = CHECKSUM_SIZE
         self.is_restart = description.created != 0
-        self._position += size
+        window.position += size
 
     def _ends_file(self, event_type: int, offset: int) -> bool:
         """What an event outside of a group means; True after the last one of the file."""
+        window = self._window
         if event_type == EventType.BINLOG_CHECKPOINT:
             return False
         if event_type in (EventType.ROTATE, EventType.STOP):
-            if self._position < len(self._block) or self._extend():
-                raise self._error(self._offset, f"bytes after the {type_name(event_type)} event that ends the file")
+            if window.has_more():
+                raise window.error(window.offset, f"bytes after the {type_name(event_type)} event that ends the file")
             return True
         if event_type == EventType.INCIDENT:
-            raise self._error(
+            raise window.error(
                 offset,
                 "an INCIDENT event: the server may have lost events here, so a replica of this log could not be right; "
                 "import the files before this one, and begin anew with those after it",
             )
         if event_type in _MYSQL_GTID_TYPES:
-            raise self._error(offset, "a GTID of MySQL: only binlogs of MariaDB can be read")
-        raise self._error(offset, f"{type_name(event_type)} event outside of an event group")
+            raise window.error(offset, "a GTID of MySQL: only binlogs of MariaDB can be read")
+        raise window.error(offset, f"{type_name(event_type)} event outside of an event group")
 
     def _decode_gtid(self, event: bytes, offset: int) -> tuple[Gtid, int]:
+        window = self._window
         if self.start_state is None:
-            raise self._error(offset, "an event group, but no GTID_LIST event before it tells what was logged earlier")
+            raise window.error(offset, "an event group, but no GTID_LIST event before it tells what was logged earlier")
         if len(event) >= _GTID_SIZE_MIN:
             seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
             end = EVENT_HEADER_SIZE + FIXED.size + (COMMIT_ID.size if flags & _HAS_COMMIT_ID else 0)
@@ -277,7 +274,7 @@ class ClassicFileReader:
         try:
             decoded = decode_gtid_event(event)
         except EventError as error:
-            raise self._error(offset, str(error)) from None
+            raise window.error(offset, str(error)) from None
         return decoded.gtid, int(decoded.flags)
 
     # The events of a group ----------------------------------------------------------------
@@ -288,24 +285,25 @@ class ClassicFileReader:
         `_is_at_group_end` is set before the last piece is handed over. A group that fits
         into one piece was read and verified as a whole when that piece comes.
         """
-        unpack, pack_into, crc32 = HEADER.unpack_from, _SIZE_AND_LOG_POS.pack_into, zlib.crc32
-        checksum_size = self._checksum_size
+        window = self._window
+        unpack, pack_into, crc32 = HEADER.unpack_from, SIZE_AND_LOG_POS.pack_into, zlib.crc32
+        checksum_size = window.checksum_size
         size_min = EVENT_HEADER_SIZE + checksum_size
-        block, view, position = self._block, self._view, self._position
+        block, view, position = window.block, window.view, window.position
         limit = len(block)
         body = bytearray()
         role = _GOES_ON
         while role != _ENDS:
             if limit - position < EVENT_HEADER_SIZE:
-                self._position = position
-                self._require(EVENT_HEADER_SIZE)
-                block, view, position = self._block, self._view, self._position
+                window.position = position
+                window.require(EVENT_HEADER_SIZE)
+                block, view, position = window.block, window.view, window.position
                 limit = len(block)
             _, event_type, _, size, log_pos, _ = unpack(block, position)
             end = position + size
             if end > limit or size < size_min:
-                self._position = position
-                size = self._peek_size()  # raises what is to be said about an impossible size
+                window.position = position
+                size = window.peek_size()  # raises what is to be said about an impossible size
                 if size > LARGE_EVENT_SIZE:
                     if body:
                         yield body
@@ -314,20 +312,20 @@ class ClassicFileReader:
                         role = _ENDS
                     yield from self._read_large_event(size)
                 else:
-                    self._require(size)
-                block, view, position = self._block, self._view, self._position
+                    window.require(size)
+                block, view, position = window.block, window.view, window.position
                 limit = len(block)
                 if size > LARGE_EVENT_SIZE:
                     continue
                 end = position + size
-            if log_pos and log_pos != (self._block_offset + end) & 0xFFFFFFFF:
-                self._position = position
-                self._check_log_pos(log_pos, size)
-            if checksum_size and crc32(view[position:end]) != _CHECKSUM_RESIDUE:
-                self._position = position
-                raise self._checksum_error(view[position:end])
+            if log_pos and log_pos != (window.block_offset + end) & 0xFFFFFFFF:
+                window.position = position
+                window.check_log_pos(log_pos, size)
+            if checksum_size and crc32(view[position:end]) != CHECKSUM_RESIDUE:
+                window.position = position
+                raise window.checksum_error(view[position:end])
             if role := roles[event_type]:
-                self._position = position
+                window.position = position
                 role = self._role(roles, event_type)
                 if role == _MAY_END:
                     header = EventHeader._make(unpack(block, position))
@@ -338,10 +336,10 @@ class ClassicFileReader:
             pack_into(body, start + SIZE_OFFSET, size - checksum_size, 0)
             position = end
             if start >= GROUP_BUFFER_SIZE and role != _ENDS:
-                self._position = position
+                window.position = position
                 yield body
                 body = bytearray()
-        self._position = position
+        window.position = position
         self._is_at_group_end = True
         yield body
 
@@ -349,40 +347,42 @@ class ClassicFileReader:
         yield first
         try:
             yield from rest
-        except _Truncated:
-            raise self._error(offset, _CUT_SHORT) from None
+        except Truncated:
+            raise self._window.error(offset, _CUT_SHORT) from None
 
     def _role(self, roles: bytes, event_type: int) -> int:
+        window = self._window
         role = roles[event_type]
         if role == _NOT_INSIDE:
             problem = "where the event group before it has not ended" if event_type in _KNOWN_TYPES else "is unknown"
-            raise self._error(self._offset, f"{type_name(event_type)} event {problem}")
+            raise window.error(window.offset, f"{type_name(event_type)} event {problem}")
         return role
 
     def _read_large_event(self, size: int) -> Iterator[Buffer]:
         """One event in pieces; its checksum is verified when the last one has been handed over."""
-        header = bytearray(self._view[self._position : self._position + EVENT_HEADER_SIZE])
-        self._check_log_pos(HEADER.unpack_from(header)[4], size)
-        offset = self._offset
+        window = self._window
+        header = bytearray(window.view[window.position : window.position + EVENT_HEADER_SIZE])
+        window.check_log_pos(HEADER.unpack_from(header)[4], size)
+        offset = window.offset
         checksum = zlib.crc32(header)
-        _SIZE_AND_LOG_POS.pack_into(header, SIZE_OFFSET, size - self._checksum_size, 0)
-        self._position += EVENT_HEADER_SIZE
-        left = size - EVENT_HEADER_SIZE - self._checksum_size
+        SIZE_AND_LOG_POS.pack_into(header, SIZE_OFFSET, size - window.checksum_size, 0)
+        window.position += EVENT_HEADER_SIZE
+        left = size - EVENT_HEADER_SIZE - window.checksum_size
         yield header
         while left:
-            if self._position == len(self._block) and not self._extend():
-                raise _Truncated
-            piece = self._view[self._position : self._position + left]
+            if window.position == len(window.block) and not window.extend():
+                raise Truncated
+            piece = window.view[window.position : window.position + left]
             checksum = zlib.crc32(piece, checksum)
-            self._position += len(piece)
+            window.position += len(piece)
             left -= len(piece)
             yield piece
-        if self._checksum_size:
-            self._require(CHECKSUM_SIZE)
-            stored = self._view[self._position : self._position + CHECKSUM_SIZE]
+        if window.checksum_size:
+            window.require(CHECKSUM_SIZE)
+            stored = window.view[window.position : window.position + CHECKSUM_SIZE]
             if int.from_bytes(stored, "little") != checksum:
-                raise self._wrong_checksum(offset, stored, checksum)
-            self._position += CHECKSUM_SIZE
+                raise window.wrong_checksum(offset, stored, checksum)
+            window.position += CHECKSUM_SIZE
 
     def _find_complete_end(self) -> int:
         """Where the last whole group of this file ends; costs a second reading, once a file."""
@@ -396,94 +396,6 @@ class ClassicFileReader:
                 twin.close()
             self._complete_end = twin._groups_end
         return self._complete_end
-
-    # Bytes --------------------------------------------------------------------------------
-
-    @property
-    def _offset(self) -> int:
-        return self._block_offset + self._position
-
-    def _extend(self) -> bool:
-        """Read one more block behind what is left of this one; False at the end of the file."""
-        data = self._source.read(self._block_size)
-        if not data:
-            return False
-        self._block_offset += self._position
-        self._block = self._block[self._position :] + data if self._position < len(self._block) else data
-        self._view = memoryview(self._block)
-        self._position = 0
-        return True
-
-    def _require(self, size: int) -> None:
-        """Have at least so many bytes from the next event on in the block."""
-        while len(self._block) - self._position < size:
-            if not self._extend():
-                raise _Truncated
-
-    def _peek_type(self) -> int:
-        self._require(EVENT_HEADER_SIZE)
-        return self._block[self._position + 4]
-
-    def _peek_size(self) -> int:
-        """The size of the next event as its header states it, if that is possible at all."""
-        self._require(EVENT_HEADER_SIZE)
-        _, event_type, _, size, _, _ = HEADER.unpack_from(self._block, self._position)
-        if EVENT_HEADER_SIZE + self._checksum_size <= size <= EVENT_SIZE_MAX:
-            return int(size)
-        if self.is_in_use and self._rest_is_zero():  # a file system may give a file its length before its data
-            raise _Truncated
-        raise self._error(self._offset, f"{type_name(event_type)} event of {size} bytes")
-
-    def _rest_is_zero(self) -> bool:
-        while not any(self._block[self._position :]):
-            self._position = len(self._block)
-            if not self._extend():
-                return True
-        return False
-
-    def _read_event(self, size_max: int) -> tuple[int, bytes]:
-        """Type and bytes of the next event, verified, as an engine binlog would have it."""
-        block, position = self._block, self._position
-        if len(block) - position >= EVENT_HEADER_SIZE:
-            _, event_type, _, size, log_pos, _ = HEADER.unpack_from(block, position)
-        else:
-            size = 0
-        if not self._checksum_size + EVENT_HEADER_SIZE <= size <= min(size_max, len(block) - position):
-            size = self._peek_size()
-            if size > size_max:
-                name = type_name(self._peek_type())
-                raise self._error(self._offset, f"{name} event of {size} bytes outside of an event group")
-            self._require(size)
-            block, position = self._block, self._position
-            _, event_type, _, size, log_pos, _ = HEADER.unpack_from(block, position)
-        event = bytearray(self._view[position : position + size])
-        if log_pos:
-            self._check_log_pos(log_pos, size)
-        if self._checksum_size:
-            if zlib.crc32(event) != _CHECKSUM_RESIDUE:
-                raise self._checksum_error(memoryview(event))
-            del event[-CHECKSUM_SIZE:]
-        _SIZE_AND_LOG_POS.pack_into(event, SIZE_OFFSET, len(event), 0)
-        self._position = position + size
-        return event_type, bytes(event)
-
-    # What is wrong ------------------------------------------------------------------------
-
-    def _check_log_pos(self, log_pos: int, size: int) -> None:
-        end = self._offset + size & 0xFFFFFFFF  # the field has 32 bits, a file may be longer
-        if log_pos and log_pos != end:
-            raise self._error(self._offset, f"this event ends at offset {end}, but says {log_pos}")
-
-    def _checksum_error(self, event: memoryview) -> ClassicFormatError:
-        computed = zlib.crc32(event[:-CHECKSUM_SIZE])
-        return self._wrong_checksum(self._offset, event[-CHECKSUM_SIZE:], computed)
-
-    def _wrong_checksum(self, offset: int, stored: Buffer, computed: int) -> ClassicFormatError:
-        found = int.from_bytes(stored, "little")
-        return self._error(offset, f"event checksum is {found:08x}, its bytes give {computed:08x}")
-
-    def _error(self, offset: int, problem: str) -> ClassicFormatError:
-        return ClassicFormatError(self.file.name, offset, problem)
 
 
 def _explain_magic(magic: bytes) -> str:

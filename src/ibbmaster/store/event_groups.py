@@ -11,15 +11,14 @@ from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb import oob
 from ibbmaster.ibb.chunk import Chunk, RecordType
 from ibbmaster.ibb.commit import HEADER_SIZE_MAX, OobStream, decode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.oob import OobNode, decode_oob_node, walk_oob
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.store.cursor import ChunkCursor
 from ibbmaster.store.disk import Disk
+from ibbmaster.store.out_of_band import OutOfBandReader
 from ibbmaster.store.pages import PageReader
 
 COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
@@ -38,13 +37,12 @@ class EventGroupReader:
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
         self._may_begin_inside = may_begin_inside
         self._rest: Iterator[Chunk] = iter(())  # of the commit record handed over last
-        self._oob_pages = PageReader(disk)
-        self._node_pages = PageReader(disk, readahead_pages_max=1)
+        self._out_of_band = OutOfBandReader(disk)
 
     @property
     def page_reads(self) -> int:
         """Pages asked of the disk so far."""
-        return self._pages.page_reads + self._oob_pages.page_reads + self._node_pages.page_reads
+        return self._pages.page_reads + self._out_of_band.page_reads
 
     @property
     def place(self) -> tuple[int, int]:
@@ -131,7 +129,7 @@ class EventGroupReader:
         self, ref: RecordRef, head: bytes, rest: Iterator[Chunk], end_file_no: int, end_offset: int
     ) -> EventGroup:
         header, size = decode_commit_header(head, ref.location)
-        gtid, event_end = _first_event(head, size, ref)
+        gtid, event_end = decode_first_event(head, size, ref)
         return EventGroup(
             gtid=gtid,
             gtid_event=head[size:event_end],
@@ -151,57 +149,10 @@ class EventGroupReader:
         for chunk in rest:
             yield chunk.data
         for stream in streams:
-            if stream.last >= ref or stream.first > stream.last:
-                raise RecordError(
-                    ref.location,
-                    f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself",
-                )
-            for node_ref in walk_oob(stream, self._read_node):
-                yield from self._node_data(node_ref)
-
-    def _read_node(self, ref: RecordRef) -> OobNode:
-        """The header of an out-of-band record."""
-        node, _, _ = self._open_node(ref, self._node_pages)
-        return node
-
-    def _node_data(self, ref: RecordRef) -> Iterator[Buffer]:
-        _, data, chunks = self._open_node(ref, self._oob_pages)
-        yield data
-        is_last = not isinstance(chunks, Iterator)
-        for chunk in chunks:
-            yield chunk.data
-            is_last = chunk.is_last
-        if not is_last:
-            raise RecordError(ref.location, "an out-of-band record has no end")
-
-    def _open_node(self, ref: RecordRef, pages: PageReader) -> tuple[OobNode, Buffer, Iterator[Chunk] | tuple[()]]:
-        """Header and first data of an out-of-band record, and the chunks that follow."""
-        if ref.page_no < 1:
-            raise RecordError(ref.location, "an out-of-band reference into a header page")
-        cursor = ChunkCursor(pages, file_no=ref.file_no, page_no=ref.page_no, page_offset=ref.page_offset)
-        first = cursor.next_chunk()
-        if (
-            first is None
-            or cursor.ref_of(first) != ref
-            or first.record_type != RecordType.OOB_DATA
-            or not first.is_first
-        ):
-            raise RecordError(ref.location, "an out-of-band reference to something else")
-        if first.is_last:
-            node, size = decode_oob_node(first.data, ref.location)
-            return node, first.data[size:], ()
-        chunks = cursor.chunks_of(first)
-        data = bytearray(next(chunks).data)
-        while len(data) < oob.HEADER_SIZE_MAX and (chunk := next(chunks, None)) is not None:
-            data += chunk.data
-            if chunk.is_last:
-                node, size = decode_oob_node(data, ref.location)
-                return node, data[size:], ()
-        node, size = decode_oob_node(data, ref.location)
-        return node, data[size:], chunks
+            yield from self._out_of_band.data(stream, ref)
 
 
-def _first_event(head: bytes, start: int, ref: RecordRef) -> tuple[Gtid | None, int]:
+def decode_first_event(head: bytes, start: int, ref: RecordRef) -> tuple[Gtid | None, int]:
     """The GTID of a commit record's payload, and where its first event ends.
 
     Raises:

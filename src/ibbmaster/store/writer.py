@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from types import TracebackType
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.appender import Appender, FileShape, PageChange, References
@@ -25,15 +24,15 @@ from ibbmaster.ibb.commit import HEADER_SIZE_USUAL, CommitHeader, encode_commit_
 from ibbmaster.ibb.file_header import SIZE_PAGES_MAX, SIZE_PAGES_MIN
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.oob import HEADER_SIZE_MAX, OobForest, encode_oob_node
-from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.store.continuation import find_continuation
 from ibbmaster.store.disk import Disk
+from ibbmaster.store.page_writer import PageWriter
 
 MAX_FILE_BYTES = 1 << 30
 STATE_INTERVAL_BYTES = 2 << 20
 OOB_PIECE_BYTES = 512 << 10
-BATCH_PAGES = 32  # pages sealed and written at once
 NO_STREAM = encode_commit_header(CommitHeader())
 PAIR_SIZE_MAX = 5 + 5 + 9  # bytes of a (domain, server, number) in a state record
 
@@ -81,12 +80,12 @@ class BinlogWriter:
         state = end.state if end is not None else initial_state or GtidState()
         self._pair_count = len(state)
         if end is None:
-            self._pages = _PageWriter(disk, 0)
+            self._pages = PageWriter(disk, 0)
             self._appender = Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
         else:
             file_no, size_pages = end.header.file_no, max(end.size_pages, end.header.size_pages)
             self._next_lsn = end.header.start_lsn + size_pages * PAGE_SIZE
-            self._pages = _PageWriter(disk, file_no, page_no=end.page_no, page_offset=end.page_offset)
+            self._pages = PageWriter(disk, file_no, page_no=end.page_no, page_offset=end.page_offset)
             self._appender = Appender(
                 file_no=file_no,
                 next_shape=self._next_shape,
@@ -213,6 +212,14 @@ class BinlogWriter:
             raise
         return ref
 
+    @property
+    def _next_record_file_no(self) -> int:
+        """The file in which the next record will begin."""
+        appender = self._appender
+        pages_left = appender.shape.size_pages - appender.page_no
+        is_full = pages_left == 0 or (pages_left == 1 and DATA_SIZE - appender.page_offset < CHUNK_SIZE_MIN)
+        return appender.file_no + is_full
+
     # Files --------------------------------------------------------------------------------
 
     def _check_usable(self) -> None:
@@ -226,7 +233,7 @@ class BinlogWriter:
             if change.file_no != self._pages.file_no:
                 self._pages.write_out()
                 self._pages.sync()
-                self._pages = _PageWriter(self._disk, change.file_no)
+                self._pages = PageWriter(self._disk, change.file_no)
                 self._make_file(change.file_no + 1)
             self._pages.place(change)
 
@@ -331,9 +338,11 @@ class GroupWriter:
             size = min(len(self._buffer) - done, writer._piece_size_max)
             with memoryview(self._buffer) as view:
                 record = encode_oob_node(self._forest.next_node()) + view[done : done + size]
+            # Before the record: if it reaches into the next file, that file's header counts this group already.
+            first_file_no = writer._open_groups.setdefault(self, writer._next_record_file_no)
             ref = writer._append(RecordType.OOB_DATA, record)
+            assert ref.file_no >= first_file_no
             self._forest.add(ref)
-            writer._open_groups.setdefault(self, ref.file_no)
             done += size
         del self._buffer[:done]
 
@@ -345,61 +354,6 @@ class GroupWriter:
     def _check_open(self) -> None:
         if not self._is_open:
             raise StoreError("the group was committed or given up before")
-
-
-class _PageWriter:
-    """Gathers the changes of one file's pages, and writes whole sealed pages in batches."""
-
-    def __init__(self, disk: Disk, file_no: int, *, page_no: int = 0, page_offset: int = 0) -> None:
-        self.file_no = file_no
-        self._disk = disk
-        self._name = format_file_name(file_no)
-        self._first_no = page_no  # the page at the start of the batch
-        self._batch = bytearray(BATCH_PAGES * PAGE_SIZE)
-        self._end = page_offset  # of what was placed in the batch
-        self._is_written = True
-        self._is_synced = True
-        if page_offset:  # the page is there already, partly filled
-            self._batch[:page_offset] = disk.read(self._name, page_no * PAGE_SIZE, page_offset)
-
-    def place(self, change: PageChange) -> None:
-        """Put bytes where they belong; changes come in the order of the file, without gaps."""
-        _, page_no, page_offset, data = change
-        if page_no - self._first_no >= BATCH_PAGES:
-            self.write_out()
-        start = (page_no - self._first_no) * PAGE_SIZE + page_offset
-        self._end = start + len(data)
-        self._batch[start : self._end] = data
-        self._is_written = False
-
-    def write_out(self) -> None:
-        """Write the pages of the batch; a partly filled last one stays in it, to be written again as it grows."""
-        if self._is_written:
-            return
-        page_count = -(-self._end // PAGE_SIZE)
-        last_start = (page_count - 1) * PAGE_SIZE
-        batch, view = self._batch, memoryview(self._batch)
-        unused = last_start + DATA_SIZE - self._end
-        if unused > 0:
-            batch[self._end : last_start + DATA_SIZE] = bytes(unused)  # an earlier batch may have left something
-        for start in range(0, page_count * PAGE_SIZE, PAGE_SIZE):
-            CHECKSUM.pack_into(batch, start + DATA_SIZE, crc32c(bytes(view[start : start + DATA_SIZE])))
-        self._is_synced = False
-        self._disk.write(self._name, self._first_no * PAGE_SIZE, view[: page_count * PAGE_SIZE])
-        self._is_written = True
-        if unused > 0:
-            batch[:PAGE_SIZE] = batch[last_start : last_start + PAGE_SIZE]
-            self._first_no += page_count - 1
-            self._end -= last_start
-        else:
-            self._first_no += page_count
-            self._end = 0
-
-    def sync(self) -> None:
-        """Make what was written durable."""
-        if not self._is_synced:
-            self._disk.sync(self._name)
-            self._is_synced = True
 
 
 def _file_size_pages(max_file_bytes: int) -> int:

@@ -171,9 +171,13 @@ def certificate_proof(account: Account, seed: bytes, certificate_der: bytes) -> 
     Source: MariaDB 12.3, sql_acl.cc, acl_authenticate(), as the client checks it: MariaDB Connector/C,
     plugins/auth/my_auth.c, run_plugin_auth(), and ed25519.c, auth_ed25519_hash().
     """
+    return fingerprint_proof(account, seed, hashlib.sha256(certificate_der).digest())
+
+
+def fingerprint_proof(account: Account, seed: bytes, fingerprint: bytes) -> bytes:
+    """`certificate_proof` for a certificate whose SHA-256 is known."""
     if not account.has_password:
         return b""
-    fingerprint = hashlib.sha256(certificate_der).digest()
     digest = hashlib.sha256(account.verifier.password_hash + seed + fingerprint).hexdigest()
     return PROOF_MARK + digest.upper().encode()
 

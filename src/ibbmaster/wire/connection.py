@@ -3,9 +3,9 @@
 It knows no socket and no clock. The driver hands over what it received, asks for events
 until there are none, and sends what there is to send:
 
-    connection.receive_data(data)
+    socket.send(connection.data_to_send())  # also when there was no event: an auth switch is none
+    connection.receive_data(socket.receive(connection.receive_size_max))
     while (event := connection.next_event()) is not None: ...
-    socket.send(connection.data_to_send())
 
 What must stay true:
 - before the login at most `LOGIN_SIZE_MAX` bytes are taken, and nothing costly is done
@@ -29,6 +29,7 @@ from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.wire.command import AnyCommand, BinlogDump, Quit, decode_command
 from ibbmaster.wire.handshake import (
     NATIVE_PASSWORD,
+    TLS_REQUEST_SIZE,
     AuthSwitch,
     Greeting,
     LoginRequest,
@@ -37,7 +38,7 @@ from ibbmaster.wire.handshake import (
     encode_auth_switch,
     encode_greeting,
 )
-from ibbmaster.wire.packet import Packet, PacketReader, PacketStream
+from ibbmaster.wire.packet import PACKET_HEADER_SIZE, Packet, PacketReader, PacketStream
 from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
     Err,
@@ -51,6 +52,7 @@ from ibbmaster.wire.response import (
 
 LOGIN_SIZE_MAX = 64 * 1024  # bytes of all that comes before the login is done
 COMMAND_SIZE_MAX = 16 * 1024 * 1024  # MariaDB's default for max_allowed_packet
+RECEIVE_SIZE = 16 * 1024  # bytes to take from the socket at a time
 ANSWER_PIECE_SIZE = 64 * 1024  # a long result set is handed over in pieces of about this size
 
 BAD_HANDSHAKE = Err(code=1043, sqlstate="08S01", text="Bad handshake")
@@ -171,6 +173,18 @@ class ServerConnection:
             collation_id=collation_id,
         )
         self._send(encode_greeting(greeting))
+
+    @property
+    def receive_size_max(self) -> int:
+        """How many bytes to take from the socket at most.
+
+        A client sends the first bytes of TLS right behind its request for it; as long as there may be
+        one, no byte more than it has is taken, so that the rest is left to the TLS layer.
+        """
+        if self.state is State.LOGIN and self._offered & Capability.TLS:
+            received = LOGIN_SIZE_MAX - self._login_bytes_left
+            return max(PACKET_HEADER_SIZE + TLS_REQUEST_SIZE - received, 0) or RECEIVE_SIZE
+        return RECEIVE_SIZE
 
     def data_to_send(self) -> bytes:
         """Hand over what is to be sent; a second call returns only what is newer."""

@@ -17,6 +17,7 @@ from lanes.server import NetworkServer, Template
 USER = "repl"
 PASSWORD = "a pass word"
 START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 15.0
 LOG_LINES_MAX = 400
 
 
@@ -51,6 +52,7 @@ class IbbPrimary:
         self._directory = directory
         self._options = options
         self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
 
     def start(self) -> None:
         """Start, at the same port as before if it ran before.
@@ -69,12 +71,11 @@ class IbbPrimary:
         )
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        reader = threading.Thread(target=self._read_log, args=(self._process.stderr,), daemon=True)
-        reader.start()
+        self._reader = threading.Thread(target=self._read_log, args=(self._process.stderr,), daemon=True)
+        self._reader.start()
         line = self._process.stdout.readline()
         if not line:
             self.kill()
-            reader.join(START_TIMEOUT_S)
             raise PrimaryError(f"ibbmaster serve did not start:\n{self.log_text()}")
         self.port = json.loads(line)["port"]
 
@@ -90,7 +91,11 @@ class IbbPrimary:
         """SIGTERM, and wait."""
         if self._process is not None:
             self._process.terminate()
-            self._finish()
+            try:
+                self._finish()
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
 
     def kill(self) -> None:
         """SIGKILL."""
@@ -101,8 +106,10 @@ class IbbPrimary:
     def _finish(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
-        self._process.wait(START_TIMEOUT_S)
+        self._process.wait(STOP_TIMEOUT_S)
         self._process.stdout.close()
+        if self._reader is not None:
+            self._reader.join(STOP_TIMEOUT_S)
         self._process = None
 
 
@@ -114,8 +121,8 @@ class ClassicPrimary(NetworkServer):
     password = PASSWORD
     port: int
 
-    def __init__(self, template: Template, directory: Path, files: Sequence[Path]) -> None:
-        super().__init__(template, directory, "--server-id=1", "--log-bin=binlog")
+    def __init__(self, template: Template, directory: Path, files: Sequence[Path], *options: str) -> None:
+        super().__init__(template, directory, "--server-id=1", "--log-bin=binlog", *options)
         for file in files:
             shutil.copyfile(file, self.data / file.name)
         (self.data / "binlog.index").write_text("".join(f"./{file.name}\n" for file in files))

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 
 HEADER_LINE = re.compile(
     r"#(?P<time>\d{6} [\d ]\d:\d\d:\d\d) server id (?P<server_id>\d+)  end_log_pos \d+"
-    r"(?P<crc> CRC32 0x[0-9a-f]{8})? ?\t(?P<text>.*)"
+    r"(?P<crc> CRC32 0x[0-9a-f]{8})? ?(?:\t(?P<text>.*))?$"
 )
 ABOUT_FILES = ("Start: binlog", "Rotate to", "Gtid list", "Binlog checkpoint", "Stop")
 NOISE = re.compile(  # lines that tell where something stood, or that repeat the state of the session
-    r"# at \d+$|DELIMITER |# End of log file|ROLLBACK /\* added by m \*/|/\*!50003 SET COMPLETION_TYPE"
+    r"# at \d+$|DELIMITER |# End of log file|ROLLBACK /\* added by |/\*!50003 SET COMPLETION_TYPE"
     r"|SET @@session.pseudo_thread_id="  # printed once a file; every title has the thread anyway
-    r"|/\*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE|/\*!40019 SET|/\*!50003 SET @OLD_COMPLETION_TYPE|$"
+    r"|/\*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE|/\*!40019 SET|/\*!50003 SET @OLD_COMPLETION_TYPE"
+    r"|/\*!100001 SET @@SESSION\.(SERVER_ID|GTID_DOMAIN_ID)=@@GLOBAL|$"
 )
 SETTING = re.compile(r"(@@session\.\w+)=([^,/]*)|(^use |^/\*!\\C )(.*)")
 EVENT_HEADER = struct.Struct("<IBIIIH")  # timestamp, type, server id, size, end position, flags
@@ -35,8 +36,8 @@ class PrintedEvent:
     lines: tuple[str, ...]  # the statement, or the row events as bytes in hexadecimal
 
 
-def parse_printed(text: str, *, temporary_directory: str = "") -> list[PrintedEvent]:
-    """The events of a text that `mariadb-binlog` printed."""
+def parse_printed(output: str, *, temporary_directory: str = "") -> list[PrintedEvent]:
+    """The events of an output that `mariadb-binlog` printed."""
     events: list[PrintedEvent] = []
     title, lines, is_kept = "", [], False
     has_checksum = False
@@ -46,15 +47,16 @@ def parse_printed(text: str, *, temporary_directory: str = "") -> list[PrintedEv
         if is_kept:
             events.append(PrintedEvent(title=title, lines=tuple(readable(lines, has_checksum=has_checksum))))
 
-    for line in text.replace(temporary_directory or "\0", "TMPDIR").splitlines():
+    for line in output.replace(temporary_directory or "\0", "TMPDIR").splitlines():
         match = HEADER_LINE.match(line)
         if match is None:
             if not NOISE.match(line) and not repeats(line, settings):
                 lines.append(line)
             continue
         finish()
-        title = f"{match['time']} server {match['server_id']} {match['text'].strip()}"
-        is_kept = not match["text"].startswith(ABOUT_FILES)
+        text = match["text"] or ""  # some have their word for it on the next line
+        title = f"{match['time']} server {match['server_id']} {text.strip()}"
+        is_kept = not text.startswith(ABOUT_FILES)
         has_checksum = match["crc"] is not None
         lines = []
     finish()
@@ -76,7 +78,7 @@ def readable(lines: list[str], *, has_checksum: bool) -> Iterator[str]:
     rest = iter(lines)
     for line in rest:
         yield line
-        if line.startswith("BINLOG '"):
+        if line.endswith("BINLOG '"):  # two-phase ALTER has it in a comment
             block = []
             for coded in rest:
                 if coded.startswith("'"):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from lanes.content import TableContent, table_content
+from lanes.primary import PASSWORD, USER, Primary
+from lanes.proxy import CuttingProxy
 from lanes.server import Server, Template
 
 WAIT_STEP_S = 0.25  # how long one MASTER_GTID_WAIT waits before the replica's own errors are looked at
 CONNECT_RETRY_S = 1
+SERVER_ID = 1001
 
 
 class ReplicationError(Exception):
@@ -24,19 +28,18 @@ class ReplicationError(Exception):
 class Replica(Server):
     """A real replica. It takes no connection but ours."""
 
-    def __init__(self, template: Template, directory: Path, *options: str, server_id: int = 1001) -> None:
+    def __init__(self, template: Template, directory: Path, *options: str, server_id: int = SERVER_ID) -> None:
         super().__init__(
             template, directory, f"--server-id={server_id}", "--skip-slave-start", "--relay-log=relay", *options
         )
 
     def follow(
         self,
+        primary: Primary | CuttingProxy,
         *,
-        host: str,
-        port: int,
-        user: str,
-        password: str,
-        ssl: bool | None = None,
+        user: str = USER,
+        password: str = PASSWORD,
+        ssl: bool | None = False,
         position: str = "",
         heartbeat_period_s: float | None = None,
         start: bool = True,
@@ -45,10 +48,11 @@ class Replica(Server):
 
         `ssl` None leaves TLS as the version has it: not used before 11.4, demanded and verified since.
         """
-        self.sql("SET GLOBAL gtid_slave_pos = %s", (position,))
+        if position:
+            self.sql("SET GLOBAL gtid_slave_pos = %s", (position,))
         words = [
-            f"MASTER_HOST='{host}'",
-            f"MASTER_PORT={port}",
+            f"MASTER_HOST='{primary.host}'",
+            f"MASTER_PORT={primary.port}",
             f"MASTER_USER='{user}'",
             f"MASTER_PASSWORD='{password}'",
             "MASTER_USE_GTID=slave_pos",
@@ -100,8 +104,29 @@ class Replica(Server):
             status = self.status()
             if problem := problem_of(status, tolerates_lost_connections=False):
                 return problem
-            self.sql("SELECT MASTER_GTID_WAIT('4294967295-4294967295-1', %s)", (WAIT_STEP_S,))
+            self.pause()
         raise ReplicationError(f"no error within {timeout_s} s", self.status())
+
+    def pause(self) -> None:
+        """Let the replica work for a moment: wait for what never comes."""
+        self.sql("SELECT MASTER_GTID_WAIT('4294967295-4294967295-18446744073709551614', %s)", (WAIT_STEP_S,))
+
+    def wait_until(self, holds: Callable[[Replica], bool], *, timeout_s: float = 30.0) -> None:
+        """Look at the replica again and again until something holds of it.
+
+        Raises:
+            ReplicationError: it does not within the time.
+        """
+        end = time.monotonic() + timeout_s
+        while not holds(self):
+            if time.monotonic() > end:
+                raise ReplicationError(f"what was waited for did not come within {timeout_s} s", self.status())
+            self.pause()
+
+    @property
+    def position(self) -> set[str]:
+        """Its GTID position; the order of domains means nothing."""
+        return set(str(self.sql("SELECT @@GLOBAL.gtid_slave_pos")[0][0]).split(",")) - {""}
 
     def tables(self, names: list[str]) -> dict[str, TableContent | None]:
         """What has become of tables, each `database.table`; None for one that is not there."""

@@ -1,0 +1,155 @@
+"""`ibbmaster inspect`: what is in a file, page by page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ibbmaster.ibb.chunk import Chunk
+
+EXAMPLES = """examples:
+  ibbmaster inspect binlog-000000.ibb              header and what the file holds
+  ibbmaster inspect binlog-000000.ibb --page 1     the chunks of one page
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `inspect` to the command line."""
+    parser = subparsers.add_parser(
+        "inspect",
+        help="show what is in one file or page",
+        description="Show the header of a file and count what it holds, or list the chunks of one page.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="a binlog-NNNNNN.ibb file")
+    parser.add_argument("--page", type=int, metavar="N", help="list the chunks of page N; 0 is the header")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the header, the totals or the chunks."""
+    from ibbmaster.errors import ConfigurationError
+    from ibbmaster.ibb.file_name import parse_file_name
+    from ibbmaster.store.disk import RealDisk
+
+    file_no = parse_file_name(args.file.name)
+    if file_no is None:
+        raise ConfigurationError(f"{args.file.name} is no name of a binlog file: expected one like binlog-000000.ibb")
+    disk = RealDisk(args.file.parent)
+    lines = _page(disk, file_no, args.page) if args.page is not None else _file(disk, file_no)
+    for line in lines:
+        print(json.dumps(line) if args.json else "  ".join(f"{key} {value}" for key, value in line.items()))
+    return 0
+
+
+def _file(disk: Any, file_no: int) -> Iterator[dict[str, Any]]:
+    """Header, then totals over the pages."""
+    from ibbmaster.ibb.chunk import RecordType
+
+    yield from _page(disk, file_no, 0)
+    counts: dict[str, int] = {}
+    used = 0
+    first_gtid = last_gtid = None
+    page_no = 1
+    while (page := _read_page(disk, file_no, page_no)) is not None:
+        chunks = list(_chunks(page, file_no, page_no))
+        used += bool(chunks)
+        for chunk in chunks:
+            if chunk.is_first:
+                name = RecordType(chunk.record_type).name
+                counts[name] = counts.get(name, 0) + 1
+                gtid = _gtid(chunk)
+                if gtid is not None:
+                    first_gtid, last_gtid = first_gtid or gtid, gtid
+        page_no += 1
+    yield {"pages": page_no, "with data": used, **{f"{name} records": count for name, count in sorted(counts.items())}}
+    if first_gtid is not None:
+        yield {"first GTID": str(first_gtid), "last GTID": str(last_gtid)}
+
+
+def _page(disk: Any, file_no: int, page_no: int) -> Iterator[dict[str, Any]]:
+    from ibbmaster.errors import ConfigurationError
+    from ibbmaster.ibb.file_header import decode_file_header
+    from ibbmaster.ibb.file_name import format_file_name
+
+    page = _read_page(disk, file_no, page_no)
+    if page is None:
+        raise ConfigurationError(f"{format_file_name(file_no)} has no page {page_no}")
+    if page_no == 0:
+        header = decode_file_header(page, file_no=file_no)
+        if header is None:
+            yield {"page": 0, "holds": "nothing: the file is pre-allocated and not used yet"}
+        else:
+            yield {"page": 0, **asdict(header)}
+        return
+    for chunk in _chunks(page, file_no, page_no):
+        yield {"page": page_no, "offset": chunk.page_offset, **_described(chunk)}
+
+
+def _read_page(disk: Any, file_no: int, page_no: int) -> bytes | None:
+    from ibbmaster.errors import Location
+    from ibbmaster.ibb.file_name import format_file_name
+    from ibbmaster.ibb.page import PAGE_SIZE, verify_page
+
+    page: bytes = disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE)
+    if len(page) < PAGE_SIZE:
+        return None
+    verify_page(page, Location(file_no=file_no, page_no=page_no))
+    return page
+
+
+def _chunks(page: bytes, file_no: int, page_no: int) -> Iterator[Chunk]:
+    from ibbmaster.ibb.chunk import Chunk, next_chunk
+
+    found = next_chunk(memoryview(page), 0, file_no=file_no, page_no=page_no)
+    while isinstance(found, Chunk):
+        yield found
+        found = next_chunk(memoryview(page), found.end_offset, file_no=file_no, page_no=page_no)
+
+
+def _described(chunk: Chunk) -> dict[str, Any]:
+    """A chunk in words; of a record that begins here, also what it is about."""
+    from ibbmaster.errors import FormatError, Location
+    from ibbmaster.ibb.chunk import RecordType
+    from ibbmaster.ibb.gtid_state import decode_gtid_state
+    from ibbmaster.ibb.oob import decode_oob_node
+
+    name = RecordType(chunk.record_type).name.lower().replace("_", " ")
+    parts = {(True, True): "record", (True, False): "record begins", (False, False): "record goes on"}
+    line: dict[str, Any] = {name: parts.get((chunk.is_first, chunk.is_last), "record ends")}
+    nowhere = Location(file_no=0, page_no=0)
+    try:
+        if chunk.is_first and chunk.record_type == RecordType.GTID_STATE and chunk.is_last:
+            line["state"] = f"[{','.join(map(str, decode_gtid_state(chunk.data, nowhere).gtids))}]"
+        elif chunk.is_first and chunk.record_type == RecordType.OOB_DATA:
+            line["node"] = decode_oob_node(chunk.data, nowhere)[0].node_index
+        elif (gtid := _gtid(chunk)) is not None:
+            line["GTID"] = str(gtid)
+    except FormatError:
+        line["header"] = "cut here, or unreadable"
+    line["bytes"] = len(chunk.data)
+    return line
+
+
+def _gtid(chunk: Chunk) -> Any:
+    """The GTID of a commit record whose first chunk holds it whole."""
+    from ibbmaster.errors import FormatError, Location
+    from ibbmaster.ibb.chunk import RecordType
+    from ibbmaster.ibb.commit import decode_commit_header
+    from ibbmaster.ibb.record import RecordRef
+    from ibbmaster.store.event_groups import decode_first_event
+
+    if chunk.record_type != RecordType.COMMIT or not chunk.is_first:
+        return None
+    try:
+        _, size = decode_commit_header(chunk.data, Location(file_no=0, page_no=0))
+        return decode_first_event(bytes(chunk.data), size, RecordRef(0, 0))[0]
+    except FormatError:
+        return None

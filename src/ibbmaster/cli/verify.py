@@ -1,0 +1,64 @@
+"""`ibbmaster verify`: every fault of a directory, with file, page and offset."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `verify` to the command line."""
+    parser = subparsers.add_parser(
+        "verify",
+        help="check every checksum, chunk, record, reference and GTID state of a directory",
+        description="Read every page of every file in DIR and list each fault with file, page and offset. Ends with 0 "
+        "if there is none, 1 if there are some, 2 if the directory cannot be read.",
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify, and list what was found."""
+    from ibbmaster.ibb.file_name import parse_file_name
+    from ibbmaster.ibb.page import PAGE_SIZE
+    from ibbmaster.store.disk import RealDisk
+    from ibbmaster.store.verify import Totals, verify
+
+    disk = RealDisk(args.directory)
+    size = sum(disk.size(name) for name in disk.list() if parse_file_name(name) is not None)
+    totals = Totals()
+    faults = []
+    from tqdm import tqdm
+
+    with tqdm(
+        total=size, unit="B", unit_scale=True, unit_divisor=1024, disable=not sys.stderr.isatty(), leave=False
+    ) as bar:
+        for fault in verify(disk, totals, on_pages=lambda count: bar.update(count * PAGE_SIZE)):
+            faults.append(str(fault))
+            if not args.json:
+                bar.clear()
+                print(fault, flush=True)
+    if args.json:
+        print(
+            json.dumps(
+                {
+                    "directory": str(args.directory),
+                    "files": totals.files,
+                    "pages": totals.pages,
+                    "groups": totals.groups,
+                    "oob_records": totals.oob_records,
+                    "faults": faults,
+                }
+            )
+        )
+    else:
+        verdict = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else "no faults"
+        print(
+            f"{totals.files} files, {totals.pages} pages, {totals.groups} event groups, "
+            f"{totals.oob_records} out-of-band records: {verdict}"
+        )
+    return 1 if faults else 0

@@ -1,0 +1,70 @@
+"""Pages on their way to one file: gathered, sealed, and written several at once."""
+
+from __future__ import annotations
+
+from ibbmaster.codec.crc32c import crc32c
+from ibbmaster.ibb.appender import PageChange
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
+from ibbmaster.store.disk import Disk
+
+BATCH_PAGES = 32  # 512 KiB, held all the time
+
+
+class PageWriter:
+    """Takes the changes of one file's pages, and writes whole sealed pages.
+
+    A full page is written once, the last, partly filled one by each `write_out` that finds
+    more in it. To go on in a file that has data, give the place behind it.
+    """
+
+    def __init__(self, disk: Disk, file_no: int, *, page_no: int = 0, page_offset: int = 0) -> None:
+        self.file_no = file_no
+        self._disk = disk
+        self._name = format_file_name(file_no)
+        self._first_no = page_no  # the page at the start of the batch
+        self._batch = bytearray(BATCH_PAGES * PAGE_SIZE)
+        self._end = page_offset  # of what was placed in the batch
+        self._is_written = True
+        self._is_synced = True
+        if page_offset:  # the page is there already, partly filled
+            self._batch[:page_offset] = disk.read(self._name, page_no * PAGE_SIZE, page_offset)
+
+    def place(self, change: PageChange) -> None:
+        """Put bytes where they belong; changes come in the order of the file, without gaps."""
+        _, page_no, page_offset, data = change
+        if page_no - self._first_no >= BATCH_PAGES:
+            self.write_out()
+        start = (page_no - self._first_no) * PAGE_SIZE + page_offset
+        self._end = start + len(data)
+        self._batch[start : self._end] = data
+        self._is_written = False
+
+    def write_out(self) -> None:
+        """Write the pages of the batch; a partly filled last one stays in it, to be written again as it grows."""
+        if self._is_written:
+            return
+        page_count = -(-self._end // PAGE_SIZE)
+        last_start = (page_count - 1) * PAGE_SIZE
+        batch, view = self._batch, memoryview(self._batch)
+        unused = last_start + DATA_SIZE - self._end
+        if unused > 0:
+            batch[self._end : last_start + DATA_SIZE] = bytes(unused)  # an earlier batch may have left something
+        for start in range(0, page_count * PAGE_SIZE, PAGE_SIZE):
+            CHECKSUM.pack_into(batch, start + DATA_SIZE, crc32c(bytes(view[start : start + DATA_SIZE])))
+        self._is_synced = False
+        self._disk.write(self._name, self._first_no * PAGE_SIZE, view[: page_count * PAGE_SIZE])
+        self._is_written = True
+        if unused > 0:
+            batch[:PAGE_SIZE] = batch[last_start : last_start + PAGE_SIZE]
+            self._first_no += page_count - 1
+            self._end -= last_start
+        else:
+            self._first_no += page_count
+            self._end = 0
+
+    def sync(self) -> None:
+        """Make what was written durable."""
+        if not self._is_synced:
+            self._disk.sync(self._name)
+            self._is_synced = True

@@ -1,0 +1,96 @@
+"""A directory in memory, to be read, damaged and counted at will."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import MissingFileError, StoreError
+from ibbmaster.ibb.appender import PageChange
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
+
+
+class MemoryDisk:
+    """A `Disk` whose `files` are at hand: name -> bytes. `reads` counts calls of `read`, `pages_read` pages."""
+
+    def __init__(self, files: dict[str, bytes] | None = None) -> None:
+        self.files = {name: bytearray(content) for name, content in (files or {}).items()}
+        self.reads = 0
+        self.pages_read = 0
+
+    def __str__(self) -> str:
+        return "(memory)"
+
+    def list(self) -> list[str]:
+        return list(self.files)
+
+    def size(self, name: str) -> int:
+        return len(self._file(name))
+
+    def modified_at(self, name: str) -> float:
+        self._file(name)
+        return 0.0
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        data = bytes(self._file(name)[offset : offset + size])
+        self.reads += 1
+        self.pages_read += -(-len(data) // PAGE_SIZE)
+        return data
+
+    def create(self, name: str) -> None:
+        if name in self.files:
+            raise StoreError(f"{name}: file exists")
+        self.files[name] = bytearray()
+
+    def write(self, name: str, offset: int, data: Buffer) -> None:
+        file = self._file(name)
+        if len(file) < offset:
+            file.extend(bytes(offset - len(file)))
+        file[offset : offset + len(data)] = data
+
+    def allocate(self, name: str, size: int) -> None:
+        file = self._file(name)
+        file.extend(bytes(max(size - len(file), 0)))
+
+    def truncate(self, name: str, size: int) -> None:
+        file = self._file(name)
+        del file[size:]
+        file.extend(bytes(size - len(file)))
+
+    def sync(self, name: str) -> None:
+        self._file(name)
+
+    def sync_dir(self) -> None:
+        pass
+
+    def unlink(self, name: str) -> None:
+        del self.files[self._checked(name)]
+
+    def rename(self, old: str, new: str) -> None:
+        self.files[new] = self.files.pop(self._checked(old))
+
+    def place(self, changes: Iterable[PageChange], *, size_pages: int) -> None:
+        """Put what an `Appender` placed into its pages, each with a right checksum."""
+        for change in changes:
+            name = format_file_name(change.file_no)
+            if name not in self.files:
+                self.create(name)
+                self.allocate(name, size_pages * PAGE_SIZE)
+            start = change.page_no * PAGE_SIZE
+            self.write(name, start + change.page_offset, change.data)
+            if change.page_no:  # a header comes sealed
+                page = bytearray(self.files[name][start : start + PAGE_SIZE])
+                page[DATA_SIZE:] = bytes(PAGE_SIZE - DATA_SIZE)
+                seal_page(page)
+                self.write(name, start, page)
+
+    def _checked(self, name: str) -> str:
+        self._file(name)
+        return name
+
+    def _file(self, name: str) -> bytearray:
+        try:
+            return self.files[name]
+        except KeyError:
+            raise MissingFileError(f"{name}: no such file or directory") from None

@@ -1,0 +1,777 @@
+"""The stream as a replica sees it. Expected bytes are those of the specification, or of recorded primaries."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.errors import ChecksumError, Location, StoreError
+from ibbmaster.event.format_description import decode_format_description
+from ibbmaster.event.gtid_list import FLAG_UNTIL_REACHED, decode_gtid_list
+from ibbmaster.event.header import decode_event_header, has_valid_checksum
+from ibbmaster.event.heartbeat import decode_heartbeat
+from ibbmaster.event.rotate import decode_rotate
+from ibbmaster.event.types import EventFlag, EventType
+
+Converse = Callable[..., Any]
+
+EOF = bytes.fromhex("fe 00 00 02 00")
+
+# dump-protocol, a 12.3 replica and an engine primary
+OPENING = bytes.fromhex(
+    "fe 00 00 01 00"
+    "00 00 00 00 0f 01 00 00 00 fd 00 00 00 00 00 00 00 20 00"
+    "04 00 31 32 2e 33 2e 32 2d 4d 61 72 69 61 44 42 2d 6c 6f 67" + "00" * 32 + "00 00 00 00 13"
+    "38 0d 00 08 00 12 00 04 04 04 04 12 00 00 e5 00 04 1a 08 00"
+    "00 00 08 08 08 02 00 00 00 0a 0a 0a 00 00 00 00 00 00 0a 0a 0a"
+    + "00"
+    * 119
+    + "04 13 04 00 0d 08 08 08 0a 0a 0a 09"
+    "00 27 b6 f8 c3"
+)
+TRANSACTION = [
+    "27 00 00 02 00 00 00 00 6a a2 01 00 00 00 26 00 00 00 00 00 00 00 08 00"
+    "06 00 00 00 00 00 00 00  00 00 00 00  0c  10  0d 00 00 00  00",
+    "2b 00 00 03 00 00 00 00 6a a0 01 00 00 00 2a 00 00 00 00 00 00 00 00 00"
+    "69 6e 73 65 72 74 20 69 6e 74 6f 20 78 20 76 61 6c 75 65 73 28 32 29",
+    "29 00 00 04 00 00 00 00 6a 13 01 00 00 00 28 00 00 00 00 00 00 00 00 00"
+    "12 00 00 00 00 00 01 00  01 74 00  01 78 00  02 03 0f  02 90 01  02",
+    "28 00 00 05 00 00 00 00 6a 17 01 00 00 00 27 00 00 00 00 00 00 00 00 00"
+    "12 00 00 00 00 00 01 00  02 ff  fc 02 00 00 00 03 00 74 77 6f",
+    "1c 00 00 06 00 00 00 00 6a 10 01 00 00 00 1b 00 00 00 00 00 00 00 00 00  45 00 00 00 00 00 00 00",
+]
+HEARTBEAT = bytes.fromhex(
+    "25 00 00 07 00 00 00 00 00 1b 01 00 00 00 24 00 00 00 00 41 00 00 00 00"
+    "62 69 6e 6c 6f 67 2d 30 30 30 30 30 30 2e 69 62 62"
+)
+GTID_LIST = bytes.fromhex(
+    "28 00 00 02 00 00 00 00 00 a3 01 00 00 00 27 00 00 00 00 00 00 00 20 00"
+    "01 00 00 00  00 00 00 00 01 00 00 00 05 00 00 00 00 00 00 00"
+)
+UNTIL_LIST = bytes.fromhex(
+    "00 00 00 00 a3 01 00 00 00 27 00 00 00 00 00 00 00 20 00"
+    "01 00 00 10  00 00 00 00 01 00 00 00 09 00 00 00 00 00 00 00"
+)
+ROTATE = bytes.fromhex(
+    "31 00 00 01 00 00 00 00 00 04 01 00 00 00 30 00 00 00 00 00 00 00 20 00 04 00 00 00 00 00 00 00"
+    "6d 61 73 74 65 72 2d 62 69 6e 2e 30 30 30 30 30 31 b8 a9 f1 8e"
+)
+
+
+def types(events: list[bytes]) -> list[str]:
+    """What kind each payload is of; `EOF` and the code of an error besides."""
+    return [
+        "EOF"
+        if event == EOF
+        else str(int.from_bytes(event[1:3], "little"))
+        if event[0] == 0xFF and event[3:4] == b"#"
+        else EventType(event[4]).name
+        for event in events
+    ]
+
+
+def error_of(payload: bytes) -> tuple[int, str]:
+    assert payload[:1] == b"\xff"
+    assert payload[3:9] == b"#HY000"
+    return int.from_bytes(payload[1:3], "little"), payload[9:].decode()
+
+
+def gtids(events: list[bytes]) -> list[int]:
+    """The sequence numbers of the GTID events."""
+    return [
+        int.from_bytes(event[19:27], "little")
+        for event in events
+        if event != EOF and event[4] == EventType.GTID and event[0] != 0xFF
+    ]
+
+
+def lists(events: list[bytes], *, checksum: bool = False) -> list[tuple[str, bool]]:
+    """The states of the GTID_LIST events, and whether they say that UNTIL is reached."""
+    found = []
+    for event in events:
+        if event != EOF and event[4] == EventType.GTID_LIST:
+            size = len(event) - (4 if checksum else 0)
+            event = event[:9] + size.to_bytes(4, "little") + event[13:size]
+            value = decode_gtid_list(event)
+            found.append((",".join(map(str, value.gtids)), bool(value.flags & FLAG_UNTIL_REACHED)))
+    return found
+
+
+# --- the conversation of the specification, byte by byte
+
+
+def test_the_recorded_dump_of_a_12_3_replica_byte_by_byte(make: SimpleNamespace, converse: Converse) -> None:
+    packets = [bytes.fromhex(packet) for packet in TRANSACTION]
+    request = make.request("0-1-5", capability=5, heartbeat_period_s=30.000001024)
+    dump = converse(request, start_state="0-1-5", server_version="12.3.2-MariaDB-log")
+    group = make.group("0-1-6", pieces=[b"".join(packet[5:] for packet in packets[1:])], end_offset=16640)
+    dump.send(dataclasses.replace(group, gtid_event=packets[0][5:]))
+    assert dump.stream == OPENING + b"".join(packets)
+    dump.reach_end(now=100.0)
+    assert dump.session.heartbeat_due == 130.000001024
+    dump.advance_clock(now=130.0)
+    assert dump.stream.endswith(packets[-1])
+    dump.advance_clock(now=130.000002)
+    assert dump.stream == OPENING + b"".join(packets) + HEARTBEAT
+
+
+def test_the_recorded_list_follows_the_groups_that_were_skipped(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-5"), start_state="0-1-2", current_state="0-1-6")
+    dump.send(*(make.group(f"0-1-{number}") for number in (3, 4, 5)))
+    assert dump.stream == OPENING + GTID_LIST
+    dump.send(make.group("0-1-6"))
+    assert dump.stream[len(OPENING + GTID_LIST) :][:5] == bytes.fromhex("27 00 00 03 00")
+
+
+def test_the_recorded_rotate_of_a_traditional_primary(make: SimpleNamespace, converse: Converse) -> None:
+    request = make.request("0-1-5", wants_rotate_checksum=True)
+    dump = converse(request, profile="classic-11.8", start_state="0-1-5", file_name="master-bin.000001")
+    dump.send()
+    assert dump.stream.startswith(ROTATE)
+    request = make.request("0-1-5")
+    dump = converse(request, profile="classic-11.8", start_state="0-1-5", file_name="master-bin.000001")
+    dump.send()
+    assert dump.stream.startswith(b"\x2d" + ROTATE[1:14] + b"\x2c" + ROTATE[15:-4])
+
+
+# --- the opening
+
+
+def test_the_first_event_of_an_engine_primary_is_a_format_description_alone(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("0-1-5"), start_state="0-1-5")
+    dump.send()
+    assert types(dump.events()) == ["FORMAT_DESCRIPTION"]
+
+
+@pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
+def test_a_rotate_is_directly_followed_by_the_format_description(
+    make: SimpleNamespace, converse: Converse, profile: str
+) -> None:
+    dump = converse(make.request("0-1-5"), profile=profile, start_state="0-1-5")
+    dump.send()
+    events = dump.events()
+    assert types(events)[:3] == ["ROTATE", "FORMAT_DESCRIPTION", "GTID_LIST"]
+    assert decode_event_header(events[0]).flags == EventFlag.ARTIFICIAL
+    assert decode_rotate(events[0]).position == 4
+    assert decode_rotate(events[0]).file_name == "binlog-000000.ibb"
+
+
+@pytest.mark.parametrize("profile", ["engine", "compat"])
+def test_the_format_description_of_an_engine_is_artificial_and_has_its_checksum_all_the_same(
+    make: SimpleNamespace, converse: Converse, profile: str
+) -> None:
+    dump = converse(make.request("0-1-5"), profile=profile, start_state="0-1-5")
+    dump.send()
+    event = next(event for event in dump.events() if event[4] == EventType.FORMAT_DESCRIPTION)
+    header = decode_event_header(event)
+    assert (header.timestamp, header.log_pos, header.flags) == (0, 0, 0x20)
+    value = decode_format_description(event)
+    assert (value.created, value.checksum_algorithm, len(value.post_header_sizes)) == (0, 0, 172)
+    assert has_valid_checksum(event)
+
+
+def test_no_other_event_of_an_engine_has_a_checksum_whatever_the_client_asked_for(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("0-1-1", wants_rotate_checksum=True, heartbeat_period_s=1.0), current_state="0-1-2")
+    dump.send(make.group("0-1-1"), make.group("0-1-2"))
+    dump.reach_end(now=0.0)
+    dump.advance_clock(now=1.0)
+    events = dump.events()
+    assert types(events) == ["FORMAT_DESCRIPTION", "GTID_LIST", "GTID", *ROW_CHANGE, "HEARTBEAT"]
+    assert not any(has_valid_checksum(event) for event in events[1:])
+
+
+ROW_CHANGE = ["ANNOTATE_ROWS", "TABLE_MAP", "WRITE_ROWS_V1", "XID"]
+
+
+@pytest.mark.parametrize("profile", ["compat", "classic-10.11"])
+@pytest.mark.parametrize("wants", [True, False])
+def test_the_rotate_before_the_format_description_has_a_checksum_exactly_if_the_client_wants_one(
+    make: SimpleNamespace, converse: Converse, profile: str, wants: bool
+) -> None:
+    dump = converse(make.request("", wants_rotate_checksum=wants), profile=profile)
+    dump.send()
+    assert has_valid_checksum(dump.events()[0]) == wants
+
+
+def test_no_rotate_comes_later_on_an_engine(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request(""), profile="compat")
+    dump.send(make.group("0-1-1", file_name="binlog-000000.ibb"), make.group("0-1-2", file_name="binlog-000001.ibb"))
+    assert types(dump.events()).count("ROTATE") == 1
+
+
+def test_compat_lists_the_state_at_the_start_and_again_when_skipping_ends(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("0-1-2"), profile="compat", start_state="0-1-1", current_state="0-1-3")
+    dump.send(make.group("0-1-2"), make.group("0-1-3"))
+    events = dump.events()
+    assert lists(events) == [("0-1-1", False), ("0-1-2", False)]
+    assert gtids(events) == [3]
+
+
+def test_a_server_start_in_the_log_is_left_out(make: SimpleNamespace, converse: Converse) -> None:
+    restart = dataclasses.replace(make.group("0-1-1", pieces=[]), gtid=None, gtid_event=OPENING[5:])
+    for profile in PROFILES:
+        dump = converse(make.request(""), profile=profile)
+        dump.send()
+        dump.payloads()
+        dump.send(restart)
+        assert dump.payloads() == []
+
+
+def test_a_server_start_is_passed_on_if_the_profile_says_so_but_not_while_groups_are_skipped(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    def restart() -> object:
+        return dataclasses.replace(make.group("0-1-1", pieces=[]), gtid=None, gtid_event=OPENING[5:])
+
+    profile = dataclasses.replace(PROFILES["engine"], sends_restarts=True)
+    dump = converse(make.request("0-1-1"), profile=profile, current_state="0-1-1")
+    dump.send(restart(), make.group("0-1-1"), restart())
+    assert types(dump.events()) == ["FORMAT_DESCRIPTION", "GTID_LIST", "FORMAT_DESCRIPTION"]
+
+
+# --- where a dump begins
+
+
+@pytest.mark.parametrize("name", ["", "../x", "binlog-000007.ibb"])
+def test_file_and_offset_of_the_command_mean_nothing_in_a_dump_by_gtid(
+    make: SimpleNamespace, converse: Converse, name: str
+) -> None:
+    plain, other = (
+        converse(make.request("0-1-1", **changes), profile=profile, start_state="0-1-1", current_state="0-1-2")
+        for profile in ("compat",)
+        for changes in ({}, {"file_name": name, "file_position": 1868})
+    )
+    for dump in (plain, other):
+        dump.send(make.group("0-1-2"))
+    assert plain.stream == other.stream
+
+
+def test_the_last_gtid_before_the_oldest_kept_group_is_a_start_without_skipping(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("0-1-5"), start_state="0-1-5", current_state="0-1-7")
+    dump.send(make.group("0-1-6"), make.group("0-1-7"))
+    events = dump.events()
+    assert gtids(events) == [6, 7]
+    assert lists(events) == []
+
+
+def test_a_domain_missing_from_the_request_starts_at_its_first_group(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-2"), current_state="0-1-3,7-1-102")
+    dump.send(*(make.group(gtid) for gtid in ("7-1-101", "0-1-1", "0-1-2", "7-1-102", "0-1-3")))
+    events = dump.events()
+    assert gtids(events) == [101, 102, 3]
+    assert lists(events) == [("7-1-101,0-1-2", False)]
+
+
+def test_an_unknown_domain_that_turns_up_without_the_gtid_ends_the_dump(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("0-1-1,9-9-9"), start_state="0-1-1")
+    dump.send(make.group("0-1-2"))
+    dump.current_state.log(make.group("9-1-1").gtid)
+    dump.send(make.group("9-1-1"))
+    *events, last = dump.events()
+    assert gtids(events) == [2]
+    assert error_of(last) == (
+        1236,
+        "Error: connecting slave requested to start from GTID 9-9-9, which is not in the master's binlog",
+    )
+    assert dump.session.is_finished
+    assert "the log ends at 9-1-1" in dump.session.error.explanation
+
+
+def test_an_unknown_domain_that_turns_up_with_the_gtid_goes_on(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("9-1-2"))
+    for number in (1, 2, 3):
+        dump.current_state.log(make.group(f"9-1-{number}").gtid)
+    dump.send(*(make.group(f"9-1-{number}") for number in (1, 2, 3)))
+    assert gtids(dump.events()) == [3]
+    assert not dump.session.is_finished
+
+
+def test_strict_mode_and_a_hole_end_the_dump_when_the_hole_is_met(make: SimpleNamespace, converse: Converse) -> None:
+    text = (
+        "The binlog on the master is missing the GTID 0-1-150 requested by the slave (even though both a prior and a "
+        "subsequent sequence number does exist), and GTID strict mode is enabled"
+    )
+    for profile in PROFILES:
+        dump = converse(make.request("0-1-150", is_strict=True), profile=profile, current_state="0-1-200")
+        dump.send(make.group("0-1-100"), make.group("0-1-200"))
+        *events, last = dump.events()
+        assert gtids(events) == []
+        assert error_of(last) == (1236, text)  # as 10.11.19 and 11.8.6 sent it, which add no place here
+
+
+def test_without_strict_mode_the_group_behind_a_hole_is_sent_and_then_the_state(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("0-1-150"), current_state="0-1-200")
+    dump.send(make.group("0-1-100"), make.group("0-1-200"))
+    events = dump.events()
+    assert types(events) == ["FORMAT_DESCRIPTION", "GTID", *ROW_CHANGE, "GTID_LIST"]
+    assert lists(events) == [("0-1-200", False)]
+
+
+def test_strict_mode_without_a_hole_goes_on(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-100", is_strict=True), current_state="0-1-200")
+    dump.send(make.group("0-1-100"), make.group("0-1-200"))
+    assert gtids(dump.events()) == [200]
+
+
+# --- skipping and UNTIL
+
+
+def test_skipped_groups_are_dropped_whole_and_unread_and_sending_begins_at_a_gtid_event(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    def unread() -> Iterator[bytes]:
+        raise AssertionError("a skipped group was read")
+        yield b""
+
+    dump = converse(make.request("0-1-2"), current_state="0-1-3")
+    dump.send(make.group("0-1-1", pieces=unread()), make.group("0-1-2", pieces=unread()), make.group("0-1-3"))
+    assert types(dump.events()) == ["FORMAT_DESCRIPTION", "GTID_LIST", "GTID", *ROW_CHANGE]
+
+
+def test_the_list_holds_every_pair_of_the_state_the_latest_of_a_domain_last(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("0-1-3"), start_state="0-1-1,0-2-2,5-1-1", current_state="5-1-1,0-2-2,0-1-3")
+    dump.send(make.group("0-1-3"))
+    assert lists(dump.events()) == [("0-2-2,0-1-3,5-1-1", False)]
+
+
+def test_each_domain_that_stops_skipping_gets_its_list(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-1,1-1-1"), current_state="0-1-2,1-1-2")
+    dump.send(*(make.group(gtid) for gtid in ("0-1-1", "0-1-2", "1-1-1", "1-1-2")))
+    events = dump.events()
+    assert lists(events) == [("0-1-1", False), ("0-1-2,1-1-1", False)]
+    assert gtids(events) == [2, 2]
+
+
+def test_until_sends_its_group_then_the_list_with_its_bit_then_eof(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-8", until="0-1-9"), start_state="0-1-8", current_state="0-1-10")
+    dump.send(make.group("0-1-9"), make.group("0-1-10"))
+    events = dump.events()
+    assert types(events) == ["FORMAT_DESCRIPTION", "GTID", *ROW_CHANGE, "GTID_LIST", "EOF"]
+    assert events[-2] == UNTIL_LIST
+    assert dump.session.is_finished
+    assert dump.session.error is None
+
+
+def test_until_before_does_not_send_its_group(make: SimpleNamespace, converse: Converse) -> None:
+    request = make.request("0-1-8", until="0-1-10", until_is_before=True)
+    dump = converse(request, start_state="0-1-8", current_state="0-1-10")
+    dump.send(make.group("0-1-9"), make.group("0-1-10"))
+    events = dump.events()
+    assert gtids(events) == [9]
+    assert lists(events) == [("0-1-10", True)]
+    assert types(events)[-1] == "EOF"
+
+
+def test_an_until_that_lies_in_a_hole_ends_before_the_group_behind_it(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("", until="0-1-5"), current_state="0-1-9")
+    dump.send(make.group("0-1-1"), make.group("0-1-9"))
+    events = dump.events()
+    assert gtids(events) == [1]
+    assert types(events)[-2:] == ["GTID_LIST", "EOF"]
+
+
+@pytest.mark.parametrize("until", ["0-1-5", "0-1-1", ""])
+@pytest.mark.parametrize("profile", list(PROFILES))
+def test_an_until_that_is_met_already_is_answered_without_waiting(
+    make: SimpleNamespace, converse: Converse, profile: str, until: str
+) -> None:
+    dump = converse(make.request("0-1-5", until=until), profile=profile, start_state="0-1-5", current_state="0-1-9")
+    dump.take_queued()
+    events = dump.events()
+    assert lists(events, checksum=profile.startswith("classic"))[-1] == ("0-1-5", True)
+    assert types(events)[-1] == "EOF"
+    assert dump.session.is_finished
+
+
+def test_an_until_in_the_groups_to_be_skipped_ends_the_dump_there(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-2", until="0-1-1"), current_state="0-1-9")  # as recorded: only the list, and EOF
+    dump.send(make.group("0-1-1"), make.group("0-1-2"))
+    events = dump.events()
+    assert lists(events) == [("0-1-1", True)]
+    assert types(events) == ["FORMAT_DESCRIPTION", "GTID_LIST", "EOF"]
+
+
+def test_skipping_and_until_that_end_together_are_both_told(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-2", until="0-1-2"), current_state="0-1-9")
+    dump.send(make.group("0-1-1"), make.group("0-1-2"))
+    events = dump.events()
+    assert lists(events) == [("0-1-2", False), ("0-1-2", True)]
+    assert types(events)[-1] == "EOF"
+
+
+def test_domains_that_until_does_not_name_get_nothing(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-1,3-1-1", until="3-1-3"), start_state="0-1-1,3-1-1", current_state="0-1-9,3-1-9")
+    dump.send(*(make.group(gtid) for gtid in ("0-1-20", "3-1-2", "0-1-30", "3-1-3", "3-1-4")))
+    events = dump.events()
+    assert gtids(events) == [2, 3]
+    assert lists(events) == [("0-1-30,3-1-3", True)]
+
+
+def test_an_until_that_is_not_logged_yet_waits_at_the_end(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-1", until="0-1-3", heartbeat_period_s=1.0), start_state="0-1-1")
+    dump.send(make.group("0-1-2"))
+    dump.reach_end()
+    assert not dump.session.is_finished
+    dump.send(make.group("0-1-3"))
+    assert types(dump.events())[-1] == "EOF"
+
+
+# --- the end of the log, heartbeats
+
+
+def test_a_client_that_does_not_wait_gets_eof_at_the_end(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("", waits_at_end=False))
+    dump.send(make.group("0-1-1"))
+    dump.reach_end()
+    assert dump.events()[-1] == EOF
+    assert dump.session.is_finished
+    dump.send(make.group("0-1-2"))
+    dump.reach_end()
+    dump.advance_clock(now=1e9)
+    assert dump.payloads() == []
+
+
+def test_there_are_no_heartbeats_without_a_period(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request(""))
+    dump.reach_end(now=5.0)
+    assert dump.session.heartbeat_due == math.inf
+    dump.advance_clock(now=1e9)
+    assert types(dump.events()) == ["FORMAT_DESCRIPTION"]
+
+
+def test_one_heartbeat_a_period_of_silence_and_none_while_events_flow(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("", heartbeat_period_s=1.0))
+    beats: list[float] = []
+    dump.take_queued()
+    dump.payloads()
+    now = 0.0
+    for number in range(1, 200):
+        if number % 50 == 0:  # silence for 3.3 s
+            silence_end = now + 3.3
+            while True:
+                dump.session.reached_end(now=now)
+                now = min(dump.session.heartbeat_due, silence_end)
+                dump.advance_clock(now=now)
+                if not dump.payloads():
+                    break
+                beats.append(round(now, 3))
+                dump.session.sent()
+        dump.send(make.group(f"0-1-{number}"))
+        dump.session.sent()
+        assert types(dump.events()) == ["GTID", *ROW_CHANGE]
+        now += 0.1
+        dump.session.reached_end(now=now)
+        now += 0.3
+        dump.advance_clock(now=now)
+        assert dump.payloads() == []
+    assert len(beats) == 9
+    assert [round(later - earlier, 3) for earlier, later in itertools.pairwise(beats) if later < earlier + 2] == (
+        [1.0] * 6
+    )
+
+
+def test_a_heartbeat_names_file_and_offset_behind_the_last_group(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("", heartbeat_period_s=1.0))
+    dump.send(make.group("0-1-1", file_name="binlog-000003.ibb", end_offset=98765))
+    dump.reach_end(now=0.0)
+    dump.advance_clock(now=1.0)
+    event = dump.events()[-1]
+    header = decode_event_header(event)
+    assert (header.event_type, header.timestamp, header.flags, header.log_pos) == (27, 0, 0, 98765)
+    assert decode_heartbeat(event).file_name == "binlog-000003.ibb"
+
+
+def test_a_heartbeat_before_the_first_group_has_the_smallest_valid_position(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request("", heartbeat_period_s=1.0))
+    dump.reach_end(now=0.0)
+    dump.advance_clock(now=1.0)
+    assert decode_heartbeat(dump.events()[-1]).position == 4
+
+
+def test_a_skipped_group_moves_the_place_a_heartbeat_names(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-9", heartbeat_period_s=1.0), current_state="0-1-9")
+    dump.send(make.group("0-1-1", end_offset=77777))
+    dump.reach_end(now=0.0)
+    dump.advance_clock(now=1.0)
+    assert decode_heartbeat(dump.events()[-1]).position == 77777
+
+
+@pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
+def test_with_an_opening_rotate_the_position_is_never_below_the_replicas_count(
+    make: SimpleNamespace, converse: Converse, profile: str
+) -> None:
+    dump = converse(make.request("", heartbeat_period_s=1.0), profile=profile)
+    count, name, now = 0, "", 0.0
+    for number in range(1, 60):
+        dump.send(make.group(f"0-1-{number}", file_name=f"binlog-{number // 20:06d}.ibb"))
+        dump.session.sent()
+        dump.reach_end(now=now)
+        now += 1.0
+        dump.advance_clock(now=now)
+        dump.session.sent()
+        for event in dump.events():
+            header = decode_event_header(event)
+            if header.event_type == EventType.ROTATE:
+                body = event[19 : -4 if has_valid_checksum(event) else None]
+                name, count = body[8:].decode(), int.from_bytes(body[:8], "little")
+            elif header.event_type == EventType.HEARTBEAT:
+                assert event[19 : -4 if has_valid_checksum(event) else None].decode() == name
+                assert header.log_pos >= count
+            elif header.event_type != EventType.FORMAT_DESCRIPTION or header.log_pos:
+                count = max(count + header.size, header.log_pos)
+
+
+def test_a_long_stretch_of_skipped_groups_is_no_silence(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-99", heartbeat_period_s=2.0, waits_at_end=False), current_state="0-1-99")
+    for second in range(7):
+        dump.send(make.group(f"0-1-{second + 1}"))
+        dump.session.sent_nothing(now=float(second))
+        dump.advance_clock(now=float(second))
+    assert types(dump.events()) == ["FORMAT_DESCRIPTION", *["HEARTBEAT"] * 3]
+
+
+def test_heartbeats_take_part_in_the_numbering(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("", heartbeat_period_s=1.0))
+    dump.send()
+    for second in range(300):
+        dump.reach_end(now=float(second))
+        dump.advance_clock(now=second + 1.0)
+        dump.session.sent()
+    dump.send(make.group("0-1-1"))
+    assert types(dump.events()) == ["FORMAT_DESCRIPTION", *["HEARTBEAT"] * 300, "GTID", *ROW_CHANGE]
+
+
+# --- semi-sync
+
+
+@pytest.mark.parametrize("profile", list(PROFILES))
+def test_with_semi_sync_every_event_packet_has_its_header(
+    make: SimpleNamespace, converse: Converse, profile: str
+) -> None:
+    dump = converse(make.request("0-1-1", has_semi_sync=True, heartbeat_period_s=1.0), profile=profile)
+    plain = converse(make.request("0-1-1", heartbeat_period_s=1.0), profile=profile)
+    for conversation in (dump, plain):
+        conversation.current_state.log(make.group("0-1-1").gtid)
+        conversation.send(make.group("0-1-1"), make.group("0-1-2"), make.group("0-1-3", file_name="binlog-000001.ibb"))
+        conversation.reach_end(now=0.0)
+        conversation.advance_clock(now=1.0)
+    payloads = dump.payloads()
+    assert {payload[:3] for payload in payloads} == {b"\x00\xef\x00"}
+    assert types([payload[3:] for payload in payloads])[-1] == "HEARTBEAT"
+    expected = plain.events()
+    if profile == "compat":  # its heartbeat counts the bytes sent
+        payloads.pop(), expected.pop()
+    assert [payload[3:] for payload in payloads] == expected
+
+
+def test_the_last_packet_is_no_event_and_has_no_semi_sync_header(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("", has_semi_sync=True, waits_at_end=False))
+    dump.reach_end()
+    assert dump.payloads()[-1] == EOF
+
+
+# --- how a dump ends
+
+
+def test_a_newer_dump_of_the_same_id_ends_this_one(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request(""))
+    dump.send(make.group("0-1-1"))
+    dump.session.terminated_by_newer()
+    dump.take_queued()
+    assert error_of(dump.events()[-1]) == (4052, "A slave with the same server_id is already connected")
+    assert dump.session.is_finished
+
+
+def test_a_traditional_primary_says_where_it_was_when_it_ended_a_dump(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request(""), profile="classic-10.11", file_name="binlog.000001")
+    # the sizes of the recorded group, so that the places of the recorded error follow
+    group = make.group(
+        "0-1-1", make.event(EventType.QUERY, bytes(446)), make.event(EventType.XID, bytes(8)), file_name="binlog.000001"
+    )
+    dump.send(group)
+    dump.session.terminated_by_newer()
+    dump.session.terminated_by_newer()
+    dump.take_queued()
+    assert error_of(dump.events()[-1]) == (
+        4052,
+        "A slave with the same server_uuid/server_id is already connected; the first event '.' at 4, the last event "
+        "read from 'binlog.000001' at 836, the last byte read from 'binlog.000001' at 867.",
+    )
+
+
+def test_a_shutdown_ends_a_dump_with_eof_once(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request(""))
+    dump.session.end_of_service()
+    dump.session.end_of_service()
+    dump.session.terminated_by_newer()
+    dump.session.fail(DumpError("text", "why"))
+    dump.take_queued()
+    assert types(dump.events()) == ["FORMAT_DESCRIPTION", "EOF"]
+
+
+def test_what_cannot_be_read_ends_the_dump_with_error_1236_in_its_place(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    def damaged(error: Exception) -> Iterator[bytes]:
+        yield make.event(EventType.TABLE_MAP, bytes(21))
+        raise error
+
+    for error, text in (
+        (ChecksumError(Location(file_no=1, page_no=2), "x"), "event read from binlog did not pass crc check"),
+        (StoreError("disk"), "I/O error reading log event"),
+    ):
+        dump = converse(make.request(""))
+        dump.send(make.group("0-1-1"), make.group("0-1-2", pieces=damaged(error)), make.group("0-1-3"))
+        *events, last = dump.events()
+        assert error_of(last) == (1236, text)
+        assert gtids(events) == [1]
+        assert dump.session.error.explanation == str(error)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"\0" * 19],
+        [bytes(18)],
+        [b"\1" * 9 + (18).to_bytes(4, "little") + bytes(6)],
+        [b"\1" * 9 + (20).to_bytes(4, "little") + bytes(6)],
+        [b"\1" * 9 + (20).to_bytes(4, "little") + bytes(7), b"x"],
+    ],
+)
+def test_bytes_that_do_not_divide_into_events_end_the_dump(
+    make: SimpleNamespace, converse: Converse, pieces: list[bytes]
+) -> None:
+    for filler in ([], [make.event(EventType.ANNOTATE_ROWS, bytes(100_000))]):
+        dump = converse(make.request(""))
+        dump.send(make.group("0-1-1", pieces=[*filler, *pieces]))
+        assert error_of(dump.events()[-1]) == (1236, "bogus data in log event")
+
+
+def test_an_event_beyond_one_gib_ends_the_dump(make: SimpleNamespace, converse: Converse) -> None:
+    header = make.event(EventType.WRITE_ROWS_V1)
+    for filler in ([], [make.event(EventType.ANNOTATE_ROWS, bytes(100_000))]):
+        dump = converse(make.request(""))
+        too_large = header[:9] + ((1 << 30) + 1).to_bytes(4, "little") + header[13:]
+        dump.send(make.group("0-1-1", pieces=[*filler, too_large]))
+        assert error_of(dump.events()[-1]) == (
+            1236,
+            "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on master",
+        )
+
+
+def test_inside_an_event_nothing_can_be_said(make: SimpleNamespace, converse: Converse) -> None:
+    def damaged() -> Iterator[bytes]:
+        yield make.event(EventType.WRITE_ROWS_V1, bytes(200_000))[:100_000]
+        raise StoreError("disk")
+
+    dump = converse(make.request(""))
+    dump.send()
+    before = len(dump.stream)
+    pieces = [bytes(piece) for piece in dump.session.receive_group(make.group("0-1-1", pieces=damaged()))]
+    assert dump.session.is_finished
+    assert dump.session.error.text == "I/O error reading log event"
+    assert dump.session.data_to_send() == b""
+    assert before
+    assert sum(map(len, pieces)) == 4 + 1 + 38 + 4 + 1 + 100_000
+
+
+def test_a_last_word_waits_for_the_event_under_way(make: SimpleNamespace, converse: Converse) -> None:
+    large = make.event(EventType.WRITE_ROWS_V1, bytes(200_000))
+    dump = converse(make.request(""))
+    dump.send()
+    group = make.group("0-1-1", pieces=[*make.cut(large, 10_000), make.event(EventType.TABLE_MAP, bytes(981)) * 500])
+    pieces = dump.session.receive_group(group)
+    for _ in range(8):
+        dump._take(bytes(next(pieces)))
+    dump.session.end_of_service()
+    assert not dump.session.is_finished
+    assert dump.session.data_to_send() == b""
+    for piece in pieces:
+        dump._take(bytes(piece))
+    events = dump.events()
+    assert events[2] == large
+    assert events[-1] == EOF
+    assert len(events) < 100  # not the whole group
+    assert dump.session.is_finished
+
+
+def test_a_failure_inside_an_event_ends_a_dump_that_had_a_last_word_to_say(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    def damaged() -> Iterator[bytes]:
+        yield from make.cut(make.event(EventType.WRITE_ROWS_V1, bytes(200_000))[:150_000], 10_000)
+        raise StoreError("disk")
+
+    for say in ("terminated_by_newer", "end_of_service"):
+        dump = converse(make.request(""))
+        dump.send()
+        pieces = dump.session.receive_group(make.group("0-1-1", pieces=damaged()))
+        for _ in range(8):
+            next(pieces)
+        getattr(dump.session, say)()
+        assert not dump.session.is_finished
+        for _ in pieces:
+            pass
+        assert dump.session.is_finished
+        assert dump.session.data_to_send() == b""
+
+
+def test_a_last_word_between_events_stops_the_group_at_once(make: SimpleNamespace, converse: Converse) -> None:
+    events = b"".join(make.event(EventType.WRITE_ROWS_V1, bytes(981)) for _ in range(500))
+    dump = converse(make.request(""))
+    dump.send()
+    pieces = dump.session.receive_group(make.group("0-1-1", pieces=make.cut(events, 16_000)))
+    dump._take(bytes(next(pieces)))
+    dump.session.end_of_service()
+    dump.take_queued()
+    assert list(pieces) == []
+    assert dump.events()[-1] == EOF
+
+
+def test_packet_numbers_run_over_everything(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request("0-1-1"), current_state="0-1-400")
+    dump.send(*(make.group(f"0-1-{number}") for number in range(1, 401)))
+    dump.session.end_of_service()
+    dump.take_queued()
+    assert len(dump.payloads()) == 1 + 1 + 399 * 5 + 1  # the client checks the numbers
+
+
+def test_a_group_is_delivered_with_the_same_events_after_a_reconnect(make: SimpleNamespace, converse: Converse) -> None:
+    for changes in ({}, {"wants_annotate_rows": False}, {"capability": 0}, {"leaves_out_marked": True}):
+        first = converse(make.request("0-1-1", **changes), start_state="0-1-1")
+        again = converse(make.request("0-1-1", **changes), current_state="0-1-3")
+        first.send(make.group("0-1-2"), make.group("0-1-3"))
+        again.send(make.group("0-1-1"), make.group("0-1-2"), make.group("0-1-3"))
+        events = again.events()
+        assert types(events)[1] == "GTID_LIST"
+        assert first.events()[1:] == events[2:]

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import pytest
+
+from ibbmaster.dump.error import DumpError, reading_failed, too_old
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.start import StartCheck, check_start, choose_file
+from ibbmaster.errors import ChecksumError, EventError, Location, PositionPurgedError, StoreError
+from ibbmaster.gtid import GtidPosition, GtidState
+
+NOT_IN_BINLOG = "Error: connecting slave requested to start from GTID {}, which is not in the master's binlog"
+DIVERGED = (
+    NOT_IN_BINLOG
+    + ". Since the master's binlog contains GTIDs with higher sequence numbers, it probably means that the "
+    "slave has diverged due to executing extra erroneous transactions"
+)
+STATE = GtidState.parse("0-2-3,0-1-8,3-1-2")
+
+
+def request(position: str, *, until: str | None = None, **changes: bool) -> DumpRequest:
+    plain = DumpRequest(
+        replica_server_id=2,
+        position=GtidPosition.parse(position),
+        until=None if until is None else GtidPosition.parse(until),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def check(position: str, *, until: str | None = None, **changes: bool) -> StartCheck:
+    return check_start(request(position, until=until, **changes), STATE)
+
+
+def refusal(position: str, *, until: str | None = None, **changes: bool) -> DumpError:
+    with pytest.raises(DumpError) as caught:
+        check(position, until=until, **changes)
+    assert (caught.value.code, caught.value.sqlstate) == (1236, "HY000")
+    return caught.value
+
+
+@pytest.mark.parametrize("position", ["", "0-1-8,3-1-2", "0-1-1", "0-2-2", "0-2-3", "0-1-0"])
+def test_what_the_log_has_is_a_start(position: str) -> None:
+    assert check(position) == StartCheck(position=GtidPosition.parse(position))
+
+
+def test_a_gtid_ahead_of_its_domain_is_not_in_the_binlog() -> None:
+    assert refusal("0-1-99").text == NOT_IN_BINLOG.format("0-1-99")
+    assert refusal("3-1-18446744073709551615").text == NOT_IN_BINLOG.format("3-1-18446744073709551615")
+
+
+@pytest.mark.parametrize("gtid", ["0-7-2", "0-2-4", "0-7-8"])
+def test_an_unknown_gtid_in_a_domain_that_is_further_says_diverged(gtid: str) -> None:
+    assert refusal(gtid).text == DIVERGED.format(gtid)
+    assert refusal(gtid, is_strict=True).text == DIVERGED.format(gtid)
+
+
+def test_an_unknown_domain_is_accepted_and_remembered() -> None:
+    found = check("0-1-8,9-9-9")
+    assert found.unknown_domain_ids == {9}
+    assert found.position == GtidPosition.parse("0-1-8,9-9-9")
+
+
+def test_ignore_duplicates_lets_a_gtid_ahead_pass_but_none_that_diverged() -> None:
+    assert check("0-1-99", ignores_duplicates=True).position == GtidPosition.parse("0-1-99")
+    assert refusal("0-7-2", ignores_duplicates=True).text == DIVERGED.format("0-7-2")
+
+
+def test_a_start_behind_its_until_is_fine_and_its_domain_done() -> None:
+    found = check("0-1-99,3-1-1", until="0-1-8,3-1-2")
+    assert found.until == GtidPosition.parse("3-1-2")
+
+
+def test_a_start_in_a_domain_without_until_is_fine() -> None:
+    assert check("0-1-99", until="3-1-2").until == GtidPosition.parse("3-1-2")
+
+
+def test_a_start_that_is_not_there_with_an_until_that_is_not_there_is_refused() -> None:
+    assert refusal("0-1-99", until="0-1-100").text == NOT_IN_BINLOG.format("0-1-99")
+
+
+def test_an_until_is_kept_and_none_is_none() -> None:
+    assert check("0-1-1", until="0-1-4").until == GtidPosition.parse("0-1-4")
+    assert check("0-1-1", until="").until == GtidPosition()
+    assert check("0-1-1").until is None
+
+
+def test_our_log_learns_domain_what_the_log_has_and_what_to_do() -> None:
+    ahead = refusal("0-1-99").explanation
+    assert "domain 0: the log ends at 0-1-8 and has server 1 up to 8, the replica is at 0-1-99" in ahead
+    assert "set the replica's gtid_slave_pos back for domain 0, or serve the log that has 0-1-99" in ahead
+    diverged = refusal("0-7-2").explanation
+    assert "nothing of server 7" in diverged
+    assert "the replica executed 0-7-2 by itself, or follows another primary's log" in diverged
+
+
+def test_a_request_without_position_starts_with_the_first_group() -> None:
+    plain = DumpRequest(replica_server_id=2, position=None)
+    assert check_start(plain, STATE) == StartCheck(position=GtidPosition())
+
+
+def test_a_purged_position_says_too_old() -> None:
+    text = (
+        "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
+        "required binlog files have been purged."
+    )
+    error = reading_failed(PositionPurgedError("domain 0 begins at 0-1-5"))
+    assert (error.code, error.text, error.explanation) == (1236, text, "domain 0 begins at 0-1-5")
+    assert too_old("why").text == text
+
+
+def test_damage_is_told_as_mariadb_tells_it() -> None:
+    place = Location(file_no=1, page_no=2)
+    assert reading_failed(ChecksumError(place, "x")).text == "event read from binlog did not pass crc check"
+    assert reading_failed(StoreError("x")).text == "I/O error reading log event"
+    assert reading_failed(EventError("x")).text == "bogus data in log event"
+    own = DumpError("text", "why")
+    assert reading_failed(own) is own
+
+
+def test_a_dump_error_survives_pickling_and_says_both_texts() -> None:
+    error = pickle.loads(pickle.dumps(DumpError("for the replica", "for us", code=1227, sqlstate="42000")))
+    assert (error.text, error.explanation, error.code, error.sqlstate) == ("for the replica", "for us", 1227, "42000")
+    assert str(error) == "error 1227 (for the replica): for us"
+    assert (error.err.code, error.err.sqlstate, error.err.text) == (1227, "42000", "for the replica")
+
+
+FILES = ["binlog.000001", "binlog.000002"]
+
+
+def file_request(name: str, position: int) -> DumpRequest:
+    return DumpRequest(replica_server_id=2, position=None, file_name=name, file_position=position)
+
+
+def test_an_empty_name_is_the_oldest_file() -> None:
+    assert choose_file(file_request("", 4), FILES) == "binlog.000001"
+    assert choose_file(file_request("binlog.000002", 777), FILES) == "binlog.000002"
+
+
+@pytest.mark.parametrize("name", ["binlog.000009", "./binlog.000001", "../x"])
+def test_an_unknown_file_is_refused(name: str) -> None:
+    with pytest.raises(DumpError) as caught:
+        choose_file(file_request(name, 4), FILES)
+    assert caught.value.text == "Could not find first log file name in binary log index file"
+    assert "there are binlog.000001 to binlog.000002" in caught.value.explanation
+
+
+@pytest.mark.parametrize(("name", "shown"), [("", "."), ("binlog.000001", "binlog.000001")])
+def test_an_offset_before_the_first_event_is_refused(name: str, shown: str) -> None:
+    with pytest.raises(DumpError) as caught:
+        choose_file(file_request(name, 0), FILES)
+    assert caught.value.text == (
+        "Client requested master to start replication from impossible position; the first event "
+        f"'{shown}' at 0, the last event read from '{shown}' at 4, the last byte read from '{shown}' at 4."
+    )
+
+
+def test_without_files_there_is_none_to_begin_in() -> None:
+    with pytest.raises(DumpError, match="there are no files"):
+        choose_file(file_request("", 4), [])

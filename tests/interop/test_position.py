@@ -1,0 +1,102 @@
+"""Where a replica may start, and MariaDB's own words where it may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanes.capture import Capture
+from lanes.primary import IbbPrimary, Primary
+from lanes.replica import Replica
+
+NewPrimary = Callable[..., Primary]
+NewReplica = Callable[..., Replica]
+
+VERSIONS = ["10.11", "11.8"]
+NOT_IN_BINLOG = "'Error: connecting slave requested to start from GTID {}, which is not in the master's binlog"
+PURGED = (
+    "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
+    "required binlog files have been purged."
+)
+
+REFUSED = {  # capture, position, strict mode, part of the error
+    "ahead of the primary": ("10.11/chained", "11-11-999", False, NOT_IN_BINLOG.format("11-11-999") + "'"),
+    "another server's": ("10.11/chained", "11-9-5", False, NOT_IN_BINLOG.format("11-9-5") + ". Since the master's"),
+    "in a hole, strictly": ("10.11/domains", "1-1-1000", True, "is missing the GTID 1-1-1000 requested by the slave"),
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("name", "position", "is_strict", "text"), REFUSED.values(), ids=REFUSED)
+def test_a_position_that_cannot_be_served_stops_the_replica(
+    name: str,
+    position: str,
+    is_strict: bool,
+    text: str,
+    version: str,
+    captures: dict[str, Capture],
+    new_primary: NewPrimary,
+    new_replica: NewReplica,
+) -> None:
+    replica = new_replica(version, f"--gtid-strict-mode={int(is_strict)}")
+
+    replica.follow(new_primary(captures[name], "--tls", "off"), position=position)
+
+    assert text in replica.wait_for_problem()
+    assert replica.status()["Last_IO_Errno"] == 1236
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_purged_position_is_said_to_be_purged(
+    version: str,
+    tmp_path: Path,
+    captures: dict[str, Capture],
+    classic_files: Callable[[Capture], list[Path]],
+    import_files: Callable[..., None],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_replica: NewReplica,
+) -> None:
+    capture = captures["11.8/types-full-crc32"]
+    import_files(classic_files(capture), tmp_path / "ibb", "--max-file-size", "64K")
+    (tmp_path / "ibb" / "binlog-000000.ibb").unlink()
+    replica = new_replica(version)
+
+    replica.follow(new_ibb_primary(tmp_path / "ibb", "--tls", "off"))
+
+    assert PURGED in replica.wait_for_problem()
+    assert replica.status()["Last_IO_Errno"] == 1236
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_replica_starts_in_the_middle_of_every_domain(
+    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
+) -> None:
+    """The first replica stops at a place; a second one that has its tables by other means starts there."""
+    capture = captures["11.8/domains"]
+    primary = new_primary(capture, "--tls", "off")
+    whole = new_replica(version)
+    whole.follow(primary)
+    whole.wait_for_gtid(capture.last_position)
+    rows = whole.sql("SELECT COUNT(*) FROM dom_7.t")[0][0]
+
+    half = new_replica(version, "--slave-skip-errors=1146,1049,1032")  # it has none of the older tables
+    half.sql("CREATE DATABASE dom_7")
+    half.sql("CREATE TABLE dom_7.t (id INT PRIMARY KEY, v VARCHAR(80) CHARSET utf8mb4)")
+    half.follow(primary, position=capture.last_position.replace("7-2-29", "7-1-2"))
+    half.wait_for_gtid(capture.last_position)
+
+    assert half.sql("SELECT COUNT(*) FROM dom_7.t")[0][0] == rows
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_domain_the_primary_never_had_is_no_hindrance(
+    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
+) -> None:
+    capture = captures["10.11/chained"]
+    replica = new_replica(version)
+
+    replica.follow(new_primary(capture, "--tls", "off"), position="77-5-1234")
+
+    replica.wait_for_gtid(capture.last_position)
+    assert "77-5-1234" in replica.position

@@ -1,0 +1,158 @@
+"""Connections that break and servers that die: a replica ends with the same tables as if nothing had happened."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanes.capture import Capture
+from lanes.primary import IbbPrimary, Primary
+from lanes.proxy import Cut, CuttingProxy
+from lanes.replica import Replica
+
+VERSIONS = ["10.11", "11.8"]
+CUT_COUNT = 5
+DIALOG_BYTES = 2000  # about what a primary sends before the first event
+TIMEOUT_S = 60.0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["10.11/domains", "11.8/ddl-trx-xa", "10.11/group-commit", "11.8/large-commit"])
+def test_connections_cut_at_random_bytes_do_no_harm(
+    name: str,
+    version: str,
+    seed: int,
+    captures: dict[str, Capture],
+    new_primary: Callable[..., Primary],
+    new_replica: Callable[..., Replica],
+) -> None:
+    capture = captures[name]
+    chance = random.Random(f"{seed} {name} {version}")
+    cuts = [Cut(after_bytes=chance.randrange(1, DIALOG_BYTES + capture.size)) for _ in range(CUT_COUNT)]
+    replica = new_replica(version)
+    primary = new_primary(capture, "--tls", "off")
+
+    with CuttingProxy(primary.host, primary.port, cuts) as proxy:
+        replica.follow(proxy)
+        replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
+
+        expected = capture.replayed(version).tables
+        assert replica.tables(list(expected)) == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_connection_cut_at_every_step_of_the_dialogue_does_no_harm(
+    version: str, captures: dict[str, Capture], new_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
+) -> None:
+    capture = captures["10.11/checksum-switch"]
+    cuts = [Cut(after_bytes=after_bytes) for after_bytes in (0, 3, 90, 130, 400, 900, 1500)]
+    replica = new_replica(version)
+    primary = new_primary(capture, "--tls", "off")
+
+    with CuttingProxy(primary.host, primary.port, cuts) as proxy:
+        replica.follow(proxy)
+        replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
+
+        expected = capture.replayed(version).tables
+        assert replica.tables(list(expected)) == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["10.11/types-minimal-none", "11.8/large-commit"])
+def test_a_primary_killed_in_mid_stream_is_followed_on_after_its_restart(
+    name: str,
+    version: str,
+    seed: int,
+    captures: dict[str, Capture],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_replica: Callable[..., Replica],
+) -> None:
+    capture = captures[name]
+    chance = random.Random(f"{seed} {name} {version}")
+    cut = Cut(after_bytes=chance.randrange(DIALOG_BYTES, capture.size), waits=True)
+    replica = new_replica(version)
+    primary = new_ibb_primary(capture, "--tls", "off", *version_options(capture))
+
+    with CuttingProxy(primary.host, primary.port, [cut]) as proxy:
+        replica.follow(proxy)
+        assert cut.reached.wait(TIMEOUT_S)
+        primary.kill()
+        cut.proceed.set()
+        primary.start()
+        replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
+
+        expected = capture.replayed(version).tables
+        assert replica.tables(list(expected)) == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_replica_stopped_and_started_goes_on_where_it_was(
+    version: str, captures: dict[str, Capture], new_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
+) -> None:
+    capture = captures["11.8/ddl-trx-xa"]
+    replica = new_replica(version)
+    replica.follow(new_primary(capture, "--tls", "off"), start=False)
+
+    for seq_no in (1, 20, 47, 48, 93):
+        replica.sql(f"START SLAVE UNTIL master_gtid_pos = '0-1-{seq_no}'")
+        replica.wait_for_gtid(f"0-1-{seq_no}")
+        replica.sql("STOP SLAVE")
+        assert replica.position == {f"0-1-{seq_no}"}
+
+    expected = capture.replayed(version).tables
+    assert replica.tables(list(expected)) == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_killed_replica_goes_on_where_it_was(
+    version: str, captures: dict[str, Capture], new_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
+) -> None:
+    capture = captures["10.11/domains"]
+    replica = new_replica(version, "--innodb-flush-log-at-trx-commit=1")
+    replica.follow(new_primary(capture, "--tls", "off"), start=False)
+    replica.sql("START SLAVE UNTIL master_gtid_pos = '0-1-3'")
+    replica.wait_for_gtid("0-1-3")
+
+    replica.kill()
+    replica.start()
+    replica.sql("START SLAVE")
+    replica.wait_for_gtid(capture.last_position)
+
+    expected = capture.replayed(version).tables
+    assert replica.tables(list(expected)) == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_directory_that_grows_is_followed(
+    version: str,
+    tmp_path: Path,
+    captures: dict[str, Capture],
+    classic_files: Callable[[Capture], list[Path]],
+    import_files: Callable[..., None],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_replica: Callable[..., Replica],
+) -> None:
+    capture = captures["10.11/domains"]
+    files = classic_files(capture)
+    import_files(files[:2], tmp_path / "ibb", "--max-file-size", "64K")
+    primary = new_ibb_primary(tmp_path / "ibb", "--tls", "off")
+    replica = new_replica(version)
+    replica.follow(primary)
+
+    for file in files[2:5]:  # while it is followed
+        import_files([file], tmp_path / "ibb", "--append")
+    primary.stop()  # while the primary is down
+    import_files(files[5:7], tmp_path / "ibb", "--append")
+    primary.start()
+    import_files(files[7:], tmp_path / "ibb", "--append")
+
+    replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
+    expected = capture.replayed(version).tables
+    assert replica.tables(list(expected)) == expected
+
+
+def version_options(capture: Capture) -> list[str]:
+    """A stream of an old primary has the old primary's version; see test_replica."""
+    return ["--server-version", capture.facts["server"]] if capture.version == "10.11" else []

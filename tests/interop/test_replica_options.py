@@ -1,0 +1,136 @@
+"""Replicas that ask for something else than the defaults, and every profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from lanes.capture import Capture
+from lanes.primary import IbbPrimary, Primary
+from lanes.replica import SERVER_ID, Replica
+
+NewPrimary = Callable[..., Primary]
+NewReplica = Callable[..., Replica]
+
+VERSIONS = ["10.11", "11.8"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "name", ["10.11/group-commit", "11.8/group-commit", "11.8/ddl-trx-xa", "10.11/domains", "11.8/alter-two-phase"]
+)
+@pytest.mark.parametrize("mode", ["optimistic", "conservative"])
+def test_a_parallel_replica_ends_with_the_same_tables(
+    mode: str, name: str, version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
+) -> None:
+    capture = captures[name]
+    replica = new_replica(version, "--slave-parallel-threads=4", f"--slave-parallel-mode={mode}")
+
+    follow_to_the_end(replica, new_primary(capture, "--tls", "off", "--profile", "compat"), capture)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["10.11/domains", "10.11/types-full-crc32", "11.8/ddl-trx-xa", "11.8/large-commit"])
+@pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
+def test_every_profile_is_followed(
+    profile: str,
+    name: str,
+    version: str,
+    captures: dict[str, Capture],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_replica: NewReplica,
+) -> None:
+    capture = captures[name]
+    options = ["--server-version", capture.facts["server"]] if name == "10.11/types-full-crc32" else []
+    primary = new_ibb_primary(capture, "--tls", "off", "--profile", profile, *options)
+
+    follow_to_the_end(new_replica(version), primary, capture)
+
+
+OPTIONS = {
+    "compressed protocol": ["--slave-compressed-protocol=ON"],
+    "semi-sync": ["--rpl-semi-sync-slave-enabled=ON"],
+    "strict": ["--gtid-strict-mode=ON"],
+    "ignore duplicates": ["--gtid-ignore-duplicates=ON"],
+    "without annotations": ["--replicate-annotate-row-events=OFF"],
+    "own binlog": ["--log-bin=own", "--log-slave-updates=ON", "--gtid-strict-mode=OFF"],
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_what_replicas_ask_for_changes_no_table(
+    options: list[str], version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
+) -> None:
+    capture = captures["10.11/chained"]
+
+    follow_to_the_end(new_replica(version, *options), new_primary(capture, "--tls", "off"), capture)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_events_marked_for_skipping_stay_here_if_the_replica_wants_it_so(
+    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
+) -> None:
+    capture = captures["10.11/domains"]
+    replica = new_replica(version, "--replicate-events-marked-for-skip=FILTER_ON_MASTER")
+    replica.follow(new_primary(capture, "--tls", "off"))
+    replica.wait_for_gtid(capture.last_position)
+
+    expected = capture.replayed(version).tables
+    assert sum(table.rows for table in replica.tables(list(expected)).values() if table) == (
+        sum(table.rows for table in expected.values()) - 1
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("profile", ["engine", "compat", "classic-10.11", "classic-11.8"])
+def test_heartbeats_keep_an_idle_replica_content(
+    profile: str,
+    version: str,
+    captures: dict[str, Capture],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_replica: NewReplica,
+) -> None:
+    capture = captures["10.11/checksum-switch"]
+    replica = new_replica(version)
+    replica.follow(new_ibb_primary(capture, "--tls", "off", "--profile", profile), heartbeat_period_s=0.2)
+    replica.wait_for_gtid(capture.last_position)
+
+    replica.wait_until(lambda it: int(it.query("SHOW STATUS LIKE 'Slave_received_heartbeats'")[0]["Value"]) >= 4)
+
+    status = replica.status()
+    assert (status["Slave_IO_Running"], status["Last_IO_Errno"]) == ("Yes", 0)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_replica_with_the_primary_s_server_id_is_told_by_itself(
+    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
+) -> None:
+    replica = new_replica(version, server_id=1)
+
+    replica.follow(new_primary(captures["10.11/domains"], "--tls", "off"))
+
+    assert "equal MariaDB server ids" in replica.wait_for_problem()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_second_replica_with_the_same_server_id_ends_the_first_one_s_dump(
+    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
+) -> None:
+    capture = captures["10.11/chained"]
+    primary = new_primary(capture, "--tls", "off")
+    first, second = new_replica(version, server_id=SERVER_ID), new_replica(version, server_id=SERVER_ID)
+    first.follow(primary)
+    first.wait_for_gtid(capture.last_position)
+    second.follow(primary)
+    second.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
+
+    assert "same server_id" in first.log_text() or first.log_text().count("connected to master") > 1
+
+
+def follow_to_the_end(replica: Replica, primary: Primary, capture: Capture) -> None:
+    """Follow a capture from its beginning; the tables are those a real primary's replica had."""
+    replica.follow(primary)
+    replica.wait_for_gtid(capture.last_position)
+    expected = capture.replayed(replica.lane.version).tables
+    assert replica.tables(list(expected)) == expected

@@ -1,0 +1,96 @@
+"""Logs in memory, built with the appender, and the vector of the format description with three files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.header import encode_event
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.appender import Appender, FileShape, References
+from ibbmaster.ibb.chunk import RecordType
+from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
+from ibbmaster.ibb.oob import OobForest, encode_oob_node
+from ibbmaster.testing.disk import MemoryDisk
+
+
+class LogBuilder:
+    """Makes a log in memory, group by group; knows what it wrote."""
+
+    def __init__(self, *, size_pages: int = 4, interval_pages: int = 2, state: str = "", first_file_no: int = 0) -> None:
+        self.disk = MemoryDisk()
+        self.size_pages = size_pages
+        self.groups: list[tuple[Gtid, bytes]] = []  # GTID and all bytes of each committed group
+        self.oldest_open: int | None = None
+        shape = FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=1)
+        self.appender = Appender(
+            file_no=first_file_no,
+            next_shape=lambda file_no: shape,
+            references=lambda: References(self.oldest_open, None),
+            state=GtidState.parse(state),
+        )
+
+    def append(self, record_type: RecordType, data: bytes, gtid: Gtid | None = None):
+        ref, changes = self.appender.append(record_type, data, gtid)
+        self.disk.place(changes, size_pages=self.size_pages)
+        return ref
+
+    def commit(self, gtid: str, body: bytes = b"", *, forest: OobForest | None = None, oob: bytes = b"") -> Gtid:
+        """Commit a group; with a forest, its events are those that were written out of band."""
+        parsed = Gtid.parse(gtid)
+        event = encode_gtid_event(GtidEvent(gtid=parsed, flags=GtidFlag.TRANSACTIONAL))
+        streams = () if forest is None else (forest.stream(),)
+        header = encode_commit_header(CommitHeader(streams=streams))
+        self.append(RecordType.COMMIT, header + event + (b"" if forest else body), parsed)
+        self.groups.append((parsed, event + (oob if forest else body)))
+        self.oldest_open = None
+        return parsed
+
+    def out_of_band(self, forest: OobForest, pieces: Iterable[bytes]) -> None:
+        """Write pieces of a group that is committed later."""
+        for piece in pieces:
+            if self.oldest_open is None:
+                self.oldest_open = self.appender.file_no
+            forest.add(self.append(RecordType.OOB_DATA, encode_oob_node(forest.next_node()) + piece))
+
+    def flush(self) -> None:
+        file_no = self.appender.file_no
+        kept, changes = self.appender.flush()
+        self.disk.place(changes, size_pages=self.size_pages)
+        self.disk.truncate(f"binlog-{file_no:06d}.ibb", kept * 16384)
+
+
+def some_event(size: int, fill: int = 7) -> bytes:
+    """An event of a given size without meaning."""
+    return encode_event(event_type=EventType.ANNOTATE_ROWS, body=bytes([fill]) * (size - 19), server_id=1)
+
+
+@pytest.fixture
+def new_log():
+    return LogBuilder
+
+
+@pytest.fixture
+def event():
+    return some_event
+
+
+@pytest.fixture
+def long_log():
+    """Three files of four pages with two domains: plain groups, out-of-band groups over a file border, a flush."""
+    log = LogBuilder()
+    log.commit("0-1-1", some_event(100))
+    forest = OobForest()
+    large = [some_event(20000, 1), some_event(5000, 2), some_event(3000, 3)]
+    log.out_of_band(forest, large[:1])
+    log.commit("0-1-2", some_event(9000))
+    log.out_of_band(forest, large[1:2])
+    log.commit("1-2-1", some_event(16000))
+    log.out_of_band(forest, large[2:])
+    log.commit("0-1-3", forest=forest, oob=b"".join(large))
+    log.flush()
+    log.commit("0-1-4", some_event(50))
+    return log

@@ -1,0 +1,158 @@
+"""Finding the page for a GTID position by binary search over state records."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ibbmaster.errors import PositionPurgedError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.ibb.chunk import RecordType, encode_chunk
+from ibbmaster.ibb.file_header import FileHeader, encode_file_header
+from ibbmaster.ibb.gtid_state import encode_gtid_state
+from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.event_groups import EventGroupReader
+from ibbmaster.store.pages import PageReader
+from ibbmaster.store.seek import seek
+from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
+
+# What the format description says of its example with three files.
+VECTOR = {
+    "nothing": ("", 0, 1, ""),
+    "in the first file": ("0-1-2", 0, 2, "0-1-1"),
+    "equal to the state of the second file": ("0-1-2,1-2-1", 1, 1, "0-1-2,1-2-1"),
+    "equal to the state of the third file": ("0-1-3,1-2-1", 2, 1, "0-1-3,1-2-1"),
+    "equal to a differential state": ("0-1-1", 0, 2, "0-1-1"),
+}
+
+
+@pytest.mark.parametrize(("position", "file_no", "page_no", "state"), VECTOR.values(), ids=VECTOR)
+def test_the_example_of_the_format(long_log, position, file_no, page_no, state):
+    plan = BinlogDirectory(long_log.disk).seek(GtidPosition.parse(position))
+    assert (plan.file_no, plan.page_no, plan.state) == (file_no, page_no, GtidState.parse(state))
+
+
+def test_a_plan_explains_itself(long_log):
+    plan = BinlogDirectory(long_log.disk).seek(GtidPosition.parse("0-1-2"))
+    assert plan.lines()[0] == "position [0-1-2]"
+    assert "  binlog-000001.ibb page 1: state [0-1-2,1-2-1] has more than the replica" in plan.lines()
+    assert plan.lines()[-1].startswith("start at binlog-000000.ibb page 2, state [0-1-1]; ")
+
+
+def test_a_position_before_the_oldest_file_is_refused_with_the_domain_and_the_file(new_log, event):
+    log = new_log(state="0-1-100,7-1-5", first_file_no=3)
+    log.commit("0-1-101", event(50))
+    directory = BinlogDirectory(log.disk)
+    with pytest.raises(
+        PositionPurgedError,
+        match=r"domain 0: the replica has 0-1-99, binlog-000003\.ibb begins after 0-1-100; "
+        r"domain 7: the replica has nothing, binlog-000003\.ibb begins after 7-1-5",
+    ):
+        directory.seek(GtidPosition.parse("0-1-99"))
+    assert directory.seek(GtidPosition.parse("0-1-100,7-1-5")).file_no == 3
+
+
+def linear_seek(disk, position, numbers):
+    """The search as the format describes it: files from the newest down, then pages; slow and obvious."""
+    pages = PageReader(disk)
+    for file_no in reversed(numbers):
+        full = read_state_record(pages, file_no, FULL_STATE_PAGE)
+        if full is None or not GtidState(full.gtids).is_before(position):
+            continue
+        best = (file_no, FULL_STATE_PAGE, GtidState(full.gtids))
+        header = pages.header(file_no)
+        for page_no in range(header.state_interval_pages, header.size_pages, header.state_interval_pages):
+            record = read_state_record(pages, file_no, page_no) if page_no > FULL_STATE_PAGE else None
+            if record is not None and (state := state_at(GtidState(full.gtids), record)).is_before(position):
+                best = (file_no, page_no, state)
+        return best
+    return None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_search_finds_what_a_linear_one_finds_and_reading_on_misses_nothing(new_log, event, seed):
+    random_source = random.Random(seed)
+    log = new_log(size_pages=random_source.choice((4, 7, 16)), interval_pages=random_source.choice((1, 2, 4)))
+    seq_no = dict.fromkeys(range(random_source.randint(1, 4)), 0)
+    for _ in range(random_source.randint(20, 120)):
+        domain_id = random_source.choice(list(seq_no))
+        seq_no[domain_id] += random_source.choice((1, 1, 1, 5))
+        log.commit(f"{domain_id}-{random_source.randint(1, 3)}-{seq_no[domain_id]}", event(random_source.randint(20, 9000)))
+    directory = BinlogDirectory(log.disk)
+    numbers = directory.file_numbers()
+    assert directory.binlog_state() == GtidState(gtid for gtid, _ in log.groups)
+    for end in range(0, len(log.groups) + 1, 7):
+        position = GtidState(gtid for gtid, _ in log.groups[:end]).position()
+        plan = directory.seek(position)
+        assert (plan.file_no, plan.page_no, plan.state) == linear_seek(log.disk, position, numbers)
+        reader = EventGroupReader(log.disk, file_no=plan.file_no, page_no=plan.page_no)
+        rest = []
+        while (group := reader.next_group()) is not None:
+            rest.append(group.gtid)
+        assert rest[-len(log.groups[end:]) :] == [gtid for gtid, _ in log.groups[end:]] or end == len(log.groups)
+        assert GtidState([*plan.state, *rest]) == directory.binlog_state()
+
+
+def write_sparse_archive(directory, *, file_count, size_pages, interval_pages):
+    """Files of full size in which only headers and state records stand; 100 groups an interval, as the states say."""
+    disk = RealDisk(directory)
+    groups_per_page = 100
+    for file_no in range(file_count):
+        name = f"binlog-{file_no:06d}.ibb"
+        first = file_no * size_pages * groups_per_page
+        disk.create(name)
+        disk.truncate(name, size_pages * PAGE_SIZE)
+        header = FileHeader(
+            file_no=file_no,
+            size_pages=size_pages,
+            start_lsn=0,
+            state_interval_pages=interval_pages,
+            oob_file_no=file_no,
+            xa_file_no=None,
+        )
+        disk.write(name, 0, encode_file_header(header))
+        for page_no in (1, *range(interval_pages, size_pages - 1, interval_pages)):
+            seq_no = first + (page_no - 1) * groups_per_page
+            state = [Gtid(domain_id=0, server_id=1, seq_no=seq_no)] if seq_no else []
+            chunk = encode_chunk(RecordType.GTID_STATE, encode_gtid_state(state, None), is_first=True, is_last=True)
+            page = bytearray(PAGE_SIZE)
+            page[: len(chunk)] = chunk
+            seal_page(page)
+            disk.write(name, page_no * PAGE_SIZE, page)
+    return disk
+
+
+def test_a_thousand_files_of_a_gigabyte_cost_no_more_than_24_pages(tmp_path):
+    files, size_pages, interval_pages = 1000, 65536, 8192  # sparse: only the states take room
+    disk = write_sparse_archive(tmp_path, file_count=files, size_pages=size_pages, interval_pages=interval_pages)
+    random_source = random.Random(1)
+    most = 0
+    for _ in range(50):
+        seq_no = random_source.randrange(1, files * size_pages * 100)
+        position = GtidPosition([Gtid(domain_id=0, server_id=1, seq_no=seq_no)])
+        plan = BinlogDirectory(disk).seek(position)
+        most = max(most, plan.page_reads)
+        behind = plan.state.seq_no(0, 1) or 0
+        assert behind <= seq_no < behind + (interval_pages + 1) * 100
+    assert most <= 24
+
+
+def test_the_default_interval_costs_no_more_than_24_pages(tmp_path):
+    disk = write_sparse_archive(tmp_path, file_count=3, size_pages=65536, interval_pages=128)
+    pages = PageReader(disk, readahead_pages_max=1)
+    most = 0
+    for seq_no in range(1, 3 * 65536 * 100, 1_000_003):
+        position = GtidPosition([Gtid(domain_id=0, server_id=1, seq_no=seq_no)])
+        most = max(most, seek(pages, position, oldest_file_no=0, active_file_no=2).page_reads)
+    assert most + 10 - 2 <= 24  # 1,000 files take up to 10 states to look at, 3 take 2
+
+
+@pytest.mark.parametrize("interval_pages", [0, 131072])
+def test_a_file_without_differential_states_is_read_from_its_first_page(new_log, event, interval_pages):
+    log = new_log(size_pages=16, interval_pages=interval_pages)
+    for seq_no in range(1, 30):
+        log.commit(f"0-1-{seq_no}", event(5000))
+    assert BinlogDirectory(log.disk).seek(GtidPosition.parse("0-1-20")).page_no == 1
