@@ -17,7 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--interop-primary",
         choices=("ibbmaster", "real"),
         default="ibbmaster",
-        help="who serves the captures in tests/interop: ibbmaster, or a real MariaDB primary to check the tests themselves",
+        help="who serves captures in tests/interop: ibbmaster, or a real MariaDB primary to check the tests themselves",
     )
     group.addoption(
         "--interop-all",

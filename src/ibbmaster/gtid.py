@@ -103,7 +103,9 @@ class GtidState:
 
     @classmethod
     def parse(cls, text: str) -> GtidState:
-        """Read a comma-separated list, the latest of each domain last (as `gtid_binlog_state` is shown).
+        """Read a comma-separated list; the last GTID of each domain counts as its latest.
+
+        What a MariaDB server shows as `gtid_binlog_state` has no such order.
 
         Raises:
             GtidError: a part is no GTID.

@@ -36,16 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SEED] = random.SystemRandom().randrange(2**32) if seed is None else seed
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    return f"interop: primary {config.getoption('--interop-primary')}, seed {config.stash[SEED]}"
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     board = config.stash[BOARD]
     if board.cells:
         terminalreporter.section("captures and clients")
         for line in board.lines():
             terminalreporter.write_line(line)
+        primary = config.getoption("--interop-primary")
+        terminalreporter.write_line(f"\nserved by: {primary}; random cut-offs: --interop-seed={config.stash[SEED]}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,11 +11,10 @@ import pytest
 from lanes.capture import Capture
 from lanes.primary import Primary
 from lanes.printed import parse_printed
-from lanes.raw_events import read_events
+from lanes.raw_events import GTID, read_events
 
 RunTool = Callable[..., subprocess.CompletedProcess[str]]
 
-GTID = 162
 GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain
 
 

@@ -49,7 +49,7 @@ def test_the_client_sees_what_it_sees_of_a_real_primary(
     # This client sends one byte too much. A real primary closes at the end of a stream nobody waits at, and because
     # of that unread byte with a reset, which may cost the client the last events: so wait for the heartbeat instead.
     expected = read_stream(new_real_primary(served_capture), uses_tls=False, waits=True)
-    # It also takes it that there are checksums when it looks for the names of columns: so have them, where the file has.
+    # It also takes it that there are checksums when it looks for the names of columns: have them as the file has.
     has_checksums = served_capture.facts["options"]["binlog-checksum"] == "CRC32"
     profile = f"classic-{served_capture.version}" if has_checksums else "engine"
     primary = new_primary(served_capture, "--tls", "off", "--profile", profile)

@@ -20,7 +20,9 @@ from ibbmaster.testing.disk import MemoryDisk
 class LogBuilder:
     """Makes a log in memory, group by group; knows what it wrote."""
 
-    def __init__(self, *, size_pages: int = 4, interval_pages: int = 2, state: str = "", first_file_no: int = 0) -> None:
+    def __init__(
+        self, *, size_pages: int = 4, interval_pages: int = 2, state: str = "", first_file_no: int = 0
+    ) -> None:
         self.disk = MemoryDisk()
         self.size_pages = size_pages
         self.groups: list[tuple[Gtid, bytes]] = []  # GTID and all bytes of each committed group

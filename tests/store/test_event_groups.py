@@ -110,7 +110,9 @@ def test_a_damaged_page_stops_the_reader_with_its_place_and_again_when_asked_aga
     for _ in range(2):
         reader.next_group()
     for _ in range(2):
-        with pytest.raises(FormatError, match=r"binlog-000001\.ibb page 1 offset 0: page checksum is \w+, its bytes give"):
+        with pytest.raises(
+            FormatError, match=r"binlog-000001\.ibb page 1 offset 0: page checksum is \w+, its bytes give"
+        ):
             reader.next_group()
 
 

@@ -80,7 +80,9 @@ def test_the_search_finds_what_a_linear_one_finds_and_reading_on_misses_nothing(
     for _ in range(random_source.randint(20, 120)):
         domain_id = random_source.choice(list(seq_no))
         seq_no[domain_id] += random_source.choice((1, 1, 1, 5))
-        log.commit(f"{domain_id}-{random_source.randint(1, 3)}-{seq_no[domain_id]}", event(random_source.randint(20, 9000)))
+        log.commit(
+            f"{domain_id}-{random_source.randint(1, 3)}-{seq_no[domain_id]}", event(random_source.randint(20, 9000))
+        )
     directory = BinlogDirectory(log.disk)
     numbers = directory.file_numbers()
     assert directory.binlog_state() == GtidState(gtid for gtid, _ in log.groups)

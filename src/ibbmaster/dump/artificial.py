@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 
+from ibbmaster.event.binlog_checkpoint import encode_binlog_checkpoint
 from ibbmaster.event.format_description import ChecksumAlgorithm, describe_format, encode_format_description
 from ibbmaster.event.gtid_list import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
-from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader, encode_event
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader
 from ibbmaster.event.heartbeat import POSITION_MIN, Heartbeat, encode_heartbeat
 from ibbmaster.event.rotate import Rotate, encode_rotate
 from ibbmaster.event.types import EventFlag, EventType
@@ -88,15 +89,9 @@ def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: b
 
 def file_head(state: GtidState, file_name: str, *, server_id: int, timestamp: int) -> list[bytes]:
     """What a traditional file has behind its FORMAT_DESCRIPTION; positions and checksums are still to be put in."""
-    name = file_name.encode("utf-8", "surrogateescape")
     return [
         encode_gtid_list(GtidList(gtids=tuple(state)), server_id=server_id, timestamp=timestamp),
-        encode_event(
-            event_type=EventType.BINLOG_CHECKPOINT,
-            body=len(name).to_bytes(4, "little") + name,
-            server_id=server_id,
-            timestamp=timestamp,
-        ),
+        encode_binlog_checkpoint(file_name, server_id=server_id, timestamp=timestamp),
     ]
 
 

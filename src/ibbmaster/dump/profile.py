@@ -45,7 +45,7 @@ class Profile:
     type_count: int  # event types a FORMAT_DESCRIPTION announces
     event_checksum: ChecksumAlgorithm
     log_pos_rule: LogPosRule
-    opens_with_rotate: bool  # an artificial ROTATE comes before everything else
+    opens_with_rotate: bool  # an artificial ROTATE comes first; without one parallel replicas before 12.3 crash
     opens_with_gtid_list: bool  # the state at the start comes behind the FORMAT_DESCRIPTION
     rotates_with_files: bool  # each file has its head: ROTATE, FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT
     sends_restarts: bool = False  # the FORMAT_DESCRIPTION a server logs when it starts is passed on

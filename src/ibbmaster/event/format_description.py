@@ -15,9 +15,11 @@ from ibbmaster.event.header import (
     encode_event,
     has_valid_checksum,
 )
-from ibbmaster.event.types import EventType, post_header_sizes
+from ibbmaster.event.types import EventFlag, EventType, post_header_sizes
 
 FIXED = struct.Struct("<H50sIB")
+FLAGS = struct.Struct("<H")
+FLAGS_OFFSET = EVENT_HEADER_SIZE - FLAGS.size
 BINLOG_VERSION = 4
 SERVER_VERSION_SIZE = 50
 
@@ -55,7 +57,7 @@ def decode_format_description(event: Buffer) -> FormatDescription:
         raise EventError(
             f"FORMAT_DESCRIPTION of version {version} with headers of {header_size} bytes: expected 4 and 19"
         )
-    if not has_valid_checksum(event):
+    if not has_valid_checksum(_as_closed(event)):
         raise EventError("FORMAT_DESCRIPTION has a wrong checksum")
     algorithm = body[-CHECKSUM_SIZE - 1]
     if algorithm not in (ChecksumAlgorithm.NONE, ChecksumAlgorithm.CRC32):
@@ -71,18 +73,27 @@ def decode_format_description(event: Buffer) -> FormatDescription:
 def encode_format_description(
     value: FormatDescription, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0
 ) -> bytes:
-    """The whole event, checksum included."""
+    """The whole event, checksum included; that one does not count the flag IN_USE."""
     name = value.server_version.encode()[: SERVER_VERSION_SIZE - 1]
     body = FIXED.pack(BINLOG_VERSION, name, value.created, EVENT_HEADER_SIZE)
     body += value.post_header_sizes + bytes([value.checksum_algorithm])
-    return encode_event(
+    event = encode_event(
         event_type=EventType.FORMAT_DESCRIPTION,
         body=body,
         server_id=server_id,
         timestamp=timestamp,
         log_pos=log_pos,
-        flags=flags,
+        flags=flags & ~EventFlag.IN_USE,
         with_checksum=True,
+    )
+    return event[:FLAGS_OFFSET] + FLAGS.pack(flags) + event[FLAGS_OFFSET + FLAGS.size :]
+
+
+def _as_closed(event: Buffer) -> bytes:
+    """The event as it was when its checksum was computed: a server sets IN_USE in place afterwards."""
+    (flags,) = FLAGS.unpack_from(event, FLAGS_OFFSET)
+    return (
+        bytes(event[:FLAGS_OFFSET]) + FLAGS.pack(flags & ~EventFlag.IN_USE) + bytes(event[FLAGS_OFFSET + FLAGS.size :])
     )
 
 

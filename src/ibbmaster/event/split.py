@@ -77,16 +77,19 @@ class EventSplitter:
             raise EventError(f"the events end inside an event, {self._left} bytes early")
 
 
-def event_headers(*parts: Buffer | Iterable[Buffer]) -> Iterator[EventHeader]:
-    """The headers of all events in some bytes, pieces cut anywhere among them.
+def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) -> Iterator[bytes]:
+    """The first `size_max` bytes of each event in some bytes, pieces cut anywhere among them.
 
     Raises:
         EventError: the bytes do not divide into events.
     """
     splitter = EventSplitter()
+    head = bytearray()
     for part in parts:
         for piece in (part,) if isinstance(part, Buffer) else part:
-            for header, _, _ in splitter.feed(piece):
-                if header is not None:
-                    yield header
+            for _, data, is_last in splitter.feed(piece):
+                head += data[: size_max - len(head)]
+                if is_last:
+                    yield bytes(head)
+                    head.clear()
     splitter.finish()

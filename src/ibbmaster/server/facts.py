@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ibbmaster.dump.variables import BinlogEventRow, ProcessRow
-from ibbmaster.event.split import event_headers
-from ibbmaster.event.types import EventType, type_name
+from ibbmaster.event.describe import describe_event, event_type_name
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.split import event_heads
 from ibbmaster.gtid import GtidState
 from ibbmaster.store.engine import EventGroups
 
@@ -45,12 +46,13 @@ class PrimaryFacts:
         while (group := groups.next_group()) is not None and group.file_name == file_name:
             if group.file_offset < offset:
                 continue
-            for header in event_headers(group.gtid_event, group.body):
+            for event in event_heads(group.gtid_event, group.body):
+                header = decode_event_header(event)
                 yield BinlogEventRow(
                     file_name=file_name,
-                    event_type=type_name(header.event_type).capitalize(),
+                    event_type=event_type_name(header.event_type),
                     server_id=header.server_id,
-                    info=f"GTID {group.gtid}" if header.event_type == EventType.GTID else "",
+                    info=describe_event(event),
                 )
 
     def replica_hosts(self) -> list[tuple[int, str, int]]:

@@ -96,6 +96,7 @@ class Server:
         self._template = template
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
+        self._reader: threading.Thread | None = None
         self._connection: pymysql.Connection[Any] | None = None
         shutil.copytree(template.data, self.data)
 
@@ -126,11 +127,11 @@ class Server:
         )
         assert self._process.stderr is not None
         is_ready = threading.Event()
-        reader = threading.Thread(target=self._read_log, args=(self._process.stderr, is_ready), daemon=True)
-        reader.start()
+        self._reader = threading.Thread(target=self._read_log, args=(self._process.stderr, is_ready), daemon=True)
+        self._reader.start()
         if not is_ready.wait(START_TIMEOUT_S) or self._process.poll() is not None:
             self.kill()
-            reader.join(STOP_TIMEOUT_S)
+            self._reader.join(STOP_TIMEOUT_S)
             raise ServerError(f"MariaDB {self.lane.version} did not start:\n{self.log_text()}")
 
     def _network_options(self) -> list[str]:
@@ -163,6 +164,13 @@ class Server:
             self._process.kill()
             self._process.wait(STOP_TIMEOUT_S)
             self._process = None
+
+    def wait_for_death(self) -> None:
+        """Wait until it has ended by itself, and its log with it."""
+        assert self._process is not None
+        assert self._reader is not None
+        self._process.wait(STOP_TIMEOUT_S)
+        self._reader.join(STOP_TIMEOUT_S)
 
     def sql(self, statement: str, arguments: tuple[object, ...] | None = None) -> tuple[Row, ...]:
         """Run one statement as root and hand over its rows."""

@@ -1,0 +1,144 @@
+"""QUERY: a statement, and the session settings it ran under. Layout: protocol/event/query.md."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
+from ibbmaster.event.types import EventType
+
+FIXED = struct.Struct("<IIBHH")  # thread id, seconds, database size, error code, status size
+COMPRESSED_FLAG = 0x80  # first byte of a compressed text: flag, algorithm, size of the size
+COMPRESSED_SIZE_MASK = 0x07
+TEXT_SIZE_MAX = 1 << 30
+
+# Status variables: code -> size of the value; the sizes of the others follow from their first bytes.
+STATUS_SIZES = {0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 128: 3, 129: 8}
+STATUS_TIME_ZONE = 5  # length byte, name
+STATUS_CATALOG = 6  # length byte, name
+STATUS_INVOKER = 11  # user and host, each with a length byte
+STATUS_ALTER_FLAGS = 130  # a byte, and behind COMMIT and ROLLBACK ALTER a sequence number
+STATUS_COLLATIONS = 131  # a count, and so many pairs of collation ids
+ALTER_HAS_SEQ_NO = 0x0C
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One statement. `status` is the status variables as they are; `text` is unpacked where it was compressed."""
+
+    thread_id: int
+    seconds: int
+    error_code: int
+    status: bytes
+    database: bytes
+    text: bytes
+    is_compressed: bool = False
+
+
+def decode_query(event: Buffer) -> Query:
+    """Read a QUERY or QUERY_COMPRESSED event without checksum.
+
+    Raises:
+        EventError: another type, a part runs over the end, or a compressed text does not unpack.
+
+    Source: MariaDB 12.3, log_event.cc, Query_log_event::Query_log_event(const uchar *, …).
+    """
+    header = decode_event_header(event)
+    is_compressed = header.event_type == EventType.QUERY_COMPRESSED
+    if header.event_type != EventType.QUERY and not is_compressed:
+        raise EventError(f"event type {header.event_type}, expected a QUERY")
+    body = bytes(event[EVENT_HEADER_SIZE:])
+    if header.size != len(event) or len(body) < FIXED.size + 1:
+        raise EventError(f"QUERY of {len(event)} bytes says it has {header.size}")
+    thread_id, seconds, database_size, error_code, status_size = FIXED.unpack_from(body)
+    database_start = FIXED.size + status_size
+    text_start = database_start + database_size + 1
+    if text_start > len(body):
+        raise EventError(f"QUERY ends {text_start - len(body)} bytes before its text")
+    text = body[text_start:]
+    return Query(
+        thread_id=thread_id,
+        seconds=seconds,
+        error_code=error_code,
+        status=body[FIXED.size : database_start],
+        database=body[database_start : text_start - 1],
+        text=decompress(text) if is_compressed else text,
+        is_compressed=is_compressed,
+    )
+
+
+def encode_query(value: Query, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0) -> bytes:
+    """The whole event; a compressed one is sent unpacked, which means the same."""
+    fixed = FIXED.pack(value.thread_id, value.seconds, len(value.database), value.error_code, len(value.status))
+    return encode_event(
+        event_type=EventType.QUERY,
+        body=fixed + value.status + value.database + b"\0" + value.text,
+        server_id=server_id,
+        timestamp=timestamp,
+        log_pos=log_pos,
+        flags=flags,
+    )
+
+
+def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
+    """Code and value of each status variable; with an unknown code comes all that is left.
+
+    Raises:
+        EventError: a value runs over the end.
+    """
+    offset = 0
+    while offset < len(status):
+        code = status[offset]
+        start = offset + 1
+        if code in STATUS_SIZES:
+            size = STATUS_SIZES[code]
+        elif code in (STATUS_TIME_ZONE, STATUS_CATALOG):
+            size = 1 + _byte(status, start)
+        elif code == STATUS_INVOKER:
+            size = 1 + _byte(status, start)
+            size += 1 + _byte(status, start + size)
+        elif code == STATUS_ALTER_FLAGS:
+            size = 9 if _byte(status, start) & ALTER_HAS_SEQ_NO else 1
+        elif code == STATUS_COLLATIONS:
+            size = 1 + 4 * _byte(status, start)
+        else:
+            size = len(status) - start
+        if start + size > len(status):
+            raise EventError(f"status variable {code} runs {start + size - len(status)} bytes over the end")
+        yield code, status[start : start + size]
+        offset = start + size
+
+
+def decompress(data: bytes) -> bytes:
+    """Unpack a compressed text or row image.
+
+    Raises:
+        EventError: the head is wrong, the stream is broken, or it unpacks to another size.
+
+    Source: MariaDB 12.3, log_event.cc, binlog_buf_uncompress().
+    """
+    if not data or not data[0] & COMPRESSED_FLAG:
+        raise EventError("compressed data without its head")
+    size_size = data[0] & COMPRESSED_SIZE_MASK
+    size = int.from_bytes(data[1 : 1 + size_size], "big")
+    if not 1 <= size_size <= 4 or size > TEXT_SIZE_MAX:
+        raise EventError(f"compressed data that claims {size} bytes")
+    unpacker = zlib.decompressobj()
+    try:
+        unpacked = unpacker.decompress(data[1 + size_size :], size + 1)
+    except zlib.error as error:
+        raise EventError(f"compressed data that does not unpack: {error}") from None
+    if len(unpacked) != size or not unpacker.eof:
+        raise EventError(f"compressed data of {len(unpacked)} bytes or more, expected {size}")
+    return unpacked
+
+
+def _byte(data: bytes, offset: int) -> int:
+    if offset >= len(data):
+        raise EventError("a status variable ends before its size")
+    return data[offset]

@@ -1,0 +1,142 @@
+"""TABLE_MAP and row events: which table, and where its rows are. Layout: protocol/event/table-map.md, rows.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ibbmaster.codec import lenenc
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_body, decode_event_header
+from ibbmaster.event.types import EventType
+
+TABLE_ID_SIZE = 6
+FLAG_STATEMENT_END = 0x0001
+
+_V1 = frozenset(range(EventType.WRITE_ROWS_V1, EventType.DELETE_ROWS_V1 + 1))
+_V1_COMPRESSED = frozenset(range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1))
+_V2 = frozenset(range(EventType.WRITE_ROWS, EventType.DELETE_ROWS + 1))
+_V2_COMPRESSED = frozenset(range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1))
+ROW_EVENT_TYPES = _V1 | _V1_COMPRESSED | _V2 | _V2_COMPRESSED
+_UPDATES = frozenset(
+    (
+        EventType.UPDATE_ROWS_V1,
+        EventType.UPDATE_ROWS,
+        EventType.UPDATE_ROWS_COMPRESSED_V1,
+        EventType.UPDATE_ROWS_COMPRESSED,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMap:
+    """The head of a TABLE_MAP event: what the table id of the row events that follow stands for."""
+
+    table_id: int
+    flags: int
+    database: bytes
+    table: bytes
+    column_types: bytes  # one type code a column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsHeader:
+    """The head of a row event. The rows begin `rows_offset` bytes into the event."""
+
+    table_id: int
+    flags: int
+    extra: bytes  # version 2 only
+    column_count: int
+    columns_present: bytes  # a bit a column, of the row or of the row before the change
+    columns_after: bytes  # of the row after the change; updates only
+    rows_offset: int
+    is_compressed: bool
+
+    @property
+    def ends_statement(self) -> bool:
+        return bool(self.flags & FLAG_STATEMENT_END)
+
+
+def decode_table_map(event: Buffer) -> TableMap:
+    """Read the head of a whole TABLE_MAP event without checksum.
+
+    Raises:
+        EventError: another type, or a part runs over the end.
+    """
+    _, body = decode_body(event, EventType.TABLE_MAP)
+    fields = _Fields(body, "TABLE_MAP")
+    table_id = fields.take_int(TABLE_ID_SIZE)
+    flags = fields.take_int(2)
+    database = fields.take_name()
+    table = fields.take_name()
+    return TableMap(
+        table_id=table_id, flags=flags, database=database, table=table, column_types=fields.take(fields.take_lenenc())
+    )
+
+
+def decode_rows_header(event: Buffer) -> RowsHeader:
+    """Read the head of a whole row event of any version without checksum.
+
+    Raises:
+        EventError: another type, or a part runs over the end.
+    """
+    header = decode_event_header(event)
+    if header.event_type not in ROW_EVENT_TYPES:
+        raise EventError(f"event type {header.event_type}, expected a row event")
+    _, body = decode_body(event, header.event_type)
+    fields = _Fields(body, "row event")
+    table_id = fields.take_int(TABLE_ID_SIZE)
+    flags = fields.take_int(2)
+    extra = b""
+    if header.event_type in _V2 | _V2_COMPRESSED:
+        size = fields.take_int(2)
+        if size < 2:
+            raise EventError(f"row event with extra data of {size} bytes, expected at least 2")
+        extra = fields.take(size - 2)
+    column_count = fields.take_lenenc()
+    bitmap_size = (column_count + 7) // 8
+    present = fields.take(bitmap_size)
+    after = fields.take(bitmap_size) if header.event_type in _UPDATES else b""
+    return RowsHeader(
+        table_id=table_id,
+        flags=flags,
+        extra=extra,
+        column_count=column_count,
+        columns_present=present,
+        columns_after=after,
+        rows_offset=EVENT_HEADER_SIZE + fields.offset,
+        is_compressed=header.event_type in _V1_COMPRESSED | _V2_COMPRESSED,
+    )
+
+
+class _Fields:
+    """Takes one field after the other, and says so when the event ends too early."""
+
+    def __init__(self, body: memoryview, what: str) -> None:
+        self._body = body
+        self._what = what
+        self.offset = 0
+
+    def take(self, size: int) -> bytes:
+        end = self.offset + size
+        if end > len(self._body):
+            raise EventError(f"{self._what} ends {end - len(self._body)} bytes early")
+        data = bytes(self._body[self.offset : end])
+        self.offset = end
+        return data
+
+    def take_int(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "little")
+
+    def take_name(self) -> bytes:
+        name = self.take(self.take_int(1))
+        if self.take(1) != b"\0":
+            raise EventError(f"{self._what} has a name without its closing zero")
+        return name
+
+    def take_lenenc(self) -> int:
+        try:
+            value, self.offset = lenenc.decode_int(self._body, self.offset)
+        except ValueError as error:
+            raise EventError(f"{self._what}: {error}") from None
+        return value

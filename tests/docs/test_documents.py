@@ -1,0 +1,189 @@
+"""Every document is run: `console` blocks and `>>>` examples show what really comes out.
+
+A console block holds commands, each behind `$ ` (a `\\` at its end continues it), and what
+each prints. A line `...` stands for any lines, `...` inside a line for anything in it. All
+commands of a document run in one scratch directory in which the files of the checkout can
+be seen. `pytest tests/docs --rewrite` pastes in what came out, wherever it differs.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("protocol/**/*.md")), *sorted(ROOT.glob("fixtures/*.md"))]
+BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+COMMAND_TIMEOUT_S = 60
+COLUMNS = "100"  # how wide --help is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A command of a document and what the document says it prints."""
+
+    command: str
+    output: list[str]
+
+
+def parse_block(block: str) -> list[Example]:
+    """The examples of one console block."""
+    examples: list[Example] = []
+    lines = iter(block.splitlines())
+    for line in lines:
+        if line.startswith("$ "):
+            command = line[2:]
+            while command.endswith("\\"):
+                command += "\n" + next(lines)
+            examples.append(Example(command=command, output=[]))
+        else:
+            assert examples, f"a console block begins with a command, not with {line!r}"
+            examples[-1].output.append(line)
+    return examples
+
+
+def matches(expected: list[str], printed: list[str]) -> bool:
+    """Whether what was printed is what the document says, as far as its dots allow."""
+    pattern = "".join(
+        r"(?:.*\n)*" if line == "..." else re.escape(line).replace(re.escape("..."), ".*?") + r"\n" for line in expected
+    )
+    return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None
+
+
+class Runner:
+    """Runs the commands of one document, each in a shell of its own; `$?` is the exit code of the one before."""
+
+    def __init__(self, directory: Path) -> None:
+        for path in ROOT.iterdir():
+            if path.name != ".git":
+                (directory / path.name).symlink_to(path)
+        programs = sysconfig.get_path("scripts")
+        self._directory = directory
+        self._last_exit_code = 0
+        self._environment = {
+            **os.environ,
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "COLUMNS": COLUMNS,
+            "NO_COLOR": "1",
+            "TZ": "UTC",
+            "LC_ALL": "C.UTF-8",
+        }
+
+    def run(self, command: str) -> list[str]:
+        """The lines a command prints, errors among them."""
+        done = subprocess.run(
+            ["sh", "-c", f"(exit {self._last_exit_code})\n{command}"],
+            cwd=self._directory,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+        )
+        self._last_exit_code = done.returncode
+        return [line.rstrip() for line in done.stdout.splitlines()]
+
+
+def run_document(text: str, run: Callable[[str], list[str]]) -> tuple[str, list[str]]:
+    """A document with real output in place of what does not match, and the commands for which it did not."""
+    wrong: list[str] = []
+
+    def run_block(match: re.Match[str]) -> str:
+        lines: list[str] = []
+        for example in parse_block(match[0]):
+            printed = run(example.command)
+            is_right = matches(example.output, printed)
+            if not is_right:
+                wrong.append(f"$ {example.command}\n" + "\n".join(printed))
+            lines += [f"$ {example.command}", *(example.output if is_right else printed)]
+        return "".join(line + "\n" for line in lines)
+
+    return BLOCK.sub(run_block, text), wrong
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_commands_of_a_document_print_what_it_says(
+    path: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    text = path.read_text()
+    rewritten, wrong = run_document(text, Runner(tmp_path).run)
+
+    if request.config.getoption("--rewrite") and rewritten != text:
+        path.write_text(rewritten)
+    else:
+        assert not wrong, "printed instead (--rewrite pastes it in):\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_examples_of_a_document_give_what_it_says(path: Path) -> None:
+    result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")
+
+    assert result.failed == 0
+
+
+def test_the_readme_s_test_line_is_what_the_check_of_this_project_runs() -> None:
+    last_line = (ROOT / ".ci" / "run").read_text().splitlines()[-1]
+
+    assert f"\n{last_line}\n" in (ROOT / "README.md").read_text()
+
+
+def test_the_fixtures_that_the_readme_names_are_there() -> None:
+    named = re.findall(r"\bfixtures/[\w./-]*\w", (ROOT / "README.md").read_text())
+
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+DOCUMENT = """
+```console
+$ echo one; echo two
+one
+two
+$ false
+$ echo $?
+1
+$ printf 'a\\nb\\nc\\n' | \\
+    sort -r
+c
+...
+```
+"""
+
+
+def test_a_right_document_is_left_alone(tmp_path: Path) -> None:
+    assert run_document(DOCUMENT, Runner(tmp_path).run) == (DOCUMENT, [])
+
+
+def test_a_wrong_document_is_found_and_mended(tmp_path: Path) -> None:
+    wrong = DOCUMENT.replace("\none\n", "\nun\n").replace("\nc\n", "\nd\n")
+
+    mended, complaints = run_document(wrong, Runner(tmp_path).run)
+
+    assert mended == DOCUMENT.replace("\n...\n", "\nb\na\n")
+    assert len(complaints) == 2
+    assert complaints[0] == "$ echo one; echo two\none\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "is_right"),
+    [
+        (["a ... c"], ["a b c"], True),
+        (["a ... c"], ["a b d"], False),
+        (["..."], [], True),
+        (["a", "...", "z"], ["a", "b", "c", "z"], True),
+        (["a", "...", "z"], ["a", "b", "c"], False),
+        (["a.c"], ["abc"], False),
+        ([], ["unexpected"], False),
+    ],
+)
+def test_dots_stand_for_anything(expected: list[str], printed: list[str], is_right: bool) -> None:
+    assert matches(expected, printed) == is_right
