@@ -63,12 +63,11 @@ async def test_the_connection_above_the_limit_is_refused_and_the_others_go_on(se
 
 
 async def test_a_client_that_says_nothing_is_dropped(serving, archive, autojump_clock):
-    async with serving(archive) as (_, port):
-        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            greeting = await stream.receive_some()
-            assert b"MariaDB" in greeting
-            with trio.fail_after(60):
-                assert await stream.receive_some() == b""
+    async with serving(archive) as (_, port), await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        greeting = await stream.receive_some()
+        assert b"MariaDB" in greeting
+        with trio.fail_after(60):
+            assert await stream.receive_some() == b""
 
 
 async def test_events_listed_by_sql_begin_with_a_gtid(serving, ask, archive):

@@ -42,7 +42,7 @@ def test_a_flipped_bit_is_found_and_the_pages_behind_it_are_still_read(long_log)
         "binlog-000000.ibb page 2 offset 0",
         "binlog-000002.ibb page 1 offset 0",
     ]
-    assert ["the out-of-band data of group 0-1-3"] == [problem for _, problem in found if "group" in problem]
+    assert [problem for _, problem in found if "group" in problem] == ["the out-of-band data of group 0-1-3"]
 
 
 CHANGES = {  # name: (file, page, offset, bytes, what is said)
