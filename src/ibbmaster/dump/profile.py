@@ -25,6 +25,14 @@ class LogPosRule(enum.Enum):
     GROUP_BORDERS = "GTID events, those that end a group, and those between groups"
 
 
+class OpeningRotate(enum.Enum):
+    """Who is told a file name, by an artificial ROTATE, before everything else."""
+
+    NOBODY = "nobody"
+    OLD_REPLICAS = "registered replicas from before 12.3, whose parallel workers crash without one"
+    EVERYBODY = "everybody"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """How a kind of primary presents itself and shapes its stream.
@@ -45,7 +53,7 @@ class Profile:
     type_count: int  # event types a FORMAT_DESCRIPTION announces
     event_checksum: ChecksumAlgorithm
     log_pos_rule: LogPosRule
-    opens_with_rotate: bool  # an artificial ROTATE comes first; without one parallel replicas before 12.3 crash
+    opening_rotate: OpeningRotate
     opens_with_gtid_list: bool  # the state at the start comes behind the FORMAT_DESCRIPTION
     rotates_with_files: bool  # each file has its head: ROTATE, FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT
     sends_restarts: bool = False  # the FORMAT_DESCRIPTION a server logs when it starts is passed on
@@ -86,7 +94,7 @@ _ENGINE = Profile(
     type_count=TYPE_COUNT_ENGINE,
     event_checksum=ChecksumAlgorithm.NONE,
     log_pos_rule=LogPosRule.STORED,
-    opens_with_rotate=False,
+    opening_rotate=OpeningRotate.OLD_REPLICAS,
     opens_with_gtid_list=False,
     rotates_with_files=False,
     errors_name_places=False,
@@ -103,7 +111,7 @@ _CLASSIC_11_8 = replace(
     type_count=TYPE_COUNT_CLASSIC,
     event_checksum=ChecksumAlgorithm.CRC32,
     log_pos_rule=LogPosRule.GROUP_BORDERS,
-    opens_with_rotate=True,
+    opening_rotate=OpeningRotate.EVERYBODY,
     opens_with_gtid_list=True,
     rotates_with_files=True,
     errors_name_places=True,
@@ -124,7 +132,7 @@ PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
         _ENGINE,
-        replace(_ENGINE, name="compat", opens_with_rotate=True, opens_with_gtid_list=True),
+        replace(_ENGINE, name="compat", opening_rotate=OpeningRotate.EVERYBODY, opens_with_gtid_list=True),
         _CLASSIC_10_11,
         _CLASSIC_11_8,
     )

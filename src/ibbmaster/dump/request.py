@@ -56,15 +56,22 @@ class DumpRequest:
     knows_checksums: bool = False
     wants_rotate_checksum: bool = False  # of the ROTATE before the first FORMAT_DESCRIPTION
     waits_at_end: bool = True
+    is_registered: bool = False  # COM_REGISTER_SLAVE came before: a replica, and not a tool
 
 
 def dump_request(
-    command: BinlogDump, variables: Mapping[str, UserValue], profile: Profile, *, skip_replication: bool = False
+    command: BinlogDump,
+    variables: Mapping[str, UserValue],
+    profile: Profile,
+    *,
+    skip_replication: bool = False,
+    is_registered: bool = False,
 ) -> DumpRequest:
     """Put a request together.
 
     `variables` are the session's user variables by lower-case name, without `@`; a missing
-    one was never set. `skip_replication` is the system variable of that name.
+    one was never set. `skip_replication` is the system variable of that name; `is_registered`
+    says that COM_REGISTER_SLAVE came before.
 
     Raises:
         DumpError: a GTID list cannot be read, or there is none where one is needed.
@@ -100,6 +107,7 @@ def dump_request(
         wants_rotate_checksum=checksum == "CRC32"
         or (has_unclear_checksum and profile.event_checksum is ChecksumAlgorithm.CRC32),
         waits_at_end=command.server_id != 0 and not command.flags & DumpFlag.NON_BLOCKING,
+        is_registered=is_registered,
     )
 
 

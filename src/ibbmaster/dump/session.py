@@ -16,7 +16,7 @@ from ibbmaster.dump.artificial import (
 )
 from ibbmaster.dump.error import DumpError, reading_failed
 from ibbmaster.dump.framing import EventFramer
-from ibbmaster.dump.profile import Profile
+from ibbmaster.dump.profile import OpeningRotate, Profile
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter
 from ibbmaster.dump.skipping import SEND, Skipping, Verdict
@@ -30,6 +30,7 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.wire.response import Eof, encode_eof, encode_err
 
 SAME_SERVER_ID = 4052
+CAPABILITY_ENGINE = 5  # knows primaries that keep their binlog in the engine
 
 
 class DumpSession:
@@ -84,6 +85,11 @@ class DumpSession:
         self._state = start_state.copy()  # what was logged up to the group seen last; unless nobody will ask
         self._skipping = Skipping(request, check, start_state=start_state, current_state=current_state)
         self._is_by_file = request.position is None
+        self._opens_with_rotate = profile.opening_rotate is OpeningRotate.EVERYBODY or (
+            profile.opening_rotate is OpeningRotate.OLD_REPLICAS
+            and request.is_registered
+            and request.capability < CAPABILITY_ENGINE
+        )
         self._rewriter = Rewriter(request, profile, send_from=request.file_position if self._is_by_file else 0)
         self._framer = EventFramer(self._rewriter, has_semi_sync=request.has_semi_sync)
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
@@ -101,7 +107,7 @@ class DumpSession:
 
         Source: MariaDB 12.3, sql_repl.cc, mysql_binlog_send() and send_format_descriptor_event().
         """
-        if self._profile.opens_with_rotate:
+        if self._opens_with_rotate:
             position = self._request.file_position if self._is_by_file else FIRST_POSITION
             self._queue_rotate(position, with_checksum=self._request.wants_rotate_checksum)
         if self._has_checksums and not self._request.knows_checksums:
@@ -165,7 +171,7 @@ class DumpSession:
             return
         self.heartbeat_due = now + self._request.heartbeat_period_s
         file_name, position = self._place
-        if self._profile.opens_with_rotate:
+        if self._opens_with_rotate:
             # A replica stops when a position is below its own count in the file it was told.
             file_name = self._announced_file_name
             position = self._framer.size_sent + FIRST_POSITION

@@ -16,9 +16,8 @@ from ibbmaster.dump.dialog import Dialog, Kill
 from ibbmaster.dump.error import DumpError, too_old
 from ibbmaster.dump.request import DumpRequest, dump_request
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import StartCheck, check_start
-from ibbmaster.errors import IbbMasterError, PositionPurgedError, RemoteProtocolError
-from ibbmaster.gtid import GtidState
+from ibbmaster.dump.start import StartCheck, check_start, choose_file
+from ibbmaster.errors import FormatError, PositionPurgedError, RemoteProtocolError, StoreError
 from ibbmaster.server.dumping import Producer, run_dump
 from ibbmaster.server.registry import Session
 from ibbmaster.store.seek import SeekPlan
@@ -223,24 +222,38 @@ class _Connection:
             self._wire.close(error.err)
             await self.flush()
             return
-        log.info("%s (server id %d) dumps from [%s]", self, command.server_id, check.position)
+        log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, plan.file_name)
         dump = DumpSession(
             request,
             check,
             profile=primary.profile,
             server_id=primary.options.server_id,
-            server_version=primary.server_version,
             start_state=plan.state,
             current_state=primary.engine.binlog_state,
             file_name=plan.file_name,
+            file_offset=plan.file_offset,
+            started_at=primary.facts.started_at,
         )
         session.dump_server_id = command.server_id
         session.note("Binlog Dump", "", time.monotonic())
+        await self._run_dump(dump, plan)
+        if dump.error is not None:
+            log.warning("%s (server id %d) ended: %s", self, command.server_id, dump.error)
+
+    async def _run_dump(self, dump: DumpSession, plan: SeekPlan) -> None:
+        """Send until the dump is finished or the client has left."""
+        primary = self._primary
+        producer = Producer(primary.engine.event_groups(plan), dump)
+        lost: Exception | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
-            producer = Producer(primary.engine.event_groups(plan), dump)
-            await run_dump(producer, dump, primary.follower, session, self.stream.send_all)
+            try:
+                await run_dump(producer, dump, primary.follower, self._session, self.stream.send_all)
+            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
+                lost = error  # a nursery would wrap it
             nursery.cancel_scope.cancel()
+        if lost is not None:
+            raise lost
 
     def _prepare_dump(self, command: commands.BinlogDump) -> tuple[DumpRequest, StartCheck, SeekPlan]:
         """Everything that may refuse a dump; reads the disk."""
@@ -250,14 +263,17 @@ class _Connection:
             self._dialog.variables,
             self._primary.profile,
             skip_replication=self._dialog.skip_replication,
+            is_registered=self._session.replica_server_id is not None,
         )
-        state: GtidState = engine.binlog_state()
-        check = check_start(request, state)
+        check = check_start(request, engine.binlog_state())
         try:
-            return request, check, engine.seek(check.position)
+            if request.position is None:
+                name = choose_file(request, [file.name for file in engine.files()])
+                return request, check, engine.plan_of_file(name)
+            return request, check, engine.seek(request.position)
         except PositionPurgedError as error:
             raise too_old(str(error)) from error
-        except IbbMasterError as error:
+        except (FormatError, StoreError) as error:
             raise DumpError("Error while looking up GTID position in engine binlog", str(error)) from error
 
     async def _watch_for_leaving(self, scope: trio.CancelScope) -> None:

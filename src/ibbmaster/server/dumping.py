@@ -7,7 +7,6 @@ dump, and a dump never holds more than one block.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Iterator
 
 import trio
@@ -20,9 +19,8 @@ from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.store.engine import EventGroups
 
-log = logging.getLogger(__name__)
-
 BLOCK_SIZE = 256 * 1024  # one hop to a thread and one send for so many bytes
+GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps nobody waiting
 WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout: a replica that takes no block for so long is dropped
 
 SENDING = "Sending binlog event to slave"  # states as SHOW PROCESSLIST has them
@@ -36,14 +34,16 @@ class Producer:
         self._groups = groups
         self._session = session
         self._pieces: Iterator[Buffer] = iter(())  # the rest of the group under way
+        self._groups_left = 0
         self.is_at_end = False  # after the block that was produced last
 
     def next_block(self) -> bytes:
         """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end or where the dump finishes."""
         self.is_at_end = False
         block = bytearray(self._session.data_to_send())
+        self._groups_left = GROUPS_MAX
         try:
-            while len(block) < BLOCK_SIZE and not self.is_at_end:
+            while len(block) < BLOCK_SIZE and self._groups_left and not self.is_at_end:
                 piece = next(self._pieces, None)
                 if piece is not None:
                     block += piece
@@ -59,11 +59,11 @@ class Producer:
         group = None if self._session.is_finished else self._groups.next_group()
         if group is None:
             return False
+        self._groups_left -= 1
         self._pieces = self._session.receive_group(group)
         return True
 
     def _fail(self, error: DumpError) -> None:
-        log.warning("dump: %s", error)
         self._pieces = iter(())
         self._session.fail(error)
         self.is_at_end = True
@@ -92,6 +92,9 @@ async def run_dump(
             return
         elif producer.is_at_end:
             await _wait_at_end(session, follower, generation, connection)
+        else:
+            session.sent_nothing(now=trio.current_time())
+            session.advance_clock(now=trio.current_time())
 
 
 async def _wait_at_end(session: DumpSession, follower: Follower, generation: int, connection: Session) -> None:

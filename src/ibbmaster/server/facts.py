@@ -26,6 +26,7 @@ class PrimaryFacts:
         self.server_version = primary.server_version
         self.profile = primary.profile
         self._started_at = time.monotonic()
+        self.started_at = int(time.time())  # in seconds since 1970
 
     def binlog_state(self) -> GtidState:
         return self._primary.engine.binlog_state()
@@ -39,7 +40,7 @@ class PrimaryFacts:
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
         engine = self._primary.engine
         name = engine.files()[0].name if file_name is None else file_name
-        groups = engine.groups_of_file(name)
+        groups = engine.event_groups(engine.plan_of_file(name))
         return self._event_rows(groups, name, offset)
 
     def _event_rows(self, groups: EventGroups, file_name: str, offset: int) -> Iterator[BinlogEventRow]:

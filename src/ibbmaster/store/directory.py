@@ -91,11 +91,20 @@ class BinlogDirectory:
     def event_groups(self, plan: SeekPlan) -> EventGroupReader:
         return EventGroupReader(self._disk, file_no=plan.file_no, page_no=plan.page_no)
 
-    def groups_of_file(self, name: str) -> EventGroupReader:
+    def plan_of_file(self, name: str) -> SeekPlan:
         file_no = parse_file_name(name)
         if file_no is None or file_no not in self.file_numbers():
             raise KeyError(name)
-        return EventGroupReader(self._disk, file_no=file_no, page_no=FULL_STATE_PAGE)
+        pages = PageReader(self._disk, readahead_pages_max=1)
+        full = read_state_record(pages, file_no, FULL_STATE_PAGE)
+        return SeekPlan(
+            position=GtidPosition(),
+            file_no=file_no,
+            page_no=FULL_STATE_PAGE,
+            state=GtidState(() if full is None else full.gtids),
+            steps=(),
+            page_reads=pages.page_reads,
+        )
 
     def has_grown(self) -> bool:
         with self._lock:

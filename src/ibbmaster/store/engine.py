@@ -45,10 +45,10 @@ class BinlogEngine(Protocol):
         """
 
     def event_groups(self, plan: SeekPlan) -> EventGroups:
-        """A reader of the groups behind the place that `seek` found."""
+        """A reader of the groups behind the place of a plan."""
 
-    def groups_of_file(self, name: str) -> EventGroups:
-        """A reader that begins with the first group of one file.
+    def plan_of_file(self, name: str) -> SeekPlan:
+        """The place where a file begins, whatever a replica has.
 
         Raises:
             KeyError: there is no such file.

@@ -14,6 +14,7 @@ from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import GtidStateRecord
+from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.pages import PageReader
 from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
 
@@ -52,6 +53,11 @@ class SeekPlan:
     @property
     def file_name(self) -> str:
         return format_file_name(self.file_no)
+
+    @property
+    def file_offset(self) -> int:
+        """Where the page begins, in bytes from the start of the file."""
+        return self.page_no * PAGE_SIZE
 
     def lines(self) -> list[str]:
         """The plan in words, one step a line."""
