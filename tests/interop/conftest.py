@@ -28,6 +28,8 @@ SEED = pytest.StashKey[int]()
 CAPTURES = load_captures()
 FOLLOWED_IN_EVERY_RUN = {("10.11/big", "replica 10.11"), ("11.8/big-none", "replica 11.8")}
 IMPORT_TIMEOUT_S = 600
+TOOL_TIMEOUT_S = 200
+TOOL_ENVIRONMENT = {**os.environ, "TZ": "UTC"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -286,23 +288,46 @@ def run_tool(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a client program of a lane with a fixed time zone; skips the test if the version is not here."""
 
     def run(version: str, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        try:
-            command = find_lane(version).command(program)
-        except LaneMissingError as error:
-            pytest.skip(str(error))
         return subprocess.run(
-            [*command, "--no-defaults", *arguments],
+            tool_command(version, program, *arguments),
             cwd=tmp_path,
-            env={**os.environ, "TZ": "UTC"},
+            env=TOOL_ENVIRONMENT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="surrogateescape",
-            timeout=200,
+            timeout=TOOL_TIMEOUT_S,
             check=False,
         )
 
     return run
+
+
+@pytest.fixture
+def start_tool(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start a client program that does not end by itself; it ends with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start(version: str, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+            tool = subprocess.Popen(
+                tool_command(version, program, *arguments),
+                cwd=tmp_path,
+                env=TOOL_ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+            )
+            stack.callback(tool.wait)
+            stack.callback(tool.kill)
+            return tool
+
+        yield start
+
+
+def tool_command(version: str, program: str, *arguments: str) -> list[str]:
+    """The command line of a lane's client program."""
+    try:
+        return [*find_lane(version).command(program), "--no-defaults", *arguments]
+    except LaneMissingError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from lanes.capture import Capture
 from lanes.primary import Primary
 from lanes.printed import parse_printed
-from lanes.raw_events import GTID, read_events
+from lanes.raw_events import EVENT_HEADER, GTID, read_events
 
 RunTool = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -80,6 +82,33 @@ def test_raw_output_is_a_binlog_file_with_the_same_events(
     assert events == [event for path in classic_files(captures[name]) for event in read_events(path)], done.stderr
 
 
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_a_tool_that_never_stops_receives_what_is_new(
+    version: str,
+    tmp_path: Path,
+    captures: dict[str, Capture],
+    classic_files: Callable[[Capture], list[Path]],
+    import_files: Callable[..., None],
+    new_ibb_primary: Callable[..., Primary],
+    start_tool: Callable[..., subprocess.Popen[bytes]],
+) -> None:
+    files = classic_files(captures["10.11/domains"])
+    import_files(files[:2], tmp_path / "ibb")
+    primary = new_ibb_primary(tmp_path / "ibb", "--profile", "compat", "--tls", "off")
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    options = [*connection_options(primary), "--raw", "--stop-never", "--start-position=4294967294-1-1"]
+
+    tool = start_tool(version, "mariadb-binlog", *options, f"--result-file={raw}/", "binlog-000000.ibb")
+    wait_for_bytes(raw, tool, at_least=sum(file.stat().st_size for file in files[:1]) // 2)
+    import_files(files[2:4], tmp_path / "ibb", "--append")
+    expected = [event for file in files[:4] for event in read_events(file)]
+    size = sum(len(event.body) + EVENT_HEADER.size for event in expected)
+    wait_for_bytes(raw, tool, at_least=size)
+
+    assert [event for path in sorted(raw.iterdir()) for event in read_events(path)] == expected
+
+
 def test_raw_output_needs_the_compat_profile(
     captures: dict[str, Capture], tmp_path: Path, new_ibb_primary: Callable[..., Primary], run_tool: RunTool
 ) -> None:
@@ -140,6 +169,15 @@ def connection_options(primary: Primary) -> list[str]:
         f"--password={primary.password}",
         "--skip-ssl",
     ]
+
+
+def wait_for_bytes(directory: Path, tool: subprocess.Popen[bytes], *, at_least: int) -> None:
+    """Wait until a running tool has written so much; a tool that ends first fails the test."""
+    end = time.monotonic() + 30
+    while sum(path.stat().st_size for path in directory.iterdir()) < at_least:
+        assert time.monotonic() < end, f"fewer than {at_least} bytes after 30 s"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            pytest.fail(f"the tool ended with {tool.wait(0.02)}")
 
 
 def contents(directory: Path) -> dict[str, bytes]:

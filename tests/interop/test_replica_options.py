@@ -52,20 +52,6 @@ def test_a_parallel_replica_ends_with_the_same_tables(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_parallel_replica_before_12_3_survives_the_stream_of_an_engine_primary(
-    version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., IbbPrimary], new_replica: NewReplica
-) -> None:
-    """Its workers compare log names, and crash (signal 11) where no ROTATE has ever brought one.
-
-    A real engine primary sends none. Ours opens with a ROTATE for replicas of that age, and only for them.
-    """
-    capture = captures["10.11/domains"]
-    replica = new_replica(version, "--slave-parallel-threads=4")
-    follow_to_the_end(replica, new_ibb_primary(capture, "--tls", "off", "--profile", "engine"), capture)
-    assert replica.sql("SELECT @@slave_parallel_threads") == ((4,),)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["10.11/domains", "10.11/types-full-crc32", "11.8/ddl-trx-xa", "11.8/large-commit"])
 @pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
 def test_every_profile_is_followed(

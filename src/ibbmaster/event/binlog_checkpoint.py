@@ -1,4 +1,4 @@
-"""BINLOG_CHECKPOINT: the oldest file that crash recovery needs. Layout: protocol/event/binlog-checkpoint.md."""
+"""BINLOG_CHECKPOINT: the oldest file that crash recovery needs. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FORMAT_DESCRIPTION: who wrote the events that follow, and how. Layout: protocol/event/format-description.md."""
+"""FORMAT_DESCRIPTION: who wrote the events that follow, and how. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GTID_LIST: the state of the primary's binlog at one place. Layout: protocol/event/gtid-list.md."""
+"""GTID_LIST: the state of the primary's binlog at one place. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HEARTBEAT: nothing has happened, but the primary is there. Layout: protocol/event/heartbeat.md."""
+"""HEARTBEAT: nothing has happened, but the primary is there. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QUERY: a statement, and the session settings it ran under. Layout: protocol/event/query.md."""
+"""QUERY: a statement, and the session settings it ran under. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ROTATE: the stream goes on in another file. Layout: protocol/event/rotate.md."""
+"""ROTATE: the stream goes on in another file. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TABLE_MAP and row events: which table, and where its rows are. Layout: protocol/event/table-map.md, rows.md."""
+"""TABLE_MAP and row events: which table, and where its rows are. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XID: a transaction of InnoDB ends here. Layout: protocol/event/xid.md."""
+"""XID: a transaction of InnoDB ends here. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 

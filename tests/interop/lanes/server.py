@@ -165,13 +165,6 @@ class Server:
             self._process.wait(STOP_TIMEOUT_S)
             self._process = None
 
-    def wait_for_death(self) -> None:
-        """Wait until it has ended by itself, and its log with it."""
-        assert self._process is not None
-        assert self._reader is not None
-        self._process.wait(STOP_TIMEOUT_S)
-        self._reader.join(STOP_TIMEOUT_S)
-
     def sql(self, statement: str, arguments: tuple[object, ...] | None = None) -> tuple[Row, ...]:
         """Run one statement as root and hand over its rows."""
         if self._connection is None:

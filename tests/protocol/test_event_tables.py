@@ -1,0 +1,98 @@
+"""The tables of protocol/event against the code, so that neither can drift."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.event import binlog_checkpoint, format_description, gtid_list, heartbeat, query, rotate, xid
+from ibbmaster.event.gtid_event import FIXED, GtidExtraFlag, GtidFlag
+from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
+from ibbmaster.event.types import EventFlag, EventType, post_header_sizes
+
+EVENT = Path(__file__).parents[2] / "protocol" / "event"
+
+
+def table(document, heading):
+    """The first table under a heading, a list of rows by column name."""
+    text = (EVENT / document).read_text()
+    section = re.split(rf"^#+ {re.escape(heading)}$", text, flags=re.MULTILINE)[1]
+    lines = re.search(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)[0].splitlines()
+    header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines)
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def places(document, heading):
+    """Field -> (offset, size), as far as both are numbers."""
+    return {
+        row["Field"]: (int(row["Offset"]), int(row["Size"]))
+        for row in table(document, heading)
+        if row["Offset"].isdigit() and row["Size"].isdigit()
+    }
+
+
+def test_the_common_header_has_the_fields_of_the_table():
+    header = EventHeader(timestamp=1, event_type=2, server_id=3, size=EVENT_HEADER_SIZE, log_pos=4, flags=5)
+    event = encode_event(event_type=2, body=b"", server_id=3, timestamp=1, log_pos=4, flags=5)
+    names = {"type": "event_type", "server id": "server_id"}
+    found = {
+        names.get(field, field): int.from_bytes(event[start : start + size], "little")
+        for field, (start, size) in places("header.md", "Layout").items()
+    }
+    assert found == header._asdict()
+
+
+@pytest.mark.parametrize(
+    ("document", "heading", "flags"),
+    [
+        ("header.md", "Flags", EventFlag),
+        ("gtid.md", "Flags", GtidFlag),
+        ("gtid.md", "Extra flags", GtidExtraFlag),
+    ],
+)
+def test_flags_are_those_of_the_table(document, heading, flags):
+    assert {row["Name"]: int(row["Flag"], 16) for row in table(document, heading)} == {
+        flag.name: flag.value for flag in flags
+    }
+
+
+@pytest.mark.parametrize("type_count", [171, 172])
+def test_types_and_their_post_headers_are_those_of_the_table(type_count):
+    sizes = post_header_sizes(type_count)
+    for row in table("header.md", "Types"):
+        event_type = int(row["Type"])
+        assert EventType(event_type).name == row["Name"]
+        if event_type <= type_count:
+            announced = 57 + type_count if event_type == 15 else int(row["Post-header"])
+            assert sizes[event_type - 1] == announced
+
+
+def test_the_fixed_part_of_a_gtid_event_has_the_sizes_of_the_table():
+    sizes = [int(row["Size"]) for row in table("gtid.md", "Layout")[:3]]
+    assert sum(sizes) == FIXED.size
+    assert FIXED.pack(0x0102030405060708, 0x0A0B0C0D, 0xEE).hex() == "08070605040302010d0c0b0aee"
+
+
+LAYOUTS = {  # heading: the struct of its fixed fields, or the size before what follows
+    "FORMAT_DESCRIPTION": format_description.FIXED.size,
+    "GTID_LIST": gtid_list.COUNT.size,
+    "ROTATE": rotate.POSITION.size,
+    "QUERY": query.FIXED.size,
+    "XID": xid.NUMBER.size,
+    "BINLOG_CHECKPOINT": binlog_checkpoint.SIZE.size,
+}
+
+
+@pytest.mark.parametrize("heading", LAYOUTS)
+def test_fixed_parts_have_the_sizes_of_the_table(heading):
+    fields = places("others.md", heading).values()
+    assert sum(size for _, size in fields) == LAYOUTS[heading]
+    assert max(start + size for start, size in fields) == LAYOUTS[heading]
+
+
+def test_a_heartbeat_far_into_a_file_begins_with_its_position():
+    event = heartbeat.encode_heartbeat(heartbeat.Heartbeat(file_name="f", position=5 << 30), server_id=1)
+    assert event[13:17] == bytes(4)
+    assert event[19:] == (5 << 30).to_bytes(8, "little") + b"f"
