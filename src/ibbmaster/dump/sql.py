@@ -234,8 +234,10 @@ def parse(sql: str) -> list[Statement]:
     statements = []
     while not parser.is_at_end:
         statements.append(parser.statement())
-        if not parser.is_at_end:
+        while not parser.is_at_end:
             parser.expect(";")
+            if not parser.is_next(";"):
+                break
     if not statements:
         raise error_at(sql, len(sql))
     return statements
@@ -280,6 +282,9 @@ class _Parser:
                 self._skip_statement()
                 return Administration(keyword)
         raise error_at(self._sql, self._tokens[self._index - 1].start)
+
+    def is_next(self, sign: str) -> bool:
+        return self._peek(sign)
 
     def expect(self, sign: str) -> None:
         if not self._accept(sign):
