@@ -1,0 +1,70 @@
+"""GTIDs, positions and states."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.errors import DuplicateDomainError, GtidError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+
+
+@pytest.mark.parametrize("text", ["0-1-100", "4294967295-4294967295-18446744073709551615", " 1-2-3 "])
+def test_a_gtid_is_read_and_shown(text):
+    assert str(Gtid.parse(text)) == text.strip()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0-1", "0-1-2-3", "a-1-2", "-1-1-1", "0-1-18446744073709551616", "4294967296-1-1", "0-1-١", "0 -1-1"]
+)
+def test_what_is_no_gtid_is_refused(text):
+    with pytest.raises(GtidError, match="is no GTID"):
+        Gtid.parse(text)
+
+
+def test_a_position_has_one_gtid_a_domain():
+    position = GtidPosition.parse("7-1-2,0-1-5")
+    assert (str(position), len(position), position[7].seq_no) == ("0-1-5,7-1-2", 2, 2)
+    assert len(GtidPosition.parse(" ")) == 0
+    with pytest.raises(DuplicateDomainError, match=r"GTID 0-1-3 and 0-1-2 conflict \(duplicate domain id 0\)"):
+        GtidPosition.parse("0-1-2,0-1-3")
+
+
+def test_a_state_knows_the_latest_of_each_domain():
+    state = GtidState.parse("0-1-5,0-2-6,3-1-1")
+    state.log(Gtid.parse("0-1-7"))
+    assert str(state) == "0-2-6,0-1-7,3-1-1"
+    assert str(state.latest(0)) == "0-1-7"
+    assert state.highest_seq_no(0) == 7
+    assert (state.seq_no(0, 2), state.seq_no(0, 3), state.latest(9)) == (6, None, None)
+    assert str(state.position()) == "0-1-7,3-1-1"
+
+
+def test_states_are_equal_if_their_pairs_and_latest_ones_are():
+    assert GtidState.parse("0-1-1,0-2-2,0-3-3") == GtidState.parse("0-2-2,0-1-1,0-3-3")
+    assert GtidState.parse("0-1-1,0-2-2") != GtidState.parse("0-2-2,0-1-1")
+
+
+def test_a_copy_is_a_state_of_its_own():
+    state = GtidState.parse("0-1-1")
+    twin = state.copy()
+    twin.log(Gtid.parse("0-1-2"))
+    twin.drop_domain(9)
+    assert str(state) == "0-1-1"
+
+
+BEFORE = {  # state, position: whether the replica has everything that was logged
+    "nothing logged": ("", "", True),
+    "nothing asked for, something logged": ("0-1-1", "", False),
+    "equal and latest": ("0-2-1,0-1-5", "0-1-5", True),
+    "equal and not latest": ("0-1-5,0-2-6", "0-1-5", False),
+    "the replica is ahead": ("0-1-5", "0-1-6", True),
+    "the replica is behind": ("0-1-5", "0-1-4", False),
+    "the replica's server is unknown": ("0-1-5", "0-9-4", True),
+    "a domain the replica lacks": ("0-1-5,1-1-1", "0-1-5", False),
+    "a domain the log lacks": ("0-1-5", "0-1-5,1-1-1", True),
+}
+
+
+@pytest.mark.parametrize(("state", "position", "is_before"), BEFORE.values(), ids=BEFORE)
+def test_a_state_is_before_a_position_if_the_replica_has_all_of_it(state, position, is_before):
+    assert GtidState.parse(state).is_before(GtidPosition.parse(position)) is is_before
