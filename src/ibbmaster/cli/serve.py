@@ -95,12 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
     primary = Primary(BinlogDirectory(RealDisk(args.directory)), options)
 
-    async def serve() -> None:
-        async with trio.open_nursery() as nursery:
-            port = await nursery.start(functools.partial(primary.serve, handle_signals=True))
-            announce(args, primary, port)
-
-    trio.run(serve)
+    trio.run(functools.partial(primary.serve, handle_signals=True, task_status=_Announcement(args, primary)))
     return 0
 
 
@@ -119,6 +114,8 @@ def read_options(args: argparse.Namespace) -> PrimaryOptions:
     user, password = credentials.find_account(args)
     if not password and not is_loopback(host):
         raise ConfigurationError(f"{host} can be reached from other machines: give the account a --password-file")
+    if args.auth == "ed25519" and not password:
+        raise ConfigurationError("--auth ed25519 needs a password")
     if args.profile not in PROFILES:
         raise ConfigurationError(f"there is no profile {args.profile!r}: choose one of {', '.join(PROFILES)}")
     if not 1 <= args.server_id < 2**32:
@@ -164,16 +161,24 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def announce(args: argparse.Namespace, primary: Primary, port: int) -> None:
-    """Say where the primary listens, and what to type on a replica."""
-    options = primary.options
-    if args.json:
-        print(json.dumps({"host": options.host, "port": port, "server_id": options.server_id}), flush=True)
-        return
-    tls = "off" if options.certificate is None else "self-signed" if options.certificate.is_automatic else "on"
-    print(f"serving {args.directory} on {options.host}:{port} (profile {options.profile.name}, TLS {tls})", flush=True)
-    if sys.stdout.isatty():
-        print(
-            f"on the replica: CHANGE MASTER TO MASTER_HOST='{options.host}', MASTER_PORT={port}, "
-            f"MASTER_USER='{options.account.user}', MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos; START SLAVE;"
-        )
+class _Announcement:
+    """Says where the primary listens, once it does, and what to type on a replica."""
+
+    def __init__(self, args: argparse.Namespace, primary: Primary) -> None:
+        self._args = args
+        self._options = primary.options
+
+    def started(self, port: int | None = None) -> None:
+        """Called by the primary with its port; the shape is that of a `trio.TaskStatus`."""
+        args, options = self._args, self._options
+        if args.json:
+            print(json.dumps({"host": options.host, "port": port, "server_id": options.server_id}), flush=True)
+            return
+        tls = "off" if options.certificate is None else "self-signed" if options.certificate.is_automatic else "on"
+        place = f"{options.host}:{port} (profile {options.profile.name}, TLS {tls})"
+        print(f"serving {args.directory} on {place}", flush=True)
+        if sys.stdout.isatty():
+            print(
+                f"on the replica: CHANGE MASTER TO MASTER_HOST='{options.host}', MASTER_PORT={port}, "
+                f"MASTER_USER='{options.account.user}', MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos; START SLAVE;"
+            )

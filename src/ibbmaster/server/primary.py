@@ -79,7 +79,7 @@ class Primary:
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners)
             if handle_signals:
-                nursery.start_soon(self._stop_on_signal)
+                nursery.start_soon(self._stop_on_signal, nursery.cancel_scope)
             task_status.started(listeners[0].socket.getsockname()[1])
             await self._stopping.wait()
             await self._end_everybody()
@@ -125,9 +125,9 @@ class Primary:
         while len(self.registry):
             await trio.sleep(0.01)
 
-    async def _stop_on_signal(self) -> None:
+    async def _stop_on_signal(self, scope: trio.CancelScope) -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
-                if self._stopping.is_set():  # the second one does not wait for anybody
-                    raise KeyboardInterrupt
+                if self._stopping.is_set():
+                    scope.cancel()  # the second one does not wait for anybody
                 self.stop()

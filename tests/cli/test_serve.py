@@ -1,0 +1,103 @@
+"""The options of `serve`, each checked before a file is touched; and where secrets come from."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from ibbmaster.cli import credentials
+from ibbmaster.cli.main import build_parser, main
+from ibbmaster.cli.serve import parse_listen, read_options
+from ibbmaster.errors import ConfigurationError
+
+LISTEN = {
+    "127.0.0.1:3307": ("127.0.0.1", 3307),
+    ":0": ("127.0.0.1", 0),
+    "[::1]:3307": ("::1", 3307),
+    "localhost:1": ("localhost", 1),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), LISTEN.items())
+def test_an_address_is_read(text, expected):
+    assert parse_listen(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "3307", "host:", "host:x", "host:65536", "host:-1", "host:٣"])
+def test_what_is_no_address_is_refused(text):
+    with pytest.raises(ConfigurationError, match="expected HOST:PORT"):
+        parse_listen(text)
+
+
+REFUSED = {
+    "an address others reach, without a password": (["--listen", "0.0.0.0:0"], "give the account a --password-file"),
+    "a profile there is not": (["--profile", "nothing"], "there is no profile 'nothing': choose one of engine, compat"),
+    "server id 0": (["--server-id", "0"], "--server-id 0: expected a number from 1"),
+    "a certificate without key": (["--tls-cert", "x"], "--tls-cert and --tls-key go together"),
+    "a certificate that is not there": (["--tls-cert", "x", "--tls-key", "y"], "cannot use x with y"),
+    "no connections": (["--max-connections", "0"], "expected at least 1"),
+    "ed25519 without a password": (["--auth", "ed25519"], "password"),
+    "a password file that is not there": (["--password-file", "/nothing"], "cannot read /nothing"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
+def test_an_option_that_cannot_be_used_is_refused(options, message, tmp_path, capsys):
+    assert main(["serve", str(tmp_path / "not looked at"), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_options_make_a_primary(tmp_path):
+    args = build_parser().parse_args(["serve", str(tmp_path), "--listen", ":0", "--tls", "off", "--user", "u"])
+    options = read_options(args)
+    assert (options.host, options.port, options.account.user, options.certificate) == ("127.0.0.1", 0, "u", None)
+
+
+def account_of(arguments, environment):
+    parser = argparse.ArgumentParser()
+    credentials.add_arguments(parser)
+    return credentials.find_account(parser.parse_args(arguments), environment)
+
+
+def test_secrets_come_from_options_files_environment_and_my_cnf_in_that_order(tmp_path):
+    (tmp_path / "password").write_text("from the file\nsecond line\n")
+    (tmp_path / "other").write_text("from the other file")
+    cnf = tmp_path / "my.cnf"
+    cnf.write_text("!include x\n[client]\nuser=no\n[ibbmaster]\nuser = 'cnf user'\npassword=\"from my.cnf\"\nskip-x\n")
+    plain = {"IBBMASTER_PASSWORD": "from the environment"}
+    file = {"IBBMASTER_PASSWORD_FILE": str(tmp_path / "other"), **plain}
+    in_cnf = ["--defaults-file", str(cnf)]
+    assert account_of([], {}) == ("repl", "")
+    assert account_of(in_cnf, {}) == ("cnf user", "from my.cnf")
+    assert account_of(in_cnf, plain) == ("cnf user", "from the environment")
+    assert account_of(in_cnf, file) == ("cnf user", "from the other file")
+    assert account_of([*in_cnf, "--password-file", str(tmp_path / "password")], file)[1] == "from the file"
+    assert account_of([*in_cnf, "--password", "given", "--user", "me"], file) == ("me", "given")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("password=secret\n", "is no my.cnf-style file"),
+        ("[client]\n", "has no section"),
+        ("x" * 2000000, "larger than"),
+    ],
+    ids=["no section at all", "another section", "far too large"],
+)
+def test_a_bad_my_cnf_is_named_and_its_content_is_not(tmp_path, content, message):
+    (tmp_path / "my.cnf").write_text(content)
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        account_of(["--defaults-file", str(tmp_path / "my.cnf")], {})
+    assert "secret" not in str(caught.value)
+
+
+def test_a_primary_whose_port_is_taken_says_so(tmp_path, capsys):
+    import socket
+    from pathlib import Path
+
+    directory = Path(__file__).parents[2] / "fixtures" / "ibb" / "types"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", str(directory), "--listen", f"127.0.0.1:{port}", "--tls", "off"]) == 2
+    assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
