@@ -1,0 +1,215 @@
+"""Dumps over real sockets: growth, heartbeats, endings, and replicas that do not read."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+import trio
+
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.types import EventType
+from ibbmaster.event.xid import encode_xid
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.wire.auth import answer_native
+from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
+from ibbmaster.wire.handshake import decode_greeting
+from ibbmaster.wire.packet import PacketReader
+
+EOF = bytes.fromhex("fe00000200")
+
+
+class RawReplica:
+    """A client that speaks just enough to dump, and shows every packet."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self._reader = PacketReader(limit=1 << 26)
+
+    async def packet(self) -> bytes | None:
+        """The next payload; None when the server has closed."""
+        while (packet := self._reader.next_packet()) is None:
+            data = await self.stream.receive_some()
+            if not data:
+                return None
+            self._reader.receive_data(data)
+        return packet.payload
+
+    async def send(self, payload: bytes, sequence: int = 0) -> None:
+        self._reader.next_sequence = sequence + 1
+        await self.stream.send_all(len(payload).to_bytes(3, "little") + bytes([sequence]) + payload)
+
+    async def log_in(self) -> None:
+        greeting = decode_greeting(await self.packet())
+        capabilities = SERVER_DEFAULT & ~Capability.CONNECT_ATTRIBUTES & ~Capability.CONNECT_WITH_DB
+        fixed = struct.pack("<IIB23s", int(capabilities) & 0xFFFFFFFF, 1 << 24, 45, b"")
+        answer = answer_native("replpw", greeting.seed)
+        await self.send(fixed + b"repl\0" + bytes([len(answer)]) + answer + b"mysql_native_password\0", 1)
+        assert (await self.packet())[0] == 0
+
+    async def query(self, sql: str) -> None:
+        await self.send(b"\x03" + sql.encode())
+        assert (await self.packet())[0] == 0
+
+    async def dump(self, *, server_id: int = 2, flags: int = 0, position: str = "", heartbeat_s: float = 0) -> None:
+        await self.query(f"SET @mariadb_slave_capability=4, @slave_connect_state='{position}'")
+        await self.query(f"SET @master_heartbeat_period={int(heartbeat_s * 1e9)}")
+        await self.send(b"\x12" + struct.pack("<IHI", 4, flags, server_id))
+
+    async def event_types(self, count: int) -> list[int]:
+        return [(await self.packet())[5] for _ in range(count)]
+
+
+@pytest.fixture
+async def connect():
+    """Log in as another replica; all of them hang up when the test ends."""
+    replicas = []
+
+    async def connect(port: int) -> RawReplica:
+        replicas.append(RawReplica(await trio.open_tcp_stream("127.0.0.1", port)))
+        await replicas[-1].log_in()
+        return replicas[-1]
+
+    yield connect
+    for replica in replicas:
+        await trio.aclose_forcefully(replica.stream)
+
+
+class Growing:
+    """A directory somebody writes to."""
+
+    def __init__(self, directory) -> None:
+        directory.mkdir(exist_ok=True)
+        self.directory = directory
+        self._writer = BinlogWriter(RealDisk(directory), initial_state=GtidState(), max_file_bytes=65536)
+        self.seq_no = 0
+
+    def commit(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.seq_no += 1
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=self.seq_no)
+            event = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
+            self._writer.write_group(gtid, event, [encode_xid(self.seq_no, server_id=1)])
+        self._writer.flush()
+
+
+@pytest.fixture
+def growing(tmp_path):
+    log = Growing(tmp_path / "log")
+    log.commit()
+    return log
+
+
+GROUP = [EventType.GTID, EventType.XID]
+
+
+async def test_a_group_written_while_a_replica_waits_is_sent(serving, connect, growing):
+    async with serving(growing.directory) as (_, port):
+        replica = await connect(port)
+        await replica.dump()
+        assert await replica.event_types(3) == [EventType.FORMAT_DESCRIPTION, *GROUP]
+        for count in (1, 3, 500):  # over pages
+            await trio.to_thread.run_sync(growing.commit, count)
+            with trio.fail_after(5):
+                assert await replica.event_types(2 * count) == GROUP * count
+
+
+async def test_an_idle_replica_gets_a_heartbeat_with_file_and_place(serving, connect, growing):
+    async with serving(growing.directory) as (_, port):
+        replica = await connect(port)
+        await replica.dump(heartbeat_s=0.05)
+        await replica.event_types(3)
+        with trio.fail_after(5):
+            heartbeat = await replica.packet()
+        assert heartbeat[5] == EventType.HEARTBEAT
+        assert heartbeat[20:] == b"binlog-000000.ibb"
+        assert int.from_bytes(heartbeat[14:18], "little") >= 16384
+
+
+async def test_a_dump_that_does_not_wait_ends_with_eof_and_the_connection_is_closed(serving, connect, growing):
+    async with serving(growing.directory) as (_, port):
+        replica = await connect(port)
+        await replica.dump(flags=1)
+        await replica.event_types(3)
+        assert (await replica.packet(), await replica.packet()) == (EOF, None)
+
+
+async def test_a_newer_dump_of_the_same_server_id_ends_the_older(serving, connect, growing):
+    async with serving(growing.directory) as (_, port):
+        older = await connect(port)
+        await older.dump(server_id=7)
+        await older.event_types(3)
+        newer = await connect(port)
+        await newer.dump(server_id=7)
+        with trio.fail_after(5):
+            last = await older.packet()
+        assert last[:3] == b"\xff" + (4052).to_bytes(2, "little")
+        assert await older.packet() is None
+        assert await newer.event_types(3) == [EventType.FORMAT_DESCRIPTION, *GROUP]
+
+
+async def test_a_primary_that_stops_says_eof(serving, connect, growing):
+    async with serving(growing.directory) as (primary, port):
+        replica = await connect(port)
+        await replica.dump()
+        await replica.event_types(3)
+        primary.stop()
+        with trio.fail_after(5):
+            assert (await replica.packet(), await replica.packet()) == (EOF, None)
+
+
+async def test_kill_closes_a_dump_and_kill_query_ends_it_in_order(serving, ask, connect, growing):
+    async with serving(growing.directory) as (primary, port):
+        for verb, last in (("KILL", None), ("KILL QUERY", EOF)):
+            replica = await connect(port)
+            await replica.dump(server_id=9)
+            await replica.event_types(3)
+            (connection_id,) = [session.connection_id for session in primary.registry if session.dump_server_id == 9]
+            await ask(port, f"{verb} {connection_id}")
+            with trio.fail_after(5):
+                assert await replica.packet() == last
+            while any(session.dump_server_id == 9 for session in primary.registry):
+                await trio.lowlevel.checkpoint()
+
+
+async def test_a_purged_position_is_refused_with_1236_and_the_session_is_closed(serving, connect, growing):
+    await trio.to_thread.run_sync(growing.commit, 2000)  # several files
+    (growing.directory / "binlog-000000.ibb").unlink()
+    async with serving(growing.directory) as (_, port):
+        replica = await connect(port)
+        await replica.dump()
+        refusal = await replica.packet()
+        assert refusal[:3] == b"\xff" + (1236).to_bytes(2, "little")
+        assert b"Could not find GTID state requested by slave in any binlog files" in refusal
+
+
+async def test_a_damaged_page_ends_the_dump_with_an_error_and_harms_no_other(serving, connect, growing):
+    await trio.to_thread.run_sync(growing.commit, 2000)
+    path = growing.directory / "binlog-000001.ibb"
+    async with serving(growing.directory) as (_, port):
+        data = bytearray(path.read_bytes())
+        data[40000] ^= 1
+        path.write_bytes(data)
+        replica = await connect(port)
+        await replica.dump(server_id=3)
+        last = b""
+        while (payload := await replica.packet()) is not None:
+            last = payload
+        assert last[:3] == b"\xff" + (1236).to_bytes(2, "little")
+        other = await connect(port)
+        await other.dump(server_id=4, position="0-1-1990")
+        assert (await other.event_types(1)) == [EventType.FORMAT_DESCRIPTION]
+
+
+async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, growing):
+    await trio.to_thread.run_sync(growing.commit, 20_000)
+    async with serving(growing.directory) as (primary, port):
+        stalled = await connect(port)
+        await stalled.dump(server_id=3)
+        reader = await connect(port)
+        await reader.dump(server_id=4, flags=1)
+        with trio.fail_after(30):
+            assert await reader.event_types(1 + 2 * 20_001) == [EventType.FORMAT_DESCRIPTION, *GROUP * 20_001]
+        primary.registry.kill(1, query_only=False)
