@@ -51,6 +51,7 @@ class Primary:
         self.registry = Registry()
         self.follower = Follower(engine.has_grown)
         self._stopping = trio.Event()
+        self._accepting = trio.CancelScope()
         self.profile = options.profile
         if options.server_version is not None:
             self.profile = self.profile.with_version(options.server_version)
@@ -77,7 +78,7 @@ class Primary:
         listeners = await self._listen()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.follower.run)
-            nursery.start_soon(self._accept, listeners)
+            nursery.start_soon(self._accept, listeners, nursery)
             if handle_signals:
                 nursery.start_soon(self._stop_on_signal, nursery.cancel_scope)
             task_status.started(listeners[0].socket.getsockname()[1])
@@ -96,7 +97,7 @@ class Primary:
         except (OSError, socket.gaierror) as error:
             raise ConfigurationError(f"cannot listen on {host}:{port}: {error}") from error
 
-    async def _accept(self, listeners: list[trio.SocketListener]) -> None:
+    async def _accept(self, listeners: list[trio.SocketListener], nursery: trio.Nursery) -> None:
         async def handle(stream: trio.SocketStream) -> None:
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_SIZE)
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -113,10 +114,13 @@ class Primary:
             finally:
                 self.registry.close(session)
 
-        await trio.serve_listeners(handle, listeners)
+        with self._accepting:
+            await trio.serve_listeners(handle, listeners, handler_nursery=nursery)
 
     async def _end_everybody(self) -> None:
-        """Dumps say EOF; what only talks is cut off."""
+        """Dumps say EOF; what only talks is cut off. First nobody may come back: a replica does so at once."""
+        self._accepting.cancel()
+        await trio.lowlevel.checkpoint()
         for session in self.registry:
             if session.dump_server_id is not None:
                 session.end_dump(EndReason.SHUTDOWN)
