@@ -7,7 +7,9 @@ from decimal import Decimal
 
 from ibbmaster.dump import show
 from ibbmaster.dump.request import UserValue
-from ibbmaster.dump.sql import (
+from ibbmaster.dump.sql import parse
+from ibbmaster.dump.sql_token import SqlError
+from ibbmaster.dump.statement import (
     Administration,
     Assignment,
     Call,
@@ -18,13 +20,11 @@ from ibbmaster.dump.sql import (
     SelectItem,
     Set,
     Show,
-    SqlError,
     Statement,
     SystemVariable,
     Transaction,
     Use,
     UserVariable,
-    parse,
 )
 from ibbmaster.dump.variables import READ_ONLY, ServerFacts, has_variable, variable
 from ibbmaster.errors import IbbMasterError

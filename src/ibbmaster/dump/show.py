@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibbmaster.dump.sql import Show
+from ibbmaster.dump.statement import Show
 from ibbmaster.dump.variables import ServerFacts, shown, variable, variable_names
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, ColumnType, Err, Response, ResultSet
 

@@ -1,196 +1,31 @@
 """Reads the few SQL statements that replicas, CDC clients and operators send to a primary.
 
 A statement is cut into tokens and parsed; its text is never compared as a whole, so case,
-spaces, comments and a trailing semicolon do not matter. Work is linear in the text.
+spaces, comments and a trailing semicolon do not matter.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
-from ibbmaster.errors import IbbMasterError
-
-TOKENS_MAX = 10_000
-NEAR_SIZE = 80  # characters of the statement an error shows
-
-_TOKEN = re.compile(
-    r"""
-    (?P<space>\s+|/\*(?!!).*?\*/|\#[^\n]*|--(?:\s[^\n]*|$))
-  | (?P<conditional>/\*!\d*|\*/)
-  | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-  | (?P<number>\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+|\d+(?:[eE][+-]?\d+)?(?![\w$])|0[xX][0-9a-fA-F]+(?![\w$]))
-  | (?P<system>@@)
-  | (?P<user>@(?:`[^`]*`|'[^']*'|"[^"]*"|[\w.$]+))
-  | (?P<quoted>`(?:[^`]|``)*`)
-  | (?P<word>[\w$]+)
-  | (?P<sign>:=|<=>|<=|>=|<>|!=|\|\||&&|[-+*/%(),.=<>;!])
-    """,
-    re.VERBOSE | re.DOTALL,
+from ibbmaster.dump.sql_token import SqlError, Token, error_at, tokenize, unquote
+from ibbmaster.dump.statement import (
+    Administration,
+    Assignment,
+    Call,
+    Expression,
+    KillStatement,
+    Literal,
+    Select,
+    SelectItem,
+    Set,
+    Show,
+    Statement,
+    SystemVariable,
+    Transaction,
+    Use,
+    UserVariable,
 )
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-
-
-class SqlError(IbbMasterError):
-    """The text is no statement that is understood; `near` is where that shows."""
-
-    def __init__(self, near: str, line_no: int) -> None:
-        super().__init__(near, line_no)
-        self.near = near
-        self.line_no = line_no
-
-
-class Token(NamedTuple):
-    """One token; `start` and `end` are places in the statement."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
-def tokenize(sql: str) -> list[Token]:
-    """Cut a statement; spaces and comments are left out, the content of conditional comments is kept.
-
-    Raises:
-        SqlError: a quote is not closed, a letter has no meaning, or there are too many tokens.
-    """
-    tokens: list[Token] = []
-    offset = 0
-    while offset < len(sql):
-        match = _TOKEN.match(sql, offset)
-        if match is None or len(tokens) >= TOKENS_MAX:
-            raise error_at(sql, offset)
-        kind = str(match.lastgroup)
-        if kind not in ("space", "conditional"):
-            tokens.append(Token(kind, match[0], match.start(), match.end()))
-        offset = match.end()
-    return tokens
-
-
-def error_at(sql: str, offset: int) -> SqlError:
-    """What MariaDB says of a statement that makes no sense from `offset` on."""
-    return SqlError(sql[offset : offset + NEAR_SIZE], sql.count("\n", 0, offset) + 1)
-
-
-def unquote(text: str) -> str:
-    """The content of a quoted text or name."""
-    quote, inner = text[0], text[1:-1]
-    if quote == "`":
-        return inner.replace("``", "`")
-    inner = inner.replace(quote * 2, quote)
-    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), inner)
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A number, a text, NULL, or a keyword used as a value, as in SET x = DEFAULT."""
-
-    value: int | float | str | None
-
-
-@dataclass(frozen=True, slots=True)
-class UserVariable:
-    """@name; the name is in lower case."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class SystemVariable:
-    """@@name or @@scope.name, or a bare name in SET; `scope` is 'global', 'session' or ''."""
-
-    name: str
-    scope: str
-    written: str  # the name as the client wrote it
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function with its arguments; the name is in lower case."""
-
-    name: str
-    arguments: tuple[Expression, ...]
-
-
-Expression = Literal | UserVariable | SystemVariable | Call
-
-
-@dataclass(frozen=True, slots=True)
-class SelectItem:
-    """An expression, and the name its column gets: the text as written, or an alias."""
-
-    expression: Expression
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """SELECT without a table; `table` is set where one is named."""
-
-    items: tuple[SelectItem, ...]
-    limit: int | None = None
-    table: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """One target of SET."""
-
-    target: UserVariable | SystemVariable
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """SET with its assignments; SET NAMES and the like have none."""
-
-    assignments: tuple[Assignment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Show:
-    """SHOW: what, in upper case without GLOBAL or FULL, and how the rows are chosen."""
-
-    what: str
-    pattern: str | None = None  # LIKE
-    names: tuple[str, ...] | None = None  # WHERE Variable_name = or IN
-    file_name: str | None = None
-    offset: int | None = None
-    limit: tuple[int, int] | None = None  # rows to leave out, rows to show
-
-
-@dataclass(frozen=True, slots=True)
-class KillStatement:
-    """KILL [CONNECTION|QUERY] n."""
-
-    connection_id: int
-    query_only: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """USE name."""
-
-    database: str
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """BEGIN, COMMIT, ROLLBACK, START TRANSACTION: nothing to do here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Administration:
-    """PURGE, FLUSH, RESET, CHANGE MASTER and so on: understood, and refused."""
-
-    verb: str
-
-
-Statement = Select | Set | Show | KillStatement | Use | Transaction | Administration
 
 _SCOPES = {"global": "global", "session": "session", "local": "session"}
 _SHOWN = (
