@@ -27,4 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--interop-seed", type=int, help="seed of the random cut-offs in tests/interop (default: a new one)"
     )
+    group.addoption(
+        "--every-bit", action="store_true", help="flip every bit of a file in turn, not only some (minutes)"
+    )
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import resource
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import trio
 
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
 from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid, GtidState
@@ -92,6 +98,14 @@ class Growing:
             gtid = Gtid(domain_id=0, server_id=1, seq_no=self.seq_no)
             event = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
             self._writer.write_group(gtid, event, [encode_xid(self.seq_no, server_id=1)])
+        self._writer.flush()
+
+    def commit_group(self, events) -> None:
+        """One group with these events."""
+        self.seq_no += 1
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=self.seq_no)
+        event = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
+        self._writer.write_group(gtid, event, events)
         self._writer.flush()
 
 
@@ -213,3 +227,35 @@ async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, grow
         with trio.fail_after(30):
             assert await reader.event_types(1 + 2 * 20_001) == [EventType.FORMAT_DESCRIPTION, *GROUP * 20_001]
         primary.registry.kill(1, query_only=False)
+
+
+async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(tmp_path, connect):
+    """Measured on a server of its own: what ten replicas in the middle of a large group add to it."""
+    log = Growing(tmp_path / "log")
+    events = (encode_event(event_type=EventType.ANNOTATE_ROWS, body=bytes(1 << 20), server_id=1) for _ in range(64))
+    log.commit_group(events)
+    command = ["serve", str(log.directory), "--listen", "127.0.0.1:0", "--json", "--password", "replpw", "--tls", "off"]
+    process = await trio.lowlevel.open_process(
+        [sys.executable, "-m", "ibbmaster", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        port = json.loads(await process.stdout.receive_some())["port"]
+        first = await connect(port)
+        await first.dump(server_id=100, flags=2)
+        await first.event_types(2)
+        before = resident_size(process.pid)
+        for server_id in range(10):
+            replica = await connect(port)
+            await replica.dump(server_id=server_id + 1, flags=2)
+            await replica.event_types(2 + server_id)
+        assert (resident_size(process.pid) - before) / 10 < 2 << 20
+    finally:
+        process.terminate()
+        await process.wait()
+        await process.stdout.aclose()
+
+
+def resident_size(pid: int) -> int:
+    """Bytes of memory a process has in use."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * resource.getpagesize()

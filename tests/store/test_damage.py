@@ -52,6 +52,40 @@ def test_a_flipped_bit_gives_the_same_groups_or_an_error_with_its_place(long_log
             assert "page" in error, (seed, name, offset)
 
 
+@pytest.fixture
+def small_log(new_log, event):
+    """A file of two pages, and one behind it."""
+    log = new_log()
+    log.commit("0-1-1", event(100))
+    log.commit("0-1-2", event(9000))
+    log.flush()  # cuts the file to two pages
+    log.commit("0-1-3", event(50))
+    assert len(log.disk.files["binlog-000000.ibb"]) == 2 * PAGE_SIZE
+    return log
+
+
+def test_every_single_flipped_bit_of_a_small_file_is_an_error_with_its_page(small_log):
+    name = "binlog-000000.ibb"
+    file = small_log.disk.files[name]
+    for bit in range(len(file) * 8):
+        file[bit // 8] ^= 1 << bit % 8
+        groups, error = read_whole(small_log.disk)
+        file[bit // 8] ^= 1 << bit % 8
+        assert error is not None, bit
+        assert f"{name} page {bit // 8 // PAGE_SIZE} offset" in error, bit
+        assert groups == small_log.groups[: len(groups)], bit
+
+
+def test_every_truncation_of_a_small_file_gives_a_prefix_or_an_error(small_log):
+    name = "binlog-000000.ibb"
+    whole = bytes(small_log.disk.files[name])
+    for size in range(len(whole)):
+        small_log.disk.files[name] = bytearray(whole[:size])
+        groups, error = read_whole(small_log.disk)
+        assert groups == small_log.groups[: len(groups)], size
+        assert error is not None, size
+
+
 def test_every_bit_of_the_header_fields_and_of_both_checksums_is_watched(long_log):
     bits = [*range(64 * 8), *range(508 * 8, 512 * 8), *range(16380 * 8, 16384 * 8)]
     for bit in bits:

@@ -37,7 +37,7 @@ class Producer:
         self._groups_left = 0
         self.is_at_end = False  # after the block that was produced last
 
-    def next_block(self) -> bytes:
+    def next_block(self) -> bytearray:
         """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end or where the dump finishes."""
         self.is_at_end = False
         block = bytearray(self._session.data_to_send())
@@ -53,7 +53,8 @@ class Producer:
             self._fail(error)
         except IbbMasterError as error:
             self._fail(reading_failed(error))
-        return bytes(block) + self._session.data_to_send()
+        block += self._session.data_to_send()
+        return block
 
     def _begin_group(self) -> bool:
         group = None if self._session.is_finished else self._groups.next_group()
@@ -74,7 +75,7 @@ async def run_dump(
     session: DumpSession,
     follower: Follower,
     connection: Session,
-    send_all: Callable[[bytes], Awaitable[None]],
+    send_all: Callable[[bytearray], Awaitable[None]],
 ) -> None:
     """Move bytes for one dump until the session says it is finished; every decision is the session's."""
     session.start()

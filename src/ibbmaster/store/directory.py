@@ -89,7 +89,9 @@ class BinlogDirectory:
         return seek(pages, position, oldest_file_no=numbers[0], active_file_no=active)
 
     def event_groups(self, plan: SeekPlan) -> EventGroupReader:
-        return EventGroupReader(self._disk, file_no=plan.file_no, page_no=plan.page_no)
+        # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
+        state = plan.state if plan.page_no == FULL_STATE_PAGE else None
+        return EventGroupReader(self._disk, file_no=plan.file_no, page_no=plan.page_no, state=state)
 
     def plan_of_file(self, name: str) -> SeekPlan:
         file_no = parse_file_name(name)

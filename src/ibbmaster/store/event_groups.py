@@ -10,16 +10,18 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.types import EventType
-from ibbmaster.gtid import Gtid
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import Chunk, RecordType
 from ibbmaster.ibb.commit import HEADER_SIZE_MAX, OobStream, decode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.store.cursor import ChunkCursor
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.out_of_band import OutOfBandReader
 from ibbmaster.store.pages import PageReader
+from ibbmaster.store.states import FULL_STATE_PAGE
 
 COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
 GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
@@ -28,14 +30,17 @@ GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
 class EventGroupReader:
     """Reads the groups behind a place in the log.
 
-    `may_begin_inside` is for a place found by a search: the page may begin with the rest
-    of a record, which is passed over. Not thread-safe, one for each reader of the log.
+    The page may begin with the rest of a record, which is passed over. `state` is what was
+    logged before the page, if that is known for sure; from the first full state record on
+    it is, and each file must begin with what the groups before it come to: a log with a
+    hole is damaged. Not thread-safe, one for each reader of the log.
     """
 
-    def __init__(self, disk: Disk, *, file_no: int, page_no: int, may_begin_inside: bool = True) -> None:
+    def __init__(self, disk: Disk, *, file_no: int, page_no: int, state: GtidState | None = None) -> None:
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
-        self._may_begin_inside = may_begin_inside
+        self._may_begin_inside = True
+        self._state = None if state is None else state.copy()
         self._rest: Iterator[Chunk] = iter(())  # of the commit record handed over last
         self._out_of_band = OutOfBandReader(disk)
 
@@ -78,13 +83,39 @@ class EventGroupReader:
                         cursor.go_to(start)
                         return None
                     self._may_begin_inside = False
+                    if self._state is not None and group.gtid is not None:
+                        self._state.log(group.gtid)
                     return group
+                if chunk.record_type == RecordType.GTID_STATE and cursor.page_no == FULL_STATE_PAGE:
+                    if not self._check_full_state(chunk):
+                        cursor.go_to(start)
+                        return None
+                    continue
                 if not chunk.is_last and not cursor.skip_record(chunk):
                     cursor.go_to(start)
                     return None
             except BaseException:
                 cursor.go_to(start)
                 raise
+
+    def _check_full_state(self, first: Chunk) -> bool:
+        """Compare a file's full state with the groups before it; False if its end cannot be seen yet.
+
+        A domain may be missing there: it was deleted by FLUSH. In the first file, a state of
+        one pair with sequence number 1 may be written as empty.
+        """
+        ref = self._cursor.ref_of(first)
+        chunks = list(self._cursor.chunks_of(first))
+        if not chunks[-1].is_last:
+            return False
+        found = GtidState(decode_gtid_state(b"".join(chunk.data for chunk in chunks), ref.location).gtids)
+        for gtid in found if self._state is not None else ():
+            seq_no = self._state.seq_no(gtid.domain_id, gtid.server_id) if self._state is not None else None
+            if seq_no != gtid.seq_no and not (seq_no is None and gtid.seq_no == 1):
+                last = "with none of that server" if seq_no is None else f"with number {seq_no}"
+                raise RecordError(ref.location, f"the file begins after {gtid}, the groups before it end {last}")
+        self._state = found
+        return True
 
     def _group(self, first: Chunk) -> EventGroup | None:
         """The group of the commit record that `first` begins, or None if its end cannot be seen yet."""

@@ -8,7 +8,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE, verify_page
 from ibbmaster.store.disk import Disk
 
-READAHEAD_PAGES_MAX = 32  # 512 KiB held at most
+READAHEAD_PAGES_MAX = 16  # 256 KiB held at most
 REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
 
 
