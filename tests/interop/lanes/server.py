@@ -9,7 +9,6 @@ import socket
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -206,13 +205,3 @@ def free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
-
-
-@contextlib.contextmanager
-def appended_log(server: Server) -> Iterator[None]:
-    """Give an error that leaves the block the last lines of the server's log."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"log of MariaDB {server.lane.version}:\n{server.log_text()}")
-        raise
