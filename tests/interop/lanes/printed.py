@@ -39,7 +39,9 @@ class PrintedEvent:
 def parse_printed(output: str, *, temporary_directory: str = "") -> list[PrintedEvent]:
     """The events of an output that `mariadb-binlog` printed."""
     events: list[PrintedEvent] = []
-    title, lines, is_kept = "", [], False
+    title = ""
+    lines: list[str] = []
+    is_kept = False
     has_checksum = False
     settings: dict[str, str] = {}
 
