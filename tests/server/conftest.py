@@ -15,7 +15,8 @@ import trio
 
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.server.certificate import make_certificate
-from ibbmaster.server.primary import Primary, PrimaryOptions
+from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.primary import Primary
 from ibbmaster.store.convert import import_classic
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk

@@ -15,7 +15,8 @@ from ibbmaster.cli import credentials
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from ibbmaster.server.primary import Primary, PrimaryOptions
+    from ibbmaster.server.options import PrimaryOptions
+    from ibbmaster.server.primary import Primary
 
 DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
 
@@ -107,7 +108,7 @@ def read_options(args: argparse.Namespace) -> PrimaryOptions:
     """
     from ibbmaster.dump.profile import PROFILES
     from ibbmaster.server.certificate import load_certificate, make_certificate
-    from ibbmaster.server.primary import PrimaryOptions
+    from ibbmaster.server.options import PrimaryOptions
     from ibbmaster.wire.auth import make_account
 
     host, port = parse_listen(args.listen)
@@ -118,6 +119,7 @@ def read_options(args: argparse.Namespace) -> PrimaryOptions:
         raise ConfigurationError("--auth ed25519 needs a password")
     if args.profile not in PROFILES:
         raise ConfigurationError(f"there is no profile {args.profile!r}: choose one of {', '.join(PROFILES)}")
+    profile = PROFILES[args.profile]
     if not 1 <= args.server_id < 2**32:
         raise ConfigurationError(f"--server-id {args.server_id}: expected a number from 1 to {2**32 - 1}")
     if args.max_connections < 1:
@@ -134,9 +136,8 @@ def read_options(args: argparse.Namespace) -> PrimaryOptions:
         port=port,
         account=make_account(user, password, plugin=args.auth, requires_tls=args.tls == "required"),
         certificate=certificate,
-        profile=PROFILES[args.profile],
+        profile=profile if args.server_version is None else profile.with_version(args.server_version),
         server_id=args.server_id,
-        server_version=args.server_version,
         connections_max=args.max_connections,
     )
 

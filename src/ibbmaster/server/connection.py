@@ -8,7 +8,7 @@ import ssl
 import string
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import trio
 
@@ -19,7 +19,11 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import StartCheck, check_start, choose_file
 from ibbmaster.errors import FormatError, PositionPurgedError, RemoteProtocolError, StoreError
 from ibbmaster.server.dumping import Producer, run_dump
-from ibbmaster.server.registry import Session
+from ibbmaster.server.facts import PrimaryFacts
+from ibbmaster.server.follower import Follower
+from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.registry import Registry, Session
+from ibbmaster.store.engine import BinlogEngine
 from ibbmaster.store.seek import SeekPlan
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.connection import (
@@ -35,9 +39,6 @@ from ibbmaster.wire.handshake import SEED_SIZE
 from ibbmaster.wire.packet import frame_packets
 from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err
 
-if TYPE_CHECKING:
-    from ibbmaster.server.primary import Primary
-
 log = logging.getLogger(__name__)
 
 RECEIVE_SIZE = 16 * 1024
@@ -51,7 +52,18 @@ TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connectio
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 
-async def serve_connection(stream: trio.SocketStream, session: Session, primary: Primary) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a connection has around it, shared by all of one primary."""
+
+    engine: BinlogEngine
+    options: PrimaryOptions
+    registry: Registry
+    follower: Follower
+    facts: PrimaryFacts
+
+
+async def serve_connection(stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
     """Talk to one client until one of us is done; what it breaks is logged, and harms nobody else."""
     connection = _Connection(stream, session, primary)
     try:
@@ -79,13 +91,13 @@ async def refuse_connection(stream: trio.SocketStream) -> None:
 class _Connection:
     """Moves bytes between a socket and the state machines that know what they mean."""
 
-    def __init__(self, stream: trio.SocketStream, session: Session, primary: Primary) -> None:
+    def __init__(self, stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
         self.stream: Stream = stream
         self._session = session
         self._primary = primary
         self._wire = ServerConnection(
             connection_id=session.connection_id,
-            server_version=primary.greeting_version,
+            server_version=primary.options.profile.greeting_version,
             accounts=[primary.options.account],
             seed=bytes(secrets.choice(SEED_ALPHABET) for _ in range(SEED_SIZE)),
             nonce=secrets.token_bytes(NONCE_SIZE),
@@ -226,7 +238,7 @@ class _Connection:
         dump = DumpSession(
             request,
             check,
-            profile=primary.profile,
+            profile=primary.options.profile,
             server_id=primary.options.server_id,
             start_state=plan.state,
             current_state=primary.engine.binlog_state,
@@ -261,7 +273,7 @@ class _Connection:
         request = dump_request(
             command,
             self._dialog.variables,
-            self._primary.profile,
+            self._primary.options.profile,
             skip_replication=self._dialog.skip_replication,
             is_registered=self._session.replica_server_id is not None,
         )

@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ibbmaster.dump.variables import BinlogEventRow, ProcessRow
 from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.split import event_heads
 from ibbmaster.gtid import GtidState
-from ibbmaster.store.engine import EventGroups
-
-if TYPE_CHECKING:
-    from ibbmaster.server.primary import Primary
+from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.registry import Registry
+from ibbmaster.store.engine import BinlogEngine, EventGroups
 
 
 class PrimaryFacts:
     """`ServerFacts` of a running primary; called from worker threads."""
 
-    def __init__(self, primary: Primary) -> None:
-        self._primary = primary
-        self.server_id = primary.options.server_id
-        self.server_version = primary.server_version
-        self.profile = primary.profile
-        self._started_at = time.monotonic()
+    def __init__(self, engine: BinlogEngine, options: PrimaryOptions, registry: Registry) -> None:
+        self._engine = engine
+        self._registry = registry
+        self.server_id = options.server_id
+        self.profile = options.profile
+        self.server_version = options.profile.server_version
+        self._since = time.monotonic()
         self.started_at = int(time.time())  # in seconds since 1970
 
     def binlog_state(self) -> GtidState:
-        return self._primary.engine.binlog_state()
+        return self._engine.binlog_state()
 
     def binlog_end(self) -> tuple[str, int]:
-        return self._primary.engine.end()
+        return self._engine.end()
 
     def binary_logs(self) -> list[tuple[str, int]]:
-        return [(file.name, file.size) for file in self._primary.engine.files()]
+        return [(file.name, file.size) for file in self._engine.files()]
 
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
-        engine = self._primary.engine
+        engine = self._engine
         name = engine.files()[0].name if file_name is None else file_name
         groups = engine.event_groups(engine.plan_of_file(name))
         return self._event_rows(groups, name, offset)
@@ -59,7 +58,7 @@ class PrimaryFacts:
     def replica_hosts(self) -> list[tuple[int, str, int]]:
         return [
             (session.replica_server_id, session.replica_host, session.replica_port)
-            for session in self._primary.registry
+            for session in self._registry
             if session.replica_server_id is not None
         ]
 
@@ -74,15 +73,15 @@ class PrimaryFacts:
                 seconds=int(now - session.since),
                 state=session.state,
             )
-            for session in self._primary.registry
+            for session in self._registry
         ]
 
     def unix_timestamp(self) -> float:
         return time.time()
 
     def uptime_s(self) -> int:
-        return int(time.monotonic() - self._started_at)
+        return int(time.monotonic() - self._since)
 
     def statistics(self) -> str:
         """The line COM_STATISTICS is answered with."""
-        return f"Uptime: {self.uptime_s()}  Threads: {len(self._primary.registry)}  Questions: 0  Slow queries: 0"
+        return f"Uptime: {self.uptime_s()}  Threads: {len(self._registry)}  Questions: 0  Slow queries: 0"

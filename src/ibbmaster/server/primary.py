@@ -6,37 +6,20 @@ import logging
 import signal
 import socket
 import time
-from dataclasses import dataclass
 
 import trio
 
-from ibbmaster.dump.profile import Profile
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.server.certificate import Certificate
-from ibbmaster.server.connection import refuse_connection, serve_connection
+from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
+from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
 from ibbmaster.store.engine import BinlogEngine
-from ibbmaster.wire.auth import Account
 
 log = logging.getLogger(__name__)
 
 SEND_BUFFER_SIZE = 512 * 1024  # of the kernel, per replica: with one block of ours below 2 MiB in all
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrimaryOptions:
-    """How a primary presents itself, and to whom."""
-
-    host: str
-    port: int  # 0: any free one
-    account: Account
-    certificate: Certificate | None  # None: no TLS offered
-    profile: Profile
-    server_id: int = 1
-    server_version: str | None = None  # None: the profile's
-    connections_max: int = 151  # MariaDB's default for max_connections
 
 
 class Primary:
@@ -52,18 +35,13 @@ class Primary:
         self.follower = Follower(engine.has_grown)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
-        self.profile = options.profile
-        if options.server_version is not None:
-            self.profile = self.profile.with_version(options.server_version)
-        self.facts = PrimaryFacts(self)
-
-    @property
-    def server_version(self) -> str:
-        return self.profile.server_version
-
-    @property
-    def greeting_version(self) -> str:
-        return self.profile.greeting_version
+        self._surroundings = Surroundings(
+            engine=engine,
+            options=options,
+            registry=self.registry,
+            follower=self.follower,
+            facts=PrimaryFacts(engine, options, self.registry),
+        )
 
     async def serve(
         self, *, handle_signals: bool = False, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
@@ -108,7 +86,7 @@ class Primary:
             session = self.registry.open(host, time.monotonic())
             try:
                 with session.scope:
-                    await serve_connection(stream, session, self)
+                    await serve_connection(stream, session, self._surroundings)
             except Exception:
                 log.exception("connection %d from %s failed", session.connection_id, host)
             finally:
