@@ -150,6 +150,22 @@ def test_a_second_replica_with_the_same_server_id_ends_the_first_one_s_dump(
     first.wait_until(lambda it: "A slave with the same server" in it.log_text())
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "name", ["10.11/domains", "11.8/domains", "10.11/checksum-switch", "10.11/crashed", "11.8/large-commit"]
+)
+def test_traditional_files_are_followed_as_they_are(
+    name: str,
+    version: str,
+    captures: dict[str, Capture],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_replica: NewReplica,
+) -> None:
+    capture = captures[name]
+    primary = new_ibb_primary(capture.folder, "--tls", "off")
+    follow_to_the_end(new_replica(version), primary, capture)
+
+
 def follow_to_the_end(replica: Replica, primary: Primary, capture: Capture) -> None:
     """Follow a capture from its beginning; the tables are those a real primary's replica had."""
     replica.follow(primary)

@@ -7,6 +7,7 @@ import functools
 import ipaddress
 import json
 import logging
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from ibbmaster.errors import ConfigurationError
 if TYPE_CHECKING:
     from ibbmaster.server.options import PrimaryOptions
     from ibbmaster.server.primary import Primary
+    from ibbmaster.store.engine import BinlogEngine
 
 DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
 
@@ -41,7 +43,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files, or with traditional ones"
+    )
     parser.add_argument(
         "--listen",
         default=DEFAULT_LISTEN,
@@ -67,10 +71,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     shape = parser.add_argument_group("what clients see")
     shape.add_argument(
         "--profile",
-        default="engine",
         metavar="NAME",
         help="shape of the stream: engine (MariaDB 12.3), compat (opens with ROTATE and GTID_LIST, for old tools), "
-        "classic-10.11 or classic-11.8 (a traditional primary) (default: engine)",
+        "classic-10.11 or classic-11.8 (a traditional primary) (default: engine; classic-10.11 for traditional files)",
     )
     shape.add_argument("--server-id", type=int, default=1, metavar="N", help="this primary's server_id (default: 1)")
     shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
@@ -91,13 +94,32 @@ def run(args: argparse.Namespace) -> int:
     )
 
     from ibbmaster.server.primary import Primary
-    from ibbmaster.store.directory import BinlogDirectory
-    from ibbmaster.store.disk import RealDisk
 
-    primary = Primary(BinlogDirectory(RealDisk(args.directory)), options)
+    primary = Primary(open_engine(args.directory), options)
 
     trio.run(functools.partial(primary.serve, handle_signals=True, task_status=_Announcement(args, primary)))
     return 0
+
+
+def holds_classic_files(directory: Path) -> bool:
+    """Whether a directory has traditional binlog files, and none of the engine's."""
+    from ibbmaster.ibb.file_name import parse_file_name
+
+    names = [path.name for path in directory.iterdir()] if directory.is_dir() else []
+    is_numbered = any(re.fullmatch(r".+\.[0-9]{6,}(\.xz)?", name) for name in names)
+    return is_numbered and not any(parse_file_name(name) is not None for name in names)
+
+
+def open_engine(directory: Path) -> BinlogEngine:
+    """The engine for what is in a directory."""
+    if holds_classic_files(directory):
+        from ibbmaster.store.classic_engine import ClassicBinlog
+
+        return ClassicBinlog([directory])
+    from ibbmaster.store.directory import BinlogDirectory
+    from ibbmaster.store.disk import RealDisk
+
+    return BinlogDirectory(RealDisk(directory))
 
 
 def read_options(args: argparse.Namespace) -> PrimaryOptions:
@@ -117,9 +139,10 @@ def read_options(args: argparse.Namespace) -> PrimaryOptions:
         raise ConfigurationError(f"{host} can be reached from other machines: give the account a --password-file")
     if args.auth == "ed25519" and not password:
         raise ConfigurationError("--auth ed25519 needs a password")
-    if args.profile not in PROFILES:
-        raise ConfigurationError(f"there is no profile {args.profile!r}: choose one of {', '.join(PROFILES)}")
-    profile = PROFILES[args.profile]
+    name = args.profile or ("classic-10.11" if holds_classic_files(args.directory) else "engine")
+    if name not in PROFILES:
+        raise ConfigurationError(f"there is no profile {name!r}: choose one of {', '.join(PROFILES)}")
+    profile = PROFILES[name]
     if not 1 <= args.server_id < 2**32:
         raise ConfigurationError(f"--server-id {args.server_id}: expected a number from 1 to {2**32 - 1}")
     if args.max_connections < 1:

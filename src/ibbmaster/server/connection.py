@@ -17,14 +17,13 @@ from ibbmaster.dump.error import DumpError, too_old
 from ibbmaster.dump.request import DumpRequest, dump_request
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import StartCheck, check_start, choose_file
-from ibbmaster.errors import FormatError, PositionPurgedError, RemoteProtocolError, StoreError
+from ibbmaster.errors import ClassicFormatError, FormatError, PositionPurgedError, RemoteProtocolError, StoreError
 from ibbmaster.server.dumping import Producer, run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry, Session
-from ibbmaster.store.engine import BinlogEngine
-from ibbmaster.store.seek import SeekPlan
+from ibbmaster.store.engine import BinlogEngine, Place
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.connection import (
     Closed,
@@ -252,7 +251,7 @@ class _Connection:
         if dump.error is not None:
             log.warning("%s (server id %d) ended: %s", self, command.server_id, dump.error)
 
-    async def _run_dump(self, dump: DumpSession, plan: SeekPlan) -> None:
+    async def _run_dump(self, dump: DumpSession, plan: Place) -> None:
         """Send until the dump is finished or the client has left."""
         primary = self._primary
         producer = Producer(primary.engine.event_groups(plan), dump)
@@ -267,7 +266,7 @@ class _Connection:
         if lost is not None:
             raise lost
 
-    def _prepare_dump(self, command: commands.BinlogDump) -> tuple[DumpRequest, StartCheck, SeekPlan]:
+    def _prepare_dump(self, command: commands.BinlogDump) -> tuple[DumpRequest, StartCheck, Place]:
         """Everything that may refuse a dump; reads the disk."""
         engine = self._primary.engine
         request = dump_request(
@@ -285,7 +284,7 @@ class _Connection:
             return request, check, engine.seek(request.position)
         except PositionPurgedError as error:
             raise too_old(str(error)) from error
-        except (FormatError, StoreError) as error:
+        except (FormatError, ClassicFormatError, StoreError) as error:
             raise DumpError("Error while looking up GTID position in engine binlog", str(error)) from error
 
     async def _watch_for_leaving(self, scope: trio.CancelScope) -> None:

@@ -11,7 +11,7 @@ from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.disk import Disk
-from ibbmaster.store.engine import BinlogFile
+from ibbmaster.store.engine import BinlogFile, Place
 from ibbmaster.store.event_groups import EventGroupReader
 from ibbmaster.store.pages import PageReader
 from ibbmaster.store.seek import SeekPlan, seek
@@ -88,10 +88,12 @@ class BinlogDirectory:
         active = self._find_active(pages, numbers)
         return seek(pages, position, oldest_file_no=numbers[0], active_file_no=active)
 
-    def event_groups(self, plan: SeekPlan) -> EventGroupReader:
+    def event_groups(self, place: Place) -> EventGroupReader:
+        file_no, page_no = parse_file_name(place.file_name), place.file_offset // PAGE_SIZE
+        assert file_no is not None
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
-        state = plan.state if plan.page_no == FULL_STATE_PAGE else None
-        return EventGroupReader(self._disk, file_no=plan.file_no, page_no=plan.page_no, state=state)
+        state = place.state if page_no == FULL_STATE_PAGE else None
+        return EventGroupReader(self._disk, file_no=file_no, page_no=page_no, state=state)
 
     def plan_of_file(self, name: str) -> SeekPlan:
         file_no = parse_file_name(name)

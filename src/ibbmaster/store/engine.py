@@ -7,7 +7,6 @@ from typing import Protocol
 
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.store.seek import SeekPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +15,21 @@ class BinlogFile:
 
     name: str
     size: int  # in bytes, on disk
+
+
+class Place(Protocol):
+    """Where reading begins: at the head of a file, or on a page of it."""
+
+    @property
+    def file_name(self) -> str: ...
+
+    @property
+    def file_offset(self) -> int:
+        """In bytes from the start of the file."""
+
+    @property
+    def state(self) -> GtidState:
+        """What was logged before."""
 
 
 class EventGroups(Protocol):
@@ -37,17 +51,17 @@ class BinlogEngine(Protocol):
     def binlog_state(self) -> GtidState:
         """What is logged up to the durable end; the caller may keep it."""
 
-    def seek(self, position: GtidPosition) -> SeekPlan:
+    def seek(self, position: GtidPosition) -> Place:
         """Where a replica at `position` begins to read.
 
         Raises:
             PositionPurgedError: what it needs is no longer there.
         """
 
-    def event_groups(self, plan: SeekPlan) -> EventGroups:
-        """A reader of the groups behind the place of a plan."""
+    def event_groups(self, place: Place) -> EventGroups:
+        """A reader of the groups behind a place."""
 
-    def plan_of_file(self, name: str) -> SeekPlan:
+    def plan_of_file(self, name: str) -> Place:
         """The place where a file begins, whatever a replica has.
 
         Raises:

@@ -133,7 +133,7 @@ def _find_file(search: _Search, oldest: int, active: int) -> tuple[int, GtidStat
     oldest_state = search.full_state(oldest)
     if oldest_state is None and oldest == 0:
         return 0, GtidState()  # nothing is there yet, not even the first state
-    raise PositionPurgedError(explain_purged(search.position, oldest, oldest_state or GtidState()))
+    raise PositionPurgedError(explain_purged(search.position, format_file_name(oldest), oldest_state or GtidState()))
 
 
 def _find_page(search: _Search, file_no: int, base: GtidState) -> tuple[int, GtidState]:
@@ -180,9 +180,8 @@ def _is_behind_the_end(pages: PageReader, file_no: int, page_no: int) -> bool:
     return page is None or not page[0]
 
 
-def explain_purged(position: GtidPosition, oldest_file_no: int, oldest_state: GtidState) -> str:
-    """Why no file is old enough, domain by domain."""
-    name = format_file_name(oldest_file_no)
+def explain_purged(position: GtidPosition, name: str, oldest_state: GtidState) -> str:
+    """Why no file is old enough, domain by domain; `name` is that of the oldest."""
     reasons = []
     for domain_id in sorted(oldest_state.domain_ids):
         latest = oldest_state.latest(domain_id)

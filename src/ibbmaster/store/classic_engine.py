@@ -1,0 +1,97 @@
+"""Traditional binlog files as a binlog to read: served as they are, without being imported."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibbmaster.errors import PositionPurgedError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.store.classic import ClassicReader
+from ibbmaster.store.classic_file import HEAD_BLOCK_SIZE, ClassicFileReader
+from ibbmaster.store.classic_series import ClassicFile, find_series
+from ibbmaster.store.engine import BinlogFile, Place
+from ibbmaster.store.seek import explain_purged
+
+FIRST_EVENT_OFFSET = 4  # behind the magic number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicPlace:
+    """The head of a file, and what was logged before it."""
+
+    file_name: str
+    state: GtidState
+    file_offset: int = FIRST_EVENT_OFFSET
+
+
+class ClassicBinlog:
+    """The read side of traditional files, which must not grow meanwhile. Thread-safe.
+
+    A GTID position is found by what the GTID_LIST at the head of each file says; inside the
+    file whoever reads passes over what the replica has.
+
+    Raises:
+        ClassicFormatError: a file does not begin as a traditional binlog, or is encrypted.
+        StoreError: the files do not belong together, or one is missing.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._files = find_series(paths)
+        self._places = [self._place_of(file) for file in self._files]
+        self._lock = threading.Lock()  # for the state below
+        self._state: GtidState | None = None
+
+    def files(self) -> list[BinlogFile]:
+        return [BinlogFile(name=file.name, size=file.size_bytes) for file in self._files]
+
+    def end(self) -> tuple[str, int]:
+        return self._files[-1].name, self._files[-1].size_bytes
+
+    def binlog_state(self) -> GtidState:
+        with self._lock:
+            if self._state is None:
+                reader = ClassicReader([self._files[-1].path])
+                for _ in reader.groups():
+                    pass
+                self._state = reader.state
+            return self._state.copy()
+
+    def seek(self, position: GtidPosition) -> ClassicPlace:
+        for place in reversed(self._places):
+            if place.state.is_before(position):
+                return place
+        oldest = self._places[0]
+        raise PositionPurgedError(explain_purged(position, oldest.file_name, oldest.state))
+
+    def plan_of_file(self, name: str) -> ClassicPlace:
+        for place in self._places:
+            if place.file_name == name:
+                return place
+        raise KeyError(name)
+
+    def event_groups(self, place: Place) -> ClassicGroups:
+        names = [file.name for file in self._files]
+        return ClassicGroups(ClassicReader([file.path for file in self._files[names.index(place.file_name) :]]))
+
+    def has_grown(self) -> bool:
+        return False
+
+    def _place_of(self, file: ClassicFile) -> ClassicPlace:
+        reader = ClassicFileReader(file, block_size=HEAD_BLOCK_SIZE)
+        reader.close()
+        return ClassicPlace(file_name=file.name, state=reader.start_state or GtidState())
+
+
+class ClassicGroups:
+    """The groups from the head of a file on, for one reader."""
+
+    def __init__(self, reader: ClassicReader) -> None:
+        self._groups: Iterator[EventGroup] = reader.groups()
+
+    def next_group(self) -> EventGroup | None:
+        """The next group, or None at the end of the last file."""
+        return next(self._groups, None)
