@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import ipaddress
 import json
@@ -73,7 +74,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--profile",
         metavar="NAME",
         help="shape of the stream: engine (MariaDB 12.3), compat (opens with ROTATE and GTID_LIST, for old tools), "
-        "classic-10.11 or classic-11.8 (a traditional primary) (default: engine; classic-10.11 for traditional files)",
+        "classic-10.11 or classic-11.8 (a traditional primary) (default: engine; for traditional files what wrote them)",
     )
     shape.add_argument("--server-id", type=int, default=1, metavar="N", help="this primary's server_id (default: 1)")
     shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
@@ -95,8 +96,8 @@ def run(args: argparse.Namespace) -> int:
 
     from ibbmaster.server.primary import Primary
 
-    primary = Primary(open_engine(args.directory), options)
-
+    engine = open_engine(args.directory)
+    primary = Primary(engine, speaking_like(engine, args, options))
     trio.run(functools.partial(primary.serve, handle_signals=True, task_status=_Announcement(args, primary)))
     return 0
 
@@ -122,6 +123,21 @@ def open_engine(directory: Path) -> BinlogEngine:
     return BinlogDirectory(RealDisk(directory))
 
 
+def speaking_like(engine: BinlogEngine, args: argparse.Namespace, options: PrimaryOptions) -> PrimaryOptions:
+    """Traditional files are served as the server did that wrote them, where the command line says nothing else."""
+    from ibbmaster.dump.profile import PROFILES
+    from ibbmaster.store.classic_engine import ClassicBinlog
+
+    if not isinstance(engine, ClassicBinlog):
+        return options
+    profile = options.profile
+    if args.profile is None:
+        profile = PROFILES["classic-10.11" if engine.server_version.startswith("10.") else "classic-11.8"]
+    if args.server_version is None:
+        profile = profile.with_version(engine.server_version)
+    return dataclasses.replace(options, profile=profile)
+
+
 def read_options(args: argparse.Namespace) -> PrimaryOptions:
     """The options of a primary, each checked before a file is touched.
 
@@ -139,10 +155,9 @@ def read_options(args: argparse.Namespace) -> PrimaryOptions:
         raise ConfigurationError(f"{host} can be reached from other machines: give the account a --password-file")
     if args.auth == "ed25519" and not password:
         raise ConfigurationError("--auth ed25519 needs a password")
-    name = args.profile or ("classic-10.11" if holds_classic_files(args.directory) else "engine")
-    if name not in PROFILES:
-        raise ConfigurationError(f"there is no profile {name!r}: choose one of {', '.join(PROFILES)}")
-    profile = PROFILES[name]
+    profile = PROFILES.get(args.profile or "engine")
+    if profile is None:
+        raise ConfigurationError(f"there is no profile {args.profile!r}: choose one of {', '.join(PROFILES)}")
     if not 1 <= args.server_id < 2**32:
         raise ConfigurationError(f"--server-id {args.server_id}: expected a number from 1 to {2**32 - 1}")
     if args.max_connections < 1:

@@ -41,7 +41,8 @@ class ClassicBinlog:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._files = find_series(paths)
-        self._places = [self._place_of(file) for file in self._files]
+        self.server_version = ""  # of the server that wrote the last file
+        self._places = [self._look_at(file) for file in self._files]
         self._lock = threading.Lock()  # for the state below
         self._state: GtidState | None = None
 
@@ -80,9 +81,10 @@ class ClassicBinlog:
     def has_grown(self) -> bool:
         return False
 
-    def _place_of(self, file: ClassicFile) -> ClassicPlace:
+    def _look_at(self, file: ClassicFile) -> ClassicPlace:
         reader = ClassicFileReader(file, block_size=HEAD_BLOCK_SIZE)
         reader.close()
+        self.server_version = reader.server_version
         return ClassicPlace(file_name=file.name, state=reader.start_state or GtidState())
 
 

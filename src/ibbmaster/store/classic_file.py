@@ -107,6 +107,7 @@ class ClassicFileReader:
             ends before that event.
         start_state_offset: where that event stands.
         is_restart: whether a start of the server began this file.
+        server_version: of the server that wrote it.
         notice: what a user should know about the end of this file, if anything.
 
     Raises:
@@ -119,6 +120,7 @@ class ClassicFileReader:
         self.start_state: GtidState | None = None
         self.start_state_offset = 0
         self.is_restart = False
+        self.server_version = ""
         self.notice: str | None = None
         self._window = EventWindow(file, block_size=block_size)
         self._is_at_group_end = True
@@ -238,6 +240,7 @@ class ClassicFileReader:
         if description.checksum_algorithm is ChecksumAlgorithm.CRC32:
             window.checksum_size = CHECKSUM_SIZE
         self.is_restart = description.created != 0
+        self.server_version = description.server_version
         window.position += size
 
     def _ends_file(self, event_type: int, offset: int) -> bool:
