@@ -74,7 +74,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--profile",
         metavar="NAME",
         help="shape of the stream: engine (MariaDB 12.3), compat (opens with ROTATE and GTID_LIST, for old tools), "
-        "classic-10.11 or classic-11.8 (a traditional primary) (default: engine; for traditional files what wrote them)",
+        "classic-10.11 or classic-11.8 (a traditional primary) (default: engine; for traditional files their writer)",
     )
     shape.add_argument("--server-id", type=int, default=1, metavar="N", help="this primary's server_id (default: 1)")
     shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
