@@ -86,7 +86,13 @@ class BinlogDirectory:
         pages = PageReader(self._disk, readahead_pages_max=1)
         numbers = self.file_numbers()
         active = self._find_active(pages, numbers)
-        return seek(pages, position, oldest_file_no=numbers[0], active_file_no=active)
+        return seek(
+            pages,
+            position,
+            oldest_file_no=numbers[0],
+            active_file_no=active,
+            current_state=self.binlog_state(),
+        )
 
     def event_groups(self, place: Place) -> EventGroupReader:
         file_no, page_no = parse_file_name(place.file_name), place.file_offset // PAGE_SIZE
@@ -141,20 +147,19 @@ class BinlogDirectory:
                 self._state.log(group.gtid)
 
     def _open_tail(self) -> tuple[GtidState, EventGroupReader]:
-        """The state at the last state record, and a reader that stands there."""
+        """The state at the last state record of the active file, and a reader that stands there."""
         pages = PageReader(self._disk, readahead_pages_max=1)
         file_no = self.active_file_no(pages)
         header = pages.header(file_no)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
         state, page_no = GtidState(full.gtids if full is not None else ()), FULL_STATE_PAGE
         interval = 0 if header is None else header.state_interval_pages
-        if interval:
-            last_no = self._last_page_no(pages, file_no)
-            for probe in range(last_no - last_no % interval, FULL_STATE_PAGE, -interval):
-                record = read_state_record(pages, file_no, probe)
-                if record is not None:
-                    state, page_no = state_at(state, record), probe
-                    break
+        last_no = self._last_page_no(pages, file_no) if interval else 0
+        for probe in range(interval, last_no + 1, interval or 1):
+            record = read_state_record(pages, file_no, probe) if probe > FULL_STATE_PAGE else None
+            if record is not None:
+                # One on top of the other: after a restart MariaDB leaves out what was logged before it.
+                state, page_no = state_at(state, record), probe
         return state, EventGroupReader(self._disk, file_no=file_no, page_no=page_no)
 
     def _last_page_no(self, pages: PageReader, file_no: int) -> int:

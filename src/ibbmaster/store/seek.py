@@ -91,10 +91,18 @@ class _Search:
         return is_before
 
 
-def seek(pages: PageReader, position: GtidPosition, *, oldest_file_no: int, active_file_no: int) -> SeekPlan:
+def seek(
+    pages: PageReader,
+    position: GtidPosition,
+    *,
+    oldest_file_no: int,
+    active_file_no: int,
+    current_state: GtidState | None = None,
+) -> SeekPlan:
     """Where a replica at `position` begins to read.
 
-    Files `oldest_file_no` to `active_file_no` all have a header.
+    Files `oldest_file_no` to `active_file_no` all have a header. `current_state` is what is
+    logged up to the end, if that is known.
 
     Raises:
         PositionPurgedError: even the oldest file begins after something the replica lacks.
@@ -106,6 +114,10 @@ def seek(pages: PageReader, position: GtidPosition, *, oldest_file_no: int, acti
     search = _Search(pages, position)
     file_no, base = _find_file(search, oldest_file_no, active_file_no)
     page_no, state = _find_page(search, file_no, base)
+    if page_no > FULL_STATE_PAGE:
+        end = current_state if file_no == active_file_no else search.full_state(file_no + 1)
+        if end is None or not _tells_all(pages, file_no, page_no, base, end):
+            page_no, state = _walk_pages(search, file_no, base, page_no)
     return SeekPlan(
         position=position,
         file_no=file_no,
@@ -139,9 +151,7 @@ def _find_file(search: _Search, oldest: int, active: int) -> tuple[int, GtidStat
 def _find_page(search: _Search, file_no: int, base: GtidState) -> tuple[int, GtidState]:
     """The last page of the file whose state is before the position.
 
-    A page where a record is due may have none: then the one before it counts. After a
-    restart MariaDB may leave pairs out of the later records of a file; so a record is put
-    on top of the best state known before it, not on that of page 1 alone.
+    A page where a record is due may have none: then the one before it counts.
     """
     header = search.pages.header(file_no)
     interval = 0 if header is None else header.state_interval_pages
@@ -168,6 +178,37 @@ def _find_page(search: _Search, file_no: int, base: GtidState) -> tuple[int, Gti
         else:
             high = probe
     return page_no, state
+
+
+def _tells_all(pages: PageReader, file_no: int, page_no: int, base: GtidState, end: GtidState) -> bool:
+    """Whether a differential state names every pair that was logged in its file before the next one began.
+
+    After a restart in the middle of a file MariaDB leaves out pairs that were logged before
+    it and not since. Then such a state looks as if less had been logged.
+    """
+    record = read_state_record(pages, file_no, page_no)
+    told = set() if record is None else {(gtid.domain_id, gtid.server_id) for gtid in record.gtids}
+    return all(
+        (gtid.domain_id, gtid.server_id) in told or base.seq_no(gtid.domain_id, gtid.server_id) == gtid.seq_no
+        for gtid in end
+    )
+
+
+def _walk_pages(search: _Search, file_no: int, base: GtidState, last_page_no: int) -> tuple[int, GtidState]:
+    """As `_find_page` up to a page, with every differential state on top of all before it: sure, and slower."""
+    header = search.pages.header(file_no)
+    assert header is not None
+    page_no, best, state = FULL_STATE_PAGE, base, base
+    interval = header.state_interval_pages
+    for probe in range(interval, last_page_no + 1, interval):
+        record = _differential(search.pages, file_no, probe)
+        if record is None:
+            continue
+        state = state_at(state, record)
+        if not search.is_before(file_no, probe, state):
+            break
+        page_no, best = probe, state
+    return page_no, best
 
 
 def _differential(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
