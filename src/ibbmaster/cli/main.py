@@ -42,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except IbbMasterError as error:
         print(f"ibbmaster: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
+    except ModuleNotFoundError as error:
+        print(f"ibbmaster: this command needs {error.name}: pip install 'ibbmaster[server,cli]'", file=sys.stderr)
+        return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone, as `head` does

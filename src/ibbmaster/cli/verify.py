@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
@@ -32,15 +34,10 @@ def run(args: argparse.Namespace) -> int:
     size = sum(disk.size(name) for name in disk.list() if parse_file_name(name) is not None)
     totals = Totals()
     faults = []
-    from tqdm import tqdm
-
-    with tqdm(
-        total=size, unit="B", unit_scale=True, unit_divisor=1024, disable=not sys.stderr.isatty(), leave=False
-    ) as bar:
-        for fault in verify(disk, totals, on_pages=lambda count: bar.update(count * PAGE_SIZE)):
+    with progress(size) as advance:
+        for fault in verify(disk, totals, on_pages=lambda count: advance(count * PAGE_SIZE)):
             faults.append(str(fault))
             if not args.json:
-                bar.clear()
                 print(fault, flush=True)
     if args.json:
         print(
@@ -62,3 +59,15 @@ def run(args: argparse.Namespace) -> int:
             f"{totals.oob_records} out-of-band records: {verdict}"
         )
     return 1 if faults else 0
+
+
+@contextlib.contextmanager
+def progress(size: int) -> Iterator[Callable[[int], object]]:
+    """A bar on a terminal, nothing elsewhere; gives what to call with the bytes that are done."""
+    if not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1024, leave=False) as bar:
+        yield bar.update
