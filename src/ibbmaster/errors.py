@@ -7,6 +7,7 @@ IbbMasterError
 │   ├── ChunkError             a chunk leaves its page, or has no place in its record
 │   └── RecordError            the content of a whole record makes no sense
 ├── EventError                 bytes of a replication event break its layout
+│   └── UndecodableError       ... in a value of a row; knows table, column and type
 ├── ClassicFormatError         bytes of a traditional binlog file break its format
 ├── GtidError                  text that is no GTID or no GTID list
 │   └── DuplicateDomainError   two GTIDs of one domain in a position
@@ -72,6 +73,20 @@ class RecordError(FormatError):
 
 class EventError(IbbMasterError):
     """The bytes of a replication event break the layout of its type."""
+
+
+class UndecodableError(EventError):
+    """A value of a row cannot be read."""
+
+    def __init__(self, table: str, column: str, type_name: str, problem: str) -> None:
+        super().__init__(table, column, type_name, problem)
+        self.table = table
+        self.column = column
+        self.type_name = type_name
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.table} column {self.column} of type {self.type_name}: {self.problem}"
 
 
 class ClassicFormatError(IbbMasterError):

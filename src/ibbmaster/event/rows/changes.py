@@ -1,0 +1,145 @@
+"""Row events as changes of rows. Layout: protocol/event/rows.md."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError, UndecodableError
+from ibbmaster.event.query import decompress
+from ibbmaster.event.rows.column import Column, TableSchema
+from ibbmaster.event.rows.value import Reader, Value, value_reader
+from ibbmaster.event.table_map import RowsHeader, decode_rows_header
+from ibbmaster.event.types import EventType
+
+
+class ChangeKind(enum.Enum):
+    """What happened to a row."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class Absent(enum.Enum):
+    """The value of a column that an image leaves out (MINIMAL, NOBLOB, FULL_NODUP)."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+Image = tuple[Value, ...]  # a value a column: None is NULL
+
+KINDS = {
+    EventType.WRITE_ROWS_V1: ChangeKind.INSERT,
+    EventType.WRITE_ROWS: ChangeKind.INSERT,
+    EventType.WRITE_ROWS_COMPRESSED_V1: ChangeKind.INSERT,
+    EventType.WRITE_ROWS_COMPRESSED: ChangeKind.INSERT,
+    EventType.UPDATE_ROWS_V1: ChangeKind.UPDATE,
+    EventType.UPDATE_ROWS: ChangeKind.UPDATE,
+    EventType.UPDATE_ROWS_COMPRESSED_V1: ChangeKind.UPDATE,
+    EventType.UPDATE_ROWS_COMPRESSED: ChangeKind.UPDATE,
+    EventType.DELETE_ROWS_V1: ChangeKind.DELETE,
+    EventType.DELETE_ROWS: ChangeKind.DELETE,
+    EventType.DELETE_ROWS_COMPRESSED_V1: ChangeKind.DELETE,
+    EventType.DELETE_ROWS_COMPRESSED: ChangeKind.DELETE,
+}
+TYPE_OFFSET = 4  # of the type code in an event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """One row of a row event. Inserts have no `before`, deletes no `after`."""
+
+    kind: ChangeKind
+    before: Image | None
+    after: Image | None
+
+
+class RowDecoder:
+    """Reads the row events of one table; made once for each TABLE_MAP that differs."""
+
+    def __init__(self, schema: TableSchema) -> None:
+        self.schema = schema
+        self._readers: list[Reader | None] = [None] * len(schema.columns)
+        self._plans: dict[bytes, list[tuple[int, Reader]]] = {}
+
+    def changes(self, event: Buffer) -> Iterator[RowChange]:
+        """The changes in a whole row event without checksum, read one by one.
+
+        Raises:
+            EventError: the event is of another type or table, or ends inside a row.
+            UndecodableError: a value cannot be read; it names table, column and type.
+        """
+        header = decode_rows_header(event)
+        if header.table_id != self.schema.table_id:
+            raise EventError(f"row event of table {header.table_id}, expected {self.schema.table_id}")
+        if header.column_count != len(self.schema.columns):
+            columns = len(self.schema.columns)
+            raise EventError(f"row event of {header.column_count} columns, {self.schema.name} has {columns}")
+        kind = KINDS[EventType(event[TYPE_OFFSET])]
+        data = bytes(memoryview(event)[header.rows_offset :])
+        if header.is_compressed:
+            data = decompress(data)
+        return self._read(kind, header, data)
+
+    def _read(self, kind: ChangeKind, header: RowsHeader, data: bytes) -> Iterator[RowChange]:
+        first = self._plan(header.columns_present)
+        second = self._plan(header.columns_after) if kind is ChangeKind.UPDATE else []
+        if not first and not second and data:
+            raise EventError(f"row event of {self.schema.name} without columns, but {len(data)} bytes of rows")
+        offset, end = 0, len(data)
+        while offset < end:
+            image, offset = self._image(first, data, offset)
+            if kind is ChangeKind.INSERT:
+                yield RowChange(kind=kind, before=None, after=image)
+            elif kind is ChangeKind.DELETE:
+                yield RowChange(kind=kind, before=image, after=None)
+            else:
+                after, offset = self._image(second, data, offset)
+                yield RowChange(kind=kind, before=image, after=after)
+
+    def _image(self, plan: list[tuple[int, Reader]], data: bytes, offset: int) -> tuple[Image, int]:
+        """One image of a row, and the offset behind it."""
+        values: list[Value] = [ABSENT] * len(self.schema.columns)
+        start = offset
+        offset += (len(plan) + 7) // 8
+        if offset > len(data):
+            raise EventError(f"row event of {self.schema.name} ends inside the NULL bits of a row")
+        nulls = int.from_bytes(data[start:offset], "little")
+        number = -1
+        try:
+            for number, read in plan:
+                if nulls & 1:
+                    values[number] = None
+                else:
+                    values[number], offset = read(data, offset)
+                nulls >>= 1
+        except (ValueError, OverflowError) as error:
+            raise self._undecodable(self.schema.columns[number], str(error)) from None
+        return tuple(values), offset
+
+    def _plan(self, present: bytes) -> list[tuple[int, Reader]]:
+        """Number and reader of each column that an image has."""
+        plan = self._plans.get(present)
+        if plan is None:
+            bits = int.from_bytes(present, "little")
+            numbers = [number for number in range(len(self.schema.columns)) if bits >> number & 1]
+            plan = self._plans[present] = [(number, self._reader(number)) for number in numbers]
+        return plan
+
+    def _reader(self, number: int) -> Reader:
+        reader = self._readers[number]
+        if reader is None:
+            column = self.schema.columns[number]
+            try:
+                reader = self._readers[number] = value_reader(column)
+            except ValueError as error:
+                raise self._undecodable(column, str(error)) from None
+        return reader
+
+    def _undecodable(self, column: Column, problem: str) -> UndecodableError:
+        return UndecodableError(self.schema.name, column.name, column.type_name, problem)

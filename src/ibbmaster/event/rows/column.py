@@ -1,0 +1,107 @@
+"""Columns as a TABLE_MAP event describes them."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class ColumnType(enum.IntEnum):
+    """Type codes of MariaDB. Those of one format (2: the one since 10.1) stand for all precisions."""
+
+    DECIMAL = 0  # before MySQL 5.0
+    TINY = 1
+    SHORT = 2
+    LONG = 3
+    FLOAT = 4
+    DOUBLE = 5
+    NULL = 6
+    TIMESTAMP = 7
+    LONGLONG = 8
+    INT24 = 9
+    DATE = 10
+    TIME = 11
+    DATETIME = 12
+    YEAR = 13
+    NEWDATE = 14
+    VARCHAR = 15
+    BIT = 16
+    TIMESTAMP2 = 17
+    DATETIME2 = 18
+    TIME2 = 19
+    BLOB_COMPRESSED = 140
+    VARCHAR_COMPRESSED = 141
+    NEWDECIMAL = 246
+    ENUM = 247
+    SET = 248
+    BLOB = 252
+    VAR_STRING = 253
+    STRING = 254
+    GEOMETRY = 255
+
+
+class Kind(enum.Enum):
+    """What the values of a column are in Python."""
+
+    INTEGER = "integer"  # int
+    YEAR = "year"  # int; 0 is the zero year
+    FLOAT = "float"  # float
+    DECIMAL = "decimal"  # decimal.Decimal with all its digits
+    BIT = "bit"  # int
+    DATE = "date"  # str, YYYY-MM-DD; parts may be zero
+    TIME = "time"  # str, [-]hh:mm:ss[.f], up to ±838:59:59
+    DATETIME = "datetime"  # str, YYYY-MM-DD hh:mm:ss[.f]
+    TIMESTAMP = "timestamp"  # str, as DATETIME, in UTC; all zeros for the zero time
+    TEXT = "text"  # str
+    BINARY = "binary"  # bytes; also text of a character set nobody named
+    ENUM = "enum"  # str, '' for the error value; int if the labels are not known
+    SET = "set"  # str, labels joined by commas; int, a bit a label, if they are not known
+    GEOMETRY = "geometry"  # bytes: SRID (4, little-endian) and WKB
+    UUID = "uuid"  # str
+    INET4 = "inet4"  # str
+    INET6 = "inet6"  # str
+    VECTOR = "vector"  # tuple of float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column. What the event does not say is None; `metadata` is the number the type has there.
+
+    `size` is the most bytes a value has (texts, blobs: of its length, 1 to 4), or the number of
+    bits, or the number of digits; `scale` the digits behind the point, also of temporal types.
+    """
+
+    name: str  # '@1', '@2' and so on where the event has no names
+    type: int  # ColumnType, ENUM and SET told apart
+    metadata: int
+    kind: Kind
+    size: int = 0
+    scale: int = 0
+    is_nullable: bool = True
+    is_unsigned: bool | None = None
+    charset: str | None = None
+    labels: tuple[str, ...] | None = None
+    geometry_type: int | None = None
+    is_declared: bool = False  # by the user, beyond what the event says
+
+    @property
+    def type_name(self) -> str:
+        """The type for people."""
+        name = ColumnType(self.type).name if self.type in ColumnType.__members__.values() else f"type {self.type}"
+        return f"{name}({self.metadata})" if self.metadata else name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSchema:
+    """A table as one TABLE_MAP event describes it."""
+
+    table_id: int
+    database: str
+    table: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[int, ...] = ()  # column numbers, from 0; empty where the event does not say
+    has_names: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.database}.{self.table}"

@@ -1,0 +1,334 @@
+"""TABLE_MAP events in full, with what `binlog_row_metadata` adds. Layout: protocol/event/rows.md."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator
+from typing import Any
+
+from ibbmaster.codec import lenenc
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, charset_of, decode_text
+from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
+from ibbmaster.event.rows.number import DIGITS_MAX, SCALE_MAX
+from ibbmaster.event.table_map import TABLE_ID_SIZE, TableMap, decode_table_map
+
+COLUMN_COUNT_MAX = 4096  # MariaDB's own limit
+FRACTION_DIGITS_MAX = 6
+
+
+class MetadataField(enum.IntEnum):
+    """What follows the NULL bits of a TABLE_MAP event, each with its length."""
+
+    SIGNEDNESS = 1
+    DEFAULT_CHARSET = 2
+    COLUMN_CHARSET = 3
+    COLUMN_NAME = 4
+    SET_STR_VALUE = 5
+    ENUM_STR_VALUE = 6
+    GEOMETRY_TYPE = 7
+    SIMPLE_PRIMARY_KEY = 8
+    PRIMARY_KEY_WITH_PREFIX = 9
+    ENUM_AND_SET_DEFAULT_CHARSET = 10
+    ENUM_AND_SET_COLUMN_CHARSET = 11
+
+
+METADATA_SIZES = {  # bytes a type has in the metadata block; others have none
+    ColumnType.FLOAT: 1,
+    ColumnType.DOUBLE: 1,
+    ColumnType.VARCHAR: 2,
+    ColumnType.BIT: 2,
+    ColumnType.TIMESTAMP2: 1,
+    ColumnType.DATETIME2: 1,
+    ColumnType.TIME2: 1,
+    ColumnType.BLOB_COMPRESSED: 1,
+    ColumnType.VARCHAR_COMPRESSED: 2,
+    ColumnType.NEWDECIMAL: 2,
+    ColumnType.ENUM: 2,
+    ColumnType.SET: 2,
+    ColumnType.BLOB: 1,
+    ColumnType.VAR_STRING: 2,
+    ColumnType.STRING: 2,
+    ColumnType.GEOMETRY: 1,
+}
+BIG_ENDIAN_METADATA = frozenset(
+    (ColumnType.NEWDECIMAL, ColumnType.ENUM, ColumnType.SET, ColumnType.VAR_STRING, ColumnType.STRING)
+)
+NUMERIC = frozenset(  # those with a bit in SIGNEDNESS
+    (
+        ColumnType.TINY,
+        ColumnType.SHORT,
+        ColumnType.INT24,
+        ColumnType.LONG,
+        ColumnType.LONGLONG,
+        ColumnType.FLOAT,
+        ColumnType.DOUBLE,
+        ColumnType.YEAR,
+        ColumnType.NEWDECIMAL,
+        ColumnType.DECIMAL,
+    )
+)
+CHARACTER = frozenset(  # those with a collation in DEFAULT_CHARSET or COLUMN_CHARSET
+    (
+        ColumnType.VARCHAR,
+        ColumnType.VARCHAR_COMPRESSED,
+        ColumnType.VAR_STRING,
+        ColumnType.STRING,
+        ColumnType.BLOB,
+        ColumnType.BLOB_COMPRESSED,
+        ColumnType.GEOMETRY,
+    )
+)
+STRING_LENGTH_BITS = 0x30  # of the first metadata byte of STRING: inverted, bits 8 and 9 of the length
+
+_KINDS = {
+    ColumnType.TINY: Kind.INTEGER,
+    ColumnType.SHORT: Kind.INTEGER,
+    ColumnType.INT24: Kind.INTEGER,
+    ColumnType.LONG: Kind.INTEGER,
+    ColumnType.LONGLONG: Kind.INTEGER,
+    ColumnType.FLOAT: Kind.FLOAT,
+    ColumnType.DOUBLE: Kind.FLOAT,
+    ColumnType.NEWDECIMAL: Kind.DECIMAL,
+    ColumnType.YEAR: Kind.YEAR,
+    ColumnType.DATE: Kind.DATE,
+    ColumnType.NEWDATE: Kind.DATE,
+    ColumnType.TIME: Kind.TIME,
+    ColumnType.TIME2: Kind.TIME,
+    ColumnType.DATETIME: Kind.DATETIME,
+    ColumnType.DATETIME2: Kind.DATETIME,
+    ColumnType.TIMESTAMP: Kind.TIMESTAMP,
+    ColumnType.TIMESTAMP2: Kind.TIMESTAMP,
+    ColumnType.BIT: Kind.BIT,
+    ColumnType.ENUM: Kind.ENUM,
+    ColumnType.SET: Kind.SET,
+    ColumnType.GEOMETRY: Kind.GEOMETRY,
+}
+
+
+def decode_table_schema(event: Buffer) -> TableSchema:
+    """Everything a whole TABLE_MAP event without checksum says.
+
+    Raises:
+        EventError: another type, a part runs over the end, or two parts contradict each other.
+
+    Source: MariaDB 12.3, log_event.cc, Table_map_log_event and Optional_metadata_fields.
+    """
+    head = decode_table_map(event)
+    types = head.column_types
+    if len(types) > COLUMN_COUNT_MAX:
+        raise EventError(f"TABLE_MAP of a table with {len(types)} columns, at most {COLUMN_COUNT_MAX}")
+    fields = _Fields(bytes(memoryview(event)[EVENT_HEADER_SIZE + _head_size(head) :]))
+    metadata = _Fields(fields.take(fields.take_int()))
+    null_bits = fields.take((len(types) + 7) // 8)
+    columns = [
+        _column(number, type_code, metadata, is_nullable=bool(null_bits[number // 8] >> number % 8 & 1))
+        for number, type_code in enumerate(types)
+    ]
+    if metadata.left:
+        raise EventError(f"TABLE_MAP has {metadata.left} bytes of metadata more than its columns take")
+    schema = TableSchema(
+        table_id=head.table_id, database=_name(head.database), table=_name(head.table), columns=tuple(columns)
+    )
+    while fields.left:
+        field = fields.take(1)[0]
+        schema = _with_field(schema, field, _Fields(fields.take(fields.take_int())))
+    return schema
+
+
+def _head_size(head: TableMap) -> int:
+    names = len(head.database) + len(head.table) + 4  # each with its length and a zero
+    return TABLE_ID_SIZE + 2 + names + len(lenenc.encode_int(len(head.column_types))) + len(head.column_types)
+
+
+def _column(number: int, type_code: int, fields: _Fields, *, is_nullable: bool) -> Column:
+    """A column from its type and its place in the metadata block."""
+    size = METADATA_SIZES.get(ColumnType(type_code), 0) if type_code in ColumnType.__members__.values() else 0
+    raw = fields.take(size)
+    order = "big" if type_code in BIG_ENDIAN_METADATA else "little"
+    metadata = int.from_bytes(raw, "big" if order == "big" else "little")
+    length = scale = 0
+    kind = Kind.BINARY
+    match type_code:
+        case ColumnType.STRING:
+            first, length = raw
+            type_code = first | STRING_LENGTH_BITS
+            if type_code == ColumnType.STRING:
+                length |= (first & STRING_LENGTH_BITS ^ STRING_LENGTH_BITS) << 4
+            elif type_code not in (ColumnType.ENUM, ColumnType.SET) or length > 8:
+                raise EventError(f"TABLE_MAP column {number} has string metadata {metadata:#06x}")
+        case ColumnType.NEWDECIMAL:
+            length, scale = raw
+            if not 0 < length <= DIGITS_MAX or scale > min(length, SCALE_MAX):
+                raise EventError(f"TABLE_MAP column {number} is DECIMAL({length},{scale})")
+        case ColumnType.BIT:
+            length = (metadata >> 8) * 8 + (metadata & 0xFF)
+            if length > 64 or metadata & 0xFF > 7:
+                raise EventError(f"TABLE_MAP column {number} has bit metadata {metadata:#06x}")
+        case ColumnType.TIMESTAMP2 | ColumnType.DATETIME2 | ColumnType.TIME2:
+            scale = metadata
+            if scale > FRACTION_DIGITS_MAX:
+                raise EventError(f"TABLE_MAP column {number} has {scale} digits of a second")
+        case ColumnType.BLOB | ColumnType.BLOB_COMPRESSED | ColumnType.GEOMETRY:
+            length = metadata
+            if not 1 <= length <= 4:
+                raise EventError(f"TABLE_MAP column {number} has lengths of {length} bytes")
+        case ColumnType.FLOAT | ColumnType.DOUBLE:
+            if metadata != (4 if type_code == ColumnType.FLOAT else 8):
+                raise EventError(f"TABLE_MAP column {number} has floats of {metadata} bytes")
+        case ColumnType.VARCHAR | ColumnType.VARCHAR_COMPRESSED | ColumnType.VAR_STRING:
+            length = metadata
+    if type_code in ColumnType.__members__.values():
+        kind = _KINDS.get(ColumnType(type_code), Kind.BINARY)
+    return Column(
+        name=f"@{number + 1}",
+        type=type_code,
+        metadata=metadata,
+        kind=kind,
+        size=length,
+        scale=scale,
+        is_nullable=is_nullable,
+    )
+
+
+def _with_field(schema: TableSchema, field: int, value: _Fields) -> TableSchema:
+    """The schema with one optional field in it; unknown fields are passed over, as replicas do."""
+    columns = schema.columns
+    match field:
+        case MetadataField.SIGNEDNESS:
+            return _replaced(schema, {n: {"is_unsigned": bit} for n, bit in _signedness(columns, value)})
+        case MetadataField.DEFAULT_CHARSET | MetadataField.COLUMN_CHARSET:
+            numbers = [n for n, column in enumerate(columns) if column.type in CHARACTER]
+            read = _default_collations if field == MetadataField.DEFAULT_CHARSET else _collations
+            return _replaced(schema, {n: _charset_change(columns[n], c) for n, c in read(numbers, value)})
+        case MetadataField.COLUMN_NAME:
+            names = [_name(value.take(value.take_int())) for _ in columns]
+            changed = _replaced(schema, {n: {"name": name} for n, name in enumerate(names)})
+            value.expect_end("column names")
+            return dataclasses.replace(changed, has_names=True)
+        case MetadataField.SET_STR_VALUE | MetadataField.ENUM_STR_VALUE:
+            wanted = ColumnType.SET if field == MetadataField.SET_STR_VALUE else ColumnType.ENUM
+            return _replaced(schema, dict(_labels(columns, wanted, value)))
+        case MetadataField.GEOMETRY_TYPE:
+            numbers = [n for n, column in enumerate(columns) if column.type == ColumnType.GEOMETRY]
+            return _replaced(schema, {n: {"geometry_type": value.take_int()} for n in numbers})
+        case MetadataField.SIMPLE_PRIMARY_KEY | MetadataField.PRIMARY_KEY_WITH_PREFIX:
+            return dataclasses.replace(schema, primary_key=tuple(_key(field, len(columns), value)))
+        case MetadataField.ENUM_AND_SET_DEFAULT_CHARSET | MetadataField.ENUM_AND_SET_COLUMN_CHARSET:
+            numbers = [n for n, column in enumerate(columns) if column.type in (ColumnType.ENUM, ColumnType.SET)]
+            is_default = field == MetadataField.ENUM_AND_SET_DEFAULT_CHARSET
+            read = _default_collations if is_default else _collations
+            return _replaced(schema, {n: _label_charset(columns[n], c) for n, c in read(numbers, value)})
+    return schema
+
+
+def _replaced(schema: TableSchema, changes: dict[int, dict[str, Any]]) -> TableSchema:
+    columns = tuple(
+        dataclasses.replace(column, **changes[number]) if number in changes else column
+        for number, column in enumerate(schema.columns)
+    )
+    return dataclasses.replace(schema, columns=columns)
+
+
+def _signedness(columns: tuple[Column, ...], value: _Fields) -> Iterator[tuple[int, bool]]:
+    """Column number and whether it is unsigned: a bit a numeric column, the highest bit first."""
+    numbers = [n for n, column in enumerate(columns) if column.type in NUMERIC]
+    bits = value.take((len(numbers) + 7) // 8)
+    for index, number in enumerate(numbers):
+        yield number, bool(bits[index // 8] << index % 8 & 0x80)
+
+
+def _default_collations(numbers: list[int], value: _Fields) -> Iterator[tuple[int, int]]:
+    """Column number and collation: one for all, and pairs of an index and a collation for the others."""
+    default = value.take_int()
+    others = {}
+    while value.left:
+        index = value.take_int()
+        others[index] = value.take_int()
+    if any(index >= len(numbers) for index in others):
+        raise EventError(f"TABLE_MAP gives a collation to text column {max(others)}, it has {len(numbers)}")
+    for index, number in enumerate(numbers):
+        yield number, others.get(index, default)
+
+
+def _collations(numbers: list[int], value: _Fields) -> Iterator[tuple[int, int]]:
+    for number in numbers:
+        yield number, value.take_int()
+    value.expect_end("collations")
+
+
+def _charset_change(column: Column, collation: int) -> dict[str, Any]:
+    if collation == BINARY_COLLATION:
+        return {"charset": "binary"}
+    charset = charset_of(collation) or f"collation {collation}"
+    return {"charset": charset, "kind": Kind.TEXT if column.kind == Kind.BINARY else column.kind}
+
+
+def _labels(columns: tuple[Column, ...], wanted: int, value: _Fields) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The labels of each ENUM or SET column, as Latin-1 until their character set is known."""
+    for number, column in enumerate(columns):
+        if column.type == wanted:
+            count = value.take_int()
+            if count > value.left:
+                raise EventError(f"TABLE_MAP has {count} labels in {value.left} bytes")
+            yield number, {"labels": tuple(value.take(value.take_int()).decode("latin-1") for _ in range(count))}
+    value.expect_end("labels")
+
+
+def _label_charset(column: Column, collation: int) -> dict[str, Any]:
+    """The character set of labels, and the labels read with it; the field comes behind that of the labels."""
+    charset = charset_of(collation)
+    if charset is None or column.labels is None or CODECS.get(charset) is None:
+        return {"charset": charset}
+    try:
+        labels = tuple(decode_text(label.encode("latin-1"), charset) for label in column.labels)
+    except ValueError as error:
+        raise EventError(f"TABLE_MAP has labels that are no {charset}: {error}") from None
+    return {"charset": charset, "labels": labels}
+
+
+def _key(field: int, column_count: int, value: _Fields) -> Iterator[int]:
+    while value.left:
+        number = value.take_int()
+        if field == MetadataField.PRIMARY_KEY_WITH_PREFIX:
+            value.take_int()  # how much of the column is in the key
+        if number >= column_count:
+            raise EventError(f"TABLE_MAP has column {number} in its key, but {column_count} columns")
+        yield number
+
+
+def _name(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+class _Fields:
+    """Takes one field after the other, and says so when the event ends too early."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._offset = 0
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._offset
+
+    def take(self, size: int) -> bytes:
+        if size > self.left:
+            raise EventError(f"TABLE_MAP ends {size - self.left} bytes early")
+        start = self._offset
+        self._offset += size
+        return self._data[start : start + size]
+
+    def take_int(self) -> int:
+        try:
+            value, self._offset = lenenc.decode_int(self._data, self._offset)
+        except ValueError as error:
+            raise EventError(f"TABLE_MAP: {error}") from None
+        return value
+
+    def expect_end(self, what: str) -> None:
+        if self.left:
+            raise EventError(f"TABLE_MAP has {self.left} bytes behind its {what}")

@@ -1,0 +1,158 @@
+"""Changes of rows replayed into tables, whose content is compared with what the server had."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import lzma
+import struct
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+from ibbmaster.event.query import decode_query
+from ibbmaster.event.rows.changes import ABSENT, RowChange, RowDecoder
+from ibbmaster.event.rows.charset import CODECS
+from ibbmaster.event.rows.column import Column, Kind, TableSchema
+from ibbmaster.event.rows.ddl import parse_create_table
+from ibbmaster.event.rows.declared import declare
+from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header
+from ibbmaster.event.types import EventType
+
+CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
+
+
+class Table:
+    """A table as the changes of a binlog leave it."""
+
+    def __init__(self) -> None:
+        self.schema: TableSchema | None = None
+        self.rows: list[list[object]] = []
+
+    def apply(self, schema: TableSchema, change: RowChange) -> None:
+        self.schema = schema
+        if change.before is not None:
+            row = next(row for row in self.rows if matches(row, change.before))
+            if change.after is None:
+                self.rows.remove(row)
+                return
+            for number, value in enumerate(change.after):
+                if value is not ABSENT:
+                    row[number] = value
+            return
+        assert change.after is not None
+        self.rows.append([None if value is ABSENT else value for value in change.after])
+
+    def content(self) -> str:
+        """As fixtures/classic/README.md defines it."""
+        assert self.schema is not None
+        names = [column.name for column in self.schema.columns]
+        visible = [column for column in self.schema.columns if column.name not in ("row_start", "row_end")]
+        current = [row for row in self.rows if "row_end" not in names or str(row[names.index("row_end")]) > "2030"]
+        rows = sorted(tuple(map(as_sql, visible, row)) for row in current)  # the hidden columns are the last
+        return hashlib.sha256("\n".join(repr(row) for row in rows).encode()).hexdigest()[:16]
+
+
+def matches(row: list[object], image: tuple[object, ...]) -> bool:
+    return all(value is ABSENT or value == mine for mine, value in zip(row, image, strict=True))
+
+
+def as_sql(column: Column, value: object) -> str | None:
+    """What HEX(CAST(column AS BINARY)) gives."""
+    if value is None:
+        return None
+    if column.kind is Kind.BIT:
+        return int(value).to_bytes((column.size + 7) // 8, "big").hex().upper()
+    if column.kind is Kind.UUID:
+        return str(value).replace("-", "").upper()
+    if column.kind in (Kind.INET4, Kind.INET6):
+        return ipaddress.ip_address(str(value)).packed.hex().upper()
+    if column.kind is Kind.VECTOR:
+        return struct.pack(f"<{len(value)}f", *value).hex().upper()
+    if column.name.endswith("zf"):
+        return f"{value:07}".encode().hex().upper()  # INT(7) ZEROFILL
+    if isinstance(value, bytes):
+        return value.hex().upper()
+    if column.kind is Kind.YEAR:
+        return f"{value:04}".encode().hex().upper()
+    if column.kind is Kind.FLOAT:
+        return float_text(column, float(value)).encode().hex().upper()
+    if column.kind in (Kind.TEXT, Kind.ENUM, Kind.SET):
+        text = str(value)
+        return encode(text, column.charset or "utf8mb4").hex().upper()
+    return str(value).encode().hex().upper()
+
+
+def encode(text: str, charset: str) -> bytes:
+    codec = CODECS[charset] or "latin-1"
+    if charset == "latin1":
+        return b"".join(
+            bytes((ord(letter),)) if 0x80 <= ord(letter) < 0xA0 else letter.encode(codec) for letter in text
+        )
+    return text.encode(codec)
+
+
+def float_text(column: Column, value: float) -> str:
+    """As the server shows it: FLOAT with 6 digits, DOUBLE with as many as it takes; some are declared with a scale."""
+    scale = {"f73": 3, "d20_5": 5}.get(column.name)
+    if scale is not None:
+        return f"{value:.{scale}f}"
+    number = Decimal(f"{value:.6g}" if column.metadata == 4 else repr(value)).normalize()
+    if -15 < number.adjusted() < 15 or not number:
+        return f"{number:f}"
+    digits = "".join(map(str, number.as_tuple().digits))
+    point = "." if len(digits) > 1 else ""
+    return f"{'-' if number < 0 else ''}{digits[0]}{point}{digits[1:]}e{number.adjusted()}"
+
+
+def changes_of(capture: str, *, with_ddl: bool = True) -> Iterator[tuple[TableSchema, RowChange]]:
+    """Every change of a capture with its table; CREATE TABLE statements before it say what the binlog does not."""
+    declarations: dict[str, dict[str, str]] = {}
+    decoders: dict[int, RowDecoder] = {}
+    for event in raw_events(CLASSIC / capture):
+        if event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED) and with_ddl:
+            query = decode_query(event)
+            found = parse_create_table(query.text.decode("utf-8", "replace"), database=query.database.decode())
+            if found is not None:
+                declarations[found[0]] = found[1]
+        elif event[4] == EventType.TABLE_MAP:
+            schema = decode_table_schema(event)
+            if schema.name in declarations:
+                schema = declare(schema, declarations[schema.name])
+            decoders[schema.table_id] = RowDecoder(schema)
+        elif event[4] in ROW_EVENT_TYPES:
+            decoder = decoders[decode_rows_header(event).table_id]
+            for change in decoder.changes(event):
+                yield decoder.schema, change
+
+
+def replay(capture: str) -> dict[str, Table]:
+    tables: dict[str, Table] = {}
+    for schema, change in changes_of(capture):
+        tables.setdefault(schema.name, Table()).apply(schema, change)
+    return tables
+
+
+def expected_tables(capture: str) -> dict[str, dict[str, object]]:
+    tables: dict[str, dict[str, object]] = json.loads((CLASSIC / capture / "expected.json").read_text())["tables"]
+    return tables
+
+
+def raw_events(folder: Path) -> Iterator[bytes]:
+    """Every event of a capture's files without its checksum, cut by a walker of our own."""
+    for path in sorted(folder.glob("binlog.0*")):
+        if path.suffix == ".idx":
+            continue
+        data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+        offset, checksum_size = 4, 0
+        while offset + 19 <= len(data):
+            (size,) = struct.unpack_from("<I", data, offset + 9)
+            event = data[offset : offset + size]
+            offset += size
+            if event[4] == EventType.FORMAT_DESCRIPTION:
+                checksum_size = 4 if event[-5] else 0
+            elif checksum_size:
+                event = event[:9] + struct.pack("<I", size - 4) + event[13:-4]
+            yield event
