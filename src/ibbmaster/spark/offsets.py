@@ -1,0 +1,162 @@
+"""Offsets of a stream: a GTID position as JSON, with a hint where in the log that is.
+
+`{"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}`: the position is what was
+read, one GTID for every domain; so it names a place between two groups of the log, and no
+transaction is ever split. The hint is for people and for metrics: the position decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ibbmaster.errors import ConfigurationError, GtidError, PositionPurgedError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.spark.options import ReadOptions
+from ibbmaster.store.archive import IbbArchive
+from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange
+
+VERSION = 1
+TAIL_END = 1 << 62  # an offset behind the end of any file
+
+Offset = dict[str, int | str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one batch may take; a first group is always taken. None: as much as there is."""
+
+    bytes_max: int | None = None  # of the log, so what lies out of band counts where it was written
+    groups_max: int | None = None
+    files_max: int | None = None
+
+    @property
+    def are_set(self) -> bool:
+        return (self.bytes_max, self.groups_max, self.files_max) != (None, None, None)
+
+
+def encode_offset(position: GtidPosition, point: LogPoint) -> Offset:
+    """The offset of a place."""
+    return {"v": VERSION, "gtid": str(position), "file": point.file_no, "offset": point.file_offset}
+
+
+def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
+    """The position of an offset.
+
+    Raises:
+        ConfigurationError: it is none of ours, or of a later version.
+    """
+    if offset.get("v") != VERSION or not isinstance(offset.get("gtid"), str):
+        raise ConfigurationError(f"offset {json.dumps(dict(offset))} is not one of this source (version {VERSION})")
+    return GtidPosition.parse(str(offset["gtid"]))
+
+
+class OffsetTracker:
+    """Where a stream is, on the driver: knows the place of each offset it gave out, and finds that of others."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._archive = IbbArchive(options.path, is_strict=options.is_strict)
+        self._points: dict[str, LogPoint] = {}
+        self._target: LogPoint | None = None
+
+    def initial(self) -> Offset:
+        """The offset a new stream begins at, by the option `startingOffsets`.
+
+        Raises:
+            ConfigurationError: the option is neither earliest nor latest nor a position.
+            PositionError: the position is not in the log.
+        """
+        text = self._options.starting_offsets.strip()
+        if text.lower() == "earliest":
+            return self._give(self._archive.start_position(), self._first_point())
+        if text.lower() == "latest":
+            point = self._archive.end_point()
+            return self._give(self._archive.end_position(), point)
+        try:
+            position = decode_offset(json.loads(text)) if text.startswith("{") else GtidPosition.parse(text)
+        except (ValueError, GtidError) as error:
+            problem = f"option startingOffsets is {text!r}, expected earliest, latest, a GTID position or an offset"
+            raise ConfigurationError(f"{problem}: {error}") from None
+        return self._give(position, self._find(position))
+
+    def latest(self) -> Offset:
+        """The offset behind everything that can be read now."""
+        return self._give(self._archive.end_position(), self._archive.end_point())
+
+    def freeze(self) -> None:
+        """From now on behave as if the log did not grow."""
+        self._target = self._archive.end_point()
+
+    def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
+        """The offset at the end of the batch that begins at `start`; `start` itself if there is nothing new.
+
+        Raises:
+            PositionPurgedError: what the stream needs next is no longer there.
+            FormatError: the log is damaged there.
+        """
+        begin = self.point(start)
+        end = self._archive.end_point() if self._target is None else self._target
+        gtids = dict(decode_offset(start))
+        point, count = begin, 0
+        for log_range in self._archive.ranges(begin, end, size=TAIL_END):
+            if limits.files_max is not None and count and log_range.file_no - begin.file_no >= limits.files_max:
+                break
+            for group in self._archive.groups(log_range, on_fault=None if self._options.is_strict else _ignore):
+                place = self._archive.point_of(group)
+                if count and self._is_enough(begin, place, count, limits):
+                    return self._give(GtidPosition(gtids.values()), point)
+                if group.gtid is not None:
+                    gtids[group.gtid.domain_id] = group.gtid
+                    count += 1
+                    point = LogPoint(place.file_no, place.file_offset + 1)
+        return self._give(GtidPosition(gtids.values()), point) if count else dict(start)  # type: ignore[arg-type]
+
+    def point(self, offset: Mapping[str, object]) -> LogPoint:
+        """The place of an offset in the log."""
+        position = decode_offset(offset)
+        found = self._points.get(str(position))
+        if found is None:
+            found = self._points[str(position)] = self._find(position)
+        return found
+
+    def ranges(self, start: Mapping[str, object], end: Mapping[str, object]) -> list[LogRange]:
+        """The stretches of the log between two offsets."""
+        return self._archive.ranges(self.point(start), self.point(end), size=self._options.partition_bytes)
+
+    def _is_enough(self, begin: LogPoint, place: LogPoint, count: int, limits: Limits) -> bool:
+        """Whether a batch that has `count` groups must not take the one at `place`."""
+        if limits.groups_max is not None and count >= limits.groups_max:
+            return True
+        return limits.bytes_max is not None and self._distance(begin, place) >= limits.bytes_max
+
+    def _distance(self, begin: LogPoint, end: LogPoint) -> int:
+        """Bytes of the log between two points."""
+        if begin.file_no == end.file_no:
+            return end.file_offset - begin.file_offset
+        between = range(begin.file_no, end.file_no)
+        sizes = sum(self._archive.disk.size(self._archive.file_name(file_no)) for file_no in between)
+        return sizes - begin.file_offset + end.file_offset
+
+    def _find(self, position: GtidPosition) -> LogPoint:
+        """The place of a position; the oldest there is if it is purged and data loss is no failure."""
+        if not len(position) and not len(self._archive.start_position()):
+            return self._first_point()
+        try:
+            return max(self._archive.cuts(position).values(), default=self._first_point())
+        except PositionPurgedError:
+            if self._options.is_strict:
+                raise
+            return self._first_point()
+
+    def _first_point(self) -> LogPoint:
+        return LogPoint(self._archive.file_numbers()[0], LOG_START.file_offset)
+
+    def _give(self, position: GtidPosition, point: LogPoint) -> Offset:
+        self._points[str(position)] = point
+        return encode_offset(position, point)
+
+
+def _ignore(point: LogPoint, problem: str) -> None:
+    """Damage that the batch itself leaves out, and reports in `granularity=faults`."""

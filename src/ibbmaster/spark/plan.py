@@ -1,0 +1,105 @@
+"""What a query reads, decided on the driver: the columns, which groups, and the stretches of the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.spark.options import ReadOptions
+from ibbmaster.spark.shape import Field, generic_shape, table_shape
+from ibbmaster.store.archive import Archive, open_archive
+from ibbmaster.store.group_content import RowReader, TableFilter, group_events
+from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange, Selection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTask:
+    """One stretch, and all that its reader needs to know. Sent to a worker."""
+
+    options: ReadOptions
+    fields: tuple[Field, ...]
+    selection: Selection
+    log_range: LogRange
+
+
+def open_options(options: ReadOptions) -> Archive:
+    """The archive that options name."""
+    return open_archive(options.path, is_classic=options.is_classic, is_strict=options.is_strict)
+
+
+def find_fields(options: ReadOptions) -> tuple[Field, ...]:
+    """The columns of the DataFrame.
+
+    Raises:
+        ConfigurationError: a column is unknown, or the table is not in the log or has no names.
+    """
+    if options.table is None:
+        return generic_shape(options.granularity, options.columns)
+    return table_shape(find_table(options, options.table), options.zero_dates, options.columns)
+
+
+def find_table(options: ReadOptions, name: str) -> TableSchema:
+    """The table as the log has it last: looks from the end, stretch by stretch.
+
+    Raises:
+        ConfigurationError: no group changes that table.
+    """
+    archive = open_options(options)
+    reader = RowReader(TableFilter((name,)), options.declarations)
+    ranges = archive.ranges(LOG_START, archive.end_point(), size=options.partition_bytes)
+    for log_range in reversed(ranges):
+        found = None
+        for group in archive.groups(log_range, on_fault=None if options.is_strict else lambda point, problem: None):
+            for found in reader.schemas(group_events(group)):  # noqa: B007  # the last one is wanted
+                pass
+        if found is not None:
+            return found
+    raise ConfigurationError(f"no group in {options.path} changes rows of table {name}")
+
+
+def find_selection(options: ReadOptions, archive: Archive) -> Selection:
+    """Which groups the options ask for.
+
+    Raises:
+        PositionError: a GTID of them is not in the log.
+    """
+    starts: dict[int, LogPoint] = {}
+    ends: dict[int, LogPoint] | None = None
+    if options.starting_gtid:
+        starts = archive.cuts(GtidPosition.parse(options.starting_gtid))
+    if options.ending_gtid is not None:
+        ends = archive.cuts(GtidPosition.parse(options.ending_gtid)) if options.ending_gtid else {}
+    return Selection(
+        starts=tuple(starts.items()),
+        ends=None if ends is None else tuple(ends.items()),
+        domains=options.domains,
+        start_time=options.starting_time,
+        end_time=options.ending_time,
+    )
+
+
+def plan_tasks(options: ReadOptions, fields: tuple[Field, ...]) -> list[ReadTask]:
+    """The stretches of one batch query; the end is fixed here, so a log that grows gives one answer.
+
+    Raises:
+        PositionError: a GTID of the options is not in the log.
+        StoreError: the log has a hole, or there is none.
+    """
+    archive = open_options(options)
+    selection = find_selection(options, archive)
+    end = archive.end_point()
+    if selection.ends is not None:
+        end = min(end, max((point for _, point in selection.ends), default=LOG_START))
+    start = LOG_START
+    if selection.starts and set(options.domains) and set(options.domains) <= set(dict(selection.starts)):
+        start = min(point for domain, point in selection.starts if domain in options.domains)
+    return tasks_between(options, fields, selection, archive.ranges(start, end, size=options.partition_bytes))
+
+
+def tasks_between(
+    options: ReadOptions, fields: tuple[Field, ...], selection: Selection, ranges: list[LogRange]
+) -> list[ReadTask]:
+    """One task a stretch."""
+    return [ReadTask(options=options, fields=fields, selection=selection, log_range=log_range) for log_range in ranges]

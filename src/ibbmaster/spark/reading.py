@@ -1,0 +1,365 @@
+"""One stretch of a log as record batches. Runs in a worker; opens its files itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from ibbmaster.errors import ClassicFormatError, EventError, FormatError, Location
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.query import decode_query
+from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image
+from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.table_map import decode_table_map
+from ibbmaster.event.types import EventType, type_name
+from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
+from ibbmaster.ibb.page import PAGE_SIZE, is_blank
+from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
+from ibbmaster.spark.options import Granularity, ReadOptions
+from ibbmaster.spark.plan import ReadTask, open_options
+from ibbmaster.spark.shape import CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_schema, column_type
+from ibbmaster.store.archive import Archive, IbbArchive
+from ibbmaster.store.group_content import RowReader, TableFilter, group_events
+from ibbmaster.store.log_range import LogPoint
+from ibbmaster.store.pages import PageReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 10_000
+BATCH_BYTES = 8 << 20  # of event data, which only the `events` have
+QUERY_TEXT_MAX = 4096  # characters of a statement that stand in `query`
+SECOND_US = 1_000_000
+Row = tuple[object, ...]
+
+
+def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """The record batches of one stretch.
+
+    Raises:
+        FormatError, ClassicFormatError: a file is damaged.
+        EventError: an event of a group is damaged, or a value cannot be read; it names the group.
+    """
+    yield from batches(task.fields, rows_of(task))
+
+
+def rows_of(task: ReadTask) -> Iterator[Row]:
+    """The rows of one stretch, a cell for each column of the task."""
+    match task.options.granularity:
+        case Granularity.PAGES:
+            return _picked(task, _pages(task))
+        case Granularity.RECORDS:
+            return _picked(task, _records(task))
+    return _Groups(task).rows()
+
+
+def batches(fields: tuple[Field, ...], rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
+    """Rows in portions; one empty portion if there are none."""
+    import pyarrow as pa
+
+    schema = arrow_schema(fields)
+    has_yielded = False
+    columns: list[list[object]] = [[] for _ in fields]
+    size = count = 0
+    for row in rows:
+        for column, cell in zip(columns, row, strict=True):
+            column.append(cell)
+            if type(cell) is bytes:
+                size += len(cell)
+        count += 1
+        if count >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield _batch(schema, columns)
+            has_yielded = True
+            size = count = 0
+            columns = [[] for _ in fields]
+    if count or not has_yielded:
+        yield _batch(schema, columns)
+    del pa
+
+
+def _batch(schema: pa.Schema, columns: list[list[object]]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    arrays = []
+    for field, cells in zip(schema, columns, strict=True):
+        if pa.types.is_map(field.type):
+            cells = [None if cell is None else list(cell.items()) for cell in cells]  # type: ignore[attr-defined]
+        arrays.append(pa.array(cells, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _picked(task: ReadTask, rows: Iterator[dict[str, object]]) -> Iterator[Row]:
+    names = [field.name for field in task.fields]
+    return (tuple(row[name] for name in names) for row in rows)
+
+
+# Pages and records ----------------------------------------------------------------------------
+
+
+def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
+    """One row a page with data. A page that is damaged is an error, or left out if data loss is no failure."""
+    for page_no, page in _verified_pages(task):
+        chunks = list(_chunks(page, task.log_range.file_no, page_no))
+        yield {
+            "file_no": task.log_range.file_no,
+            "page_no": page_no,
+            "data_bytes": sum(len(chunk.data) for chunk in chunks),
+            "chunks": len(chunks),
+            "records": sum(chunk.is_first for chunk in chunks),
+            "commits": sum(chunk.is_first and chunk.record_type == RecordType.COMMIT for chunk in chunks),
+        }
+
+
+def _records(task: ReadTask) -> Iterator[dict[str, object]]:
+    """One row a record that begins in the stretch; its chunks are followed to its end."""
+    file_no = task.log_range.file_no
+    archive = IbbArchive(task.options.path, is_strict=task.options.is_strict)
+    pages = PageReader(archive.disk)
+    for page_no, page in _verified_pages(task):
+        for chunk in _chunks(page, file_no, page_no):
+            if chunk.is_first:
+                size, count = _record_size(pages, chunk, file_no, page_no)
+                yield {
+                    "file_no": file_no,
+                    "offset": page_no * PAGE_SIZE + chunk.page_offset,
+                    "record_type": RecordType(chunk.record_type).name.lower(),
+                    "bytes": size,
+                    "chunks": count,
+                }
+
+
+def _record_size(pages: PageReader, first: Chunk, file_no: int, page_no: int) -> tuple[int, int]:
+    """Data bytes and chunks of the record that `first` begins."""
+    from ibbmaster.store.cursor import ChunkCursor
+
+    if first.is_last:
+        return len(first.data), 1
+    cursor = ChunkCursor(pages, file_no=file_no, page_no=page_no, page_offset=first.end_offset)
+    size = count = 0
+    for chunk in cursor.chunks_of(first):
+        size += len(chunk.data)
+        count += 1
+    return size, count
+
+
+def _verified_pages(task: ReadTask) -> Iterator[tuple[int, memoryview]]:
+    archive = IbbArchive(task.options.path, is_strict=task.options.is_strict)
+    pages = PageReader(archive.disk)
+    log_range = task.log_range
+    for page_no in range(log_range.start_offset // PAGE_SIZE, -(-log_range.end_offset // PAGE_SIZE)):
+        try:
+            page = pages.page(log_range.file_no, page_no)
+        except FormatError:
+            if task.options.is_strict:
+                raise
+            continue
+        if page is not None and not is_blank(bytes(page)):
+            yield page_no, page
+
+
+def _chunks(page: memoryview, file_no: int, page_no: int) -> Iterator[Chunk]:
+    offset = 0
+    while not isinstance(chunk := next_chunk(page, offset, file_no=file_no, page_no=page_no), ChunkEnd):
+        yield chunk
+        offset = chunk.end_offset
+
+
+# Groups and what is in them -------------------------------------------------------------------
+
+
+class _Groups:
+    """Rows out of the groups of one stretch."""
+
+    def __init__(self, task: ReadTask) -> None:
+        self._task = task
+        self._options: ReadOptions = task.options
+        self._archive: Archive = open_options(task.options)
+        self._reader = RowReader(TableFilter(task.options.tables), task.options.declarations)
+        self._tables = TableFilter(task.options.tables)
+        self._names = [field.name for field in task.fields]
+        self._plans: dict[TableSchema, list[tuple[int, ToCell] | None]] = {}
+        self._faults: list[tuple[LogPoint, str | None, str]] = []
+        self._own_fields = self._fields_of_table()
+
+    def rows(self) -> Iterator[Row]:
+        """The rows of every group that is wanted; of a group that is damaged none, or an error."""
+        options = self._options
+        rows_of: Callable[[EventGroup, dict[str, object]], Iterator[Row]] = {
+            Granularity.EVENTS: self._events,
+            Granularity.GROUPS: self._group,
+            Granularity.FAULTS: self._nothing,
+            Granularity.ROWS: self._changes if options.table is None else self._table_changes,
+        }[options.granularity]
+        is_lenient = not options.is_strict or options.granularity is Granularity.FAULTS
+        groups = self._archive.groups(self._task.log_range, on_fault=self._note if is_lenient else None)
+        for group in groups:
+            if group.gtid is None:
+                continue  # a FORMAT_DESCRIPTION, logged when a server started
+            point = self._archive.point_of(group)
+            timestamp = decode_event_header(group.gtid_event).timestamp
+            if not self._task.selection.takes(group.gtid, point, timestamp):
+                continue
+            head = self._head(group, point, timestamp)
+            try:
+                if is_lenient:
+                    yield from list(rows_of(group, head))  # nothing of a group, or all of it
+                else:
+                    yield from rows_of(group, head)
+            except EventError as error:
+                problem = f"group {group.gtid} at {group.file_name} offset {group.file_offset}: {error}"
+                if not is_lenient:
+                    raise EventError(problem) from error
+                self._faults.append((point, str(group.gtid), problem))
+            except (FormatError, ClassicFormatError) as error:
+                if not is_lenient:
+                    raise _with_group(error, group) from error
+                self._faults.append((point, str(group.gtid), str(error)))
+        if options.granularity is Granularity.FAULTS:
+            for point, gtid, problem in self._faults:
+                fault = {"file_no": point.file_no, "offset": point.file_offset, "_gtid": gtid, "problem": problem}
+                yield tuple(fault[name] for name in self._names)
+
+    def _note(self, point: LogPoint, problem: str) -> None:
+        self._faults.append((point, None, problem))
+
+    def _head(self, group: EventGroup, point: LogPoint, timestamp: int) -> dict[str, object]:
+        gtid = group.gtid
+        assert gtid is not None
+        return {
+            "_gtid": str(gtid),
+            "_domain": gtid.domain_id,
+            "_server_id": gtid.server_id,
+            "_seq": gtid.seq_no,
+            "_commit_ts": timestamp * SECOND_US,
+            "_file_no": point.file_no,
+            "_offset": point.file_offset,
+        }
+
+    def _nothing(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
+        """Read all of a group, to see whether that can be done."""
+        for _ in self._reader.changes(group_events(group)):
+            pass
+        return iter(())
+
+    def _events(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
+        for number, event in enumerate(group_events(group)):
+            header = decode_event_header(event)
+            row = head | {
+                "event_no": number,
+                "event_type": header.event_type,
+                "type_name": type_name(header.event_type),
+                "event_ts": header.timestamp * SECOND_US,
+                "server_id": header.server_id,
+                "flags": header.flags,
+                "bytes": len(event),
+                "data": event,
+            }
+            yield tuple(row[name] for name in self._names)
+
+    def _group(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
+        count = size = 0
+        tables: dict[str, None] = {}
+        query: str | None = None
+        for event in group_events(group):
+            count += 1
+            size += len(event)
+            if event[4] == EventType.TABLE_MAP:
+                table = decode_table_map(event)
+                name = f"{table.database.decode('utf-8', 'replace')}.{table.table.decode('utf-8', 'replace')}"
+                tables[name] = None
+            elif event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED) and query is None:
+                query = decode_query(event).text.decode("utf-8", "replace")[:QUERY_TEXT_MAX]
+        if self._options.tables and not any(map(self._tables.takes, tables)):
+            return
+        row = head | {
+            "end_file_no": self._archive.point_of(group).file_no,
+            "end_offset": group.end_offset,
+            "events": count,
+            "bytes": size,
+            "tables": list(tables),
+            "query": query,
+        }
+        row["end_file_no"] = self._end_file_no(group)
+        yield tuple(row[name] for name in self._names)
+
+    def _end_file_no(self, group: EventGroup) -> int:
+        file_no = self._archive.point_of(group).file_no
+        while self._archive.file_name(file_no) != group.end_file_name:
+            file_no += 1
+        return file_no
+
+    def _changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
+        """One row an image, both images beside each other for an update's two rows."""
+        for schema, change in self._reader.changes(group_events(group)):
+            row = head | {
+                "_table": schema.name,
+                "before": image_as_map(schema, change.before),
+                "after": image_as_map(schema, change.after),
+            }
+            for kind in _change_types(change.kind):
+                row["_change_type"] = kind
+                yield tuple(row[name] for name in self._names)
+
+    def _table_changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
+        """One row an image: a delete and a preimage have the row as it was, the others as it is."""
+        for schema, change in self._reader.changes(group_events(group)):
+            plan = self._plan(schema)
+            images = [image for image in (change.before, change.after) if image is not None]
+            for kind, image in zip(_change_types(change.kind), images, strict=True):
+                values = head | {"_change_type": kind}
+                yield tuple(
+                    values[name] if name in values else _cell(step, image)
+                    for name, step in zip(self._names, plan, strict=True)
+                )
+
+    def _fields_of_table(self) -> dict[str, Field]:
+        reserved = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS)}
+        return {field.name: field for field in self._task.fields if field.name not in reserved}
+
+    def _plan(self, schema: TableSchema) -> list[tuple[int, ToCell] | None]:
+        """For each column of the task where it is in a row of the table as this group has it.
+
+        Raises:
+            EventError: a column has another type than the DataFrame was made with.
+        """
+        plan = self._plans.get(schema)
+        if plan is not None:
+            return plan
+        numbers = {column.name: number for number, column in enumerate(schema.columns)}
+        plan = []
+        for name in self._names:
+            field, number = self._own_fields.get(name), numbers.get(name)
+            if field is None or number is None:
+                plan.append(None)  # of the group; or the table does not have the column here
+                continue
+            column = schema.columns[number]
+            found = column_type(column, self._options.zero_dates)
+            if found != field.type:
+                raise EventError(f"{schema.name} column {name} is {found} here, the DataFrame has {field.type}")
+            plan.append((number, cell_reader(column, field.type)))
+        self._plans[schema] = plan
+        return plan
+
+
+def _cell(step: tuple[int, ToCell] | None, image: Image) -> object:
+    if step is None:
+        return None
+    number, to_cell = step
+    value = image[number]
+    return None if value is ABSENT else to_cell(value)
+
+
+def _change_types(kind: ChangeKind) -> tuple[str, ...]:
+    if kind is ChangeKind.UPDATE:
+        return ("update_preimage", "update_postimage")
+    return (kind.value,)
+
+
+def _with_group(error: FormatError | ClassicFormatError, group: EventGroup) -> FormatError | ClassicFormatError:
+    """The same error, which also names the group."""
+    problem = f"{error.problem} (in group {group.gtid})"
+    if isinstance(error, ClassicFormatError):
+        return ClassicFormatError(error.file_name, error.file_offset, problem)
+    location: Location = error.location
+    return type(error)(location, problem)

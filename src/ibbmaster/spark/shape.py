@@ -1,0 +1,198 @@
+"""Columns of the DataFrames: names, Spark types, and the Arrow types that must be equal to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
+from ibbmaster.spark.options import Granularity, ZeroDates
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SPARK_DECIMAL_DIGITS_MAX = 38
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column; `type` is Spark's name of it."""
+
+    name: str
+    type: str
+
+
+GROUP_FIELDS = (
+    Field("_gtid", "string"),
+    Field("_domain", "bigint"),
+    Field("_server_id", "bigint"),
+    Field("_seq", "decimal(20,0)"),
+    Field("_commit_ts", "timestamp"),
+    Field("_file_no", "bigint"),
+    Field("_offset", "bigint"),
+)
+CHANGE_FIELDS = (Field("_table", "string"), Field("_change_type", "string"))
+SHAPES = {
+    Granularity.PAGES: (
+        Field("file_no", "bigint"),
+        Field("page_no", "bigint"),
+        Field("data_bytes", "int"),
+        Field("chunks", "int"),
+        Field("records", "int"),
+        Field("commits", "int"),
+    ),
+    Granularity.RECORDS: (
+        Field("file_no", "bigint"),
+        Field("offset", "bigint"),
+        Field("record_type", "string"),
+        Field("bytes", "bigint"),
+        Field("chunks", "int"),
+    ),
+    Granularity.EVENTS: (
+        *GROUP_FIELDS,
+        Field("event_no", "int"),
+        Field("event_type", "int"),
+        Field("type_name", "string"),
+        Field("event_ts", "timestamp"),
+        Field("server_id", "bigint"),
+        Field("flags", "int"),
+        Field("bytes", "bigint"),
+        Field("data", "binary"),
+    ),
+    Granularity.GROUPS: (
+        *GROUP_FIELDS,
+        Field("end_file_no", "bigint"),
+        Field("end_offset", "bigint"),
+        Field("events", "int"),
+        Field("bytes", "bigint"),
+        Field("tables", "array<string>"),
+        Field("query", "string"),
+    ),
+    Granularity.ROWS: (
+        *GROUP_FIELDS,
+        *CHANGE_FIELDS,
+        Field("before", "map<string,string>"),
+        Field("after", "map<string,string>"),
+    ),
+    Granularity.FAULTS: (
+        Field("file_no", "bigint"),
+        Field("offset", "bigint"),
+        Field("_gtid", "string"),
+        Field("problem", "string"),
+    ),
+}
+
+
+def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tuple[Field, ...]:
+    """The columns of a granularity, or those of them that are asked for, in the order asked for.
+
+    Raises:
+        ConfigurationError: there is no such column.
+    """
+    return pick(SHAPES[granularity], columns)
+
+
+def pick(fields: Sequence[Field], columns: Sequence[str]) -> tuple[Field, ...]:
+    """Some columns by name; all if none is named.
+
+    Raises:
+        ConfigurationError: there is no such column.
+    """
+    if not columns:
+        return tuple(fields)
+    by_name = {field.name: field for field in fields}
+    missing = [name for name in columns if name not in by_name]
+    if missing:
+        raise ConfigurationError(f"no column {', '.join(missing)}; there are {', '.join(by_name)}")
+    return tuple(by_name[name] for name in columns)
+
+
+def table_shape(schema: TableSchema, zero_dates: ZeroDates, columns: Sequence[str] = ()) -> tuple[Field, ...]:
+    """The columns of one table's changes: what a group says, the kind of change, and the table's own.
+
+    Raises:
+        ConfigurationError: the binlog has no names of its columns and none are declared, or two are equal.
+    """
+    if not schema.has_names:
+        raise ConfigurationError(
+            f"{schema.name}: its columns have no names in this binlog (binlog_row_metadata is not FULL); "
+            "declare them with option schema"
+        )
+    own = tuple(Field(column.name, column_type(column, zero_dates)) for column in schema.columns)
+    fields = (*GROUP_FIELDS, Field("_change_type", "string"), *own)
+    names = [field.name.lower() for field in fields]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigurationError(f"{schema.name} has columns named as those of every change: {', '.join(twice)}")
+    return pick(fields, columns)
+
+
+def column_type(column: Column, zero_dates: ZeroDates) -> str:
+    """Spark's type for the values of a column."""
+    match column.kind:
+        case Kind.INTEGER if column.type == ColumnType.LONGLONG:
+            return "decimal(20,0)" if column.is_unsigned else "bigint"
+        case Kind.INTEGER:
+            return "bigint" if column.is_unsigned and column.type == ColumnType.LONG else "int"
+        case Kind.YEAR:
+            return "int"
+        case Kind.FLOAT:
+            return "float" if column.type == ColumnType.FLOAT else "double"
+        case Kind.DECIMAL:
+            fits = column.size <= SPARK_DECIMAL_DIGITS_MAX
+            return f"decimal({column.size},{column.scale})" if fits else "string"
+        case Kind.BIT:
+            return "bigint" if column.size < 64 else "decimal(20,0)"
+        case Kind.DATE:
+            return "date" if zero_dates is ZeroDates.NULL else "string"
+        case Kind.DATETIME:
+            return "timestamp_ntz" if zero_dates is ZeroDates.NULL else "string"
+        case Kind.TIMESTAMP:
+            return "timestamp" if zero_dates is ZeroDates.NULL else "string"
+        case Kind.BINARY | Kind.GEOMETRY:
+            return "binary"
+        case Kind.ENUM if column.labels is None:
+            return "int"
+        case Kind.SET if column.labels is None:
+            return "decimal(20,0)"
+        case Kind.VECTOR:
+            return "array<float>"
+    return "string"
+
+
+def spark_ddl(fields: Sequence[Field]) -> str:
+    """The schema in words that Spark reads."""
+    return ", ".join(f"`{field.name.replace('`', '``')}` {field.type}" for field in fields)
+
+
+def arrow_schema(fields: Sequence[Field]) -> pa.Schema:
+    """The schema of the record batches."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(field.name, arrow_type(field.type)) for field in fields])
+
+
+def arrow_type(name: str) -> pa.DataType:
+    """The Arrow type that Spark takes for one of its own."""
+    import pyarrow as pa
+
+    if name.startswith("decimal("):
+        digits, scale = name[8:-1].split(",")
+        return pa.decimal128(int(digits), int(scale))
+    plain = {
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "timestamp_ntz": pa.timestamp("us"),
+        "array<string>": pa.list_(pa.string()),
+        "array<float>": pa.list_(pa.float32()),
+        "map<string,string>": pa.map_(pa.string(), pa.string()),
+    }
+    return plain[name]

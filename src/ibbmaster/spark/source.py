@@ -1,0 +1,87 @@
+"""The data sources as Spark wants them. Spark pickles them; they hold options and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from ibbmaster.spark.options import ReadOptions, parse_options
+from ibbmaster.spark.plan import ReadTask, find_fields, plan_tasks
+from ibbmaster.spark.reading import read_task
+from ibbmaster.spark.shape import Field, spark_ddl
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.datasource import DataSourceStreamReader
+    from pyspark.sql.types import StructType
+
+
+class TaskPartition(InputPartition):
+    """One stretch of the log."""
+
+    def __init__(self, task: ReadTask) -> None:
+        super().__init__(task)
+        self.task = task
+
+
+class IbbReader(DataSourceReader):
+    """Reads a batch query."""
+
+    def __init__(self, options: ReadOptions, fields: tuple[Field, ...]) -> None:
+        self._options = options
+        self._fields = fields
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [TaskPartition(task) for task in plan_tasks(self._options, self._fields)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, TaskPartition)
+        return read_task(partition.task)
+
+
+class IbbDataSource(DataSource):
+    """`.ibb` files: spark.read.format("ibb").load(DIRECTORY)."""
+
+    IS_CLASSIC = False
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._options = parse_options(dict(options.items()), is_classic=self.IS_CLASSIC)
+        self._fields: tuple[Field, ...] | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "ibb"
+
+    def schema(self) -> str:
+        return spark_ddl(self._all_fields())
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return IbbReader(self._options, self._all_fields())
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
+        from ibbmaster.spark.stream import IbbStreamReader
+
+        return IbbStreamReader(self._options, self._all_fields())
+
+    def _all_fields(self) -> tuple[Field, ...]:
+        if self._fields is None:
+            self._fields = find_fields(self._options)
+        return self._fields
+
+
+class MariadbBinlogDataSource(IbbDataSource):
+    """Traditional binlog files: spark.read.format("mariadb_binlog").load(FILE_OR_DIRECTORY)."""
+
+    IS_CLASSIC = True
+
+    @classmethod
+    def name(cls) -> str:
+        return "mariadb_binlog"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
+        from ibbmaster.errors import ConfigurationError
+
+        raise ConfigurationError("format mariadb_binlog cannot be streamed: import the files, and stream format ibb")

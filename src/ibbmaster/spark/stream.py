@@ -1,0 +1,97 @@
+"""The streaming reader as Spark wants it; what it decides is in `offsets`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxFiles,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from ibbmaster.spark.offsets import Limits, OffsetTracker
+from ibbmaster.spark.options import ReadOptions
+from ibbmaster.spark.plan import tasks_between
+from ibbmaster.spark.reading import read_task
+from ibbmaster.spark.shape import Field
+from ibbmaster.spark.source import TaskPartition
+from ibbmaster.store.log_range import Selection
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows a directory of `.ibb` files that grows."""
+
+    def __init__(self, options: ReadOptions, fields: tuple[Field, ...]) -> None:
+        self._options = options
+        self._fields = fields
+        self._tracker: OffsetTracker | None = None  # on the driver only: this object is sent to workers
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options, "_fields": self._fields, "_tracker": None}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # the names are Spark's
+        return self._offsets().initial()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        return self._offsets().next(start, self._limits(limit))
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Spark hands this back as the limit of each batch; one of several stands for all of them."""
+        options = self._options
+        if options.bytes_per_trigger_max is not None:
+            return ReadMaxBytes(options.bytes_per_trigger_max)
+        if options.groups_per_trigger_max is not None:
+            return ReadMaxRows(options.groups_per_trigger_max)
+        if options.files_per_trigger_max is not None:
+            return ReadMaxFiles(options.files_per_trigger_max)
+        return ReadAllAvailable()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        return self._offsets().latest()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._offsets().freeze()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        selection = Selection(
+            domains=self._options.domains,
+            start_time=self._options.starting_time,
+            end_time=self._options.ending_time,
+        )
+        ranges = self._offsets().ranges(start, end)
+        return [TaskPartition(task) for task in tasks_between(self._options, self._fields, selection, ranges)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, TaskPartition)
+        return read_task(partition.task)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing is kept for a batch that is done."""
+
+    def stop(self) -> None:
+        self._tracker = None
+
+    def _offsets(self) -> OffsetTracker:
+        if self._tracker is None:
+            self._tracker = OffsetTracker(self._options)
+        return self._tracker
+
+    def _limits(self, limit: ReadLimit) -> Limits:
+        """What a batch may take: all there is if Spark says so, else what the options say."""
+        if isinstance(limit, ReadAllAvailable):
+            return Limits()
+        options = self._options
+        return Limits(
+            bytes_max=options.bytes_per_trigger_max,
+            groups_max=options.groups_per_trigger_max,
+            files_max=options.files_per_trigger_max,
+        )

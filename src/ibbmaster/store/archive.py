@@ -1,0 +1,272 @@
+"""A binlog that is read as a whole, by many readers at once: stretch by stretch, from any place to any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from ibbmaster.errors import FormatError, IbbMasterError, PositionError, StoreError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.store.classic_engine import ClassicBinlog
+from ibbmaster.store.classic_file import ClassicFileReader
+from ibbmaster.store.classic_series import find_series
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.engine import BinlogEngine
+from ibbmaster.store.event_groups import EventGroupReader
+from ibbmaster.store.log_range import LogPoint, LogRange
+from ibbmaster.store.pages import PageReader
+from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record
+
+OnFault = Callable[[LogPoint, str], object]  # where, and what is wrong there
+
+
+class Archive(Protocol):
+    """What a reader of many stretches needs, whatever the format of the files."""
+
+    def file_name(self, file_no: int) -> str: ...
+
+    def start_position(self) -> GtidPosition:
+        """What was logged before the oldest file."""
+
+    def end_point(self) -> LogPoint:
+        """Behind the last group that can be seen now."""
+
+    def end_position(self) -> GtidPosition:
+        """The latest GTID of each domain."""
+
+    def cuts(self, position: GtidPosition) -> dict[int, LogPoint]:
+        """For each domain of a position the point behind its GTID.
+
+        Raises:
+            PositionPurgedError: the position is older than the oldest file.
+            PositionError: a GTID is not in this log.
+        """
+
+    def ranges(self, start: LogPoint, end: LogPoint, *, size: int) -> list[LogRange]:
+        """Stretches that hold every group between two points, each of `size` bytes or more where that can be."""
+
+    def groups(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        """The groups of a stretch in order. Each body must be read, or dropped, before the next group.
+
+        With `on_fault` damage is reported there, and reading goes on behind it.
+
+        Raises:
+            FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
+        """
+
+    def point_of(self, group: EventGroup) -> LogPoint:
+        """Where a group begins."""
+
+
+class IbbArchive:
+    """A directory of `.ibb` files. Nothing is read before it is asked for."""
+
+    def __init__(self, path: Path | str, *, is_strict: bool = True) -> None:
+        self.disk = RealDisk(path)
+        self._directory = BinlogDirectory(self.disk)
+        self._is_strict = is_strict  # refuse a log with a hole
+
+    def file_name(self, file_no: int) -> str:
+        return format_file_name(file_no)
+
+    def file_numbers(self) -> list[int]:
+        """The numbers of the files; without a gap if the archive is strict.
+
+        Raises:
+            StoreError: there is none, or one in the middle is missing.
+        """
+        if self._is_strict:
+            return list(self._directory.file_numbers())
+        numbers = sorted(number for name in self.disk.list() if (number := parse_file_name(name)) is not None)
+        if not numbers:
+            raise StoreError(f"{self.disk}: no binlog files (binlog-000000.ibb and so on)")
+        return numbers
+
+    def start_position(self) -> GtidPosition:
+        return self._state_before(self.file_numbers()[0]).position()
+
+    def _state_before(self, file_no: int) -> GtidState:
+        record = read_state_record(PageReader(self.disk, readahead_pages_max=1), file_no, FULL_STATE_PAGE)
+        return GtidState(() if record is None else record.gtids)
+
+    def end_point(self) -> LogPoint:
+        try:
+            name, offset = self._directory.end()
+        except IbbMasterError:
+            if self._is_strict:
+                raise
+            last = self.file_numbers()[-1]
+            return LogPoint(last, self.disk.size(format_file_name(last)))
+        file_no = parse_file_name(name)
+        assert file_no is not None
+        return LogPoint(file_no, offset)
+
+    def end_position(self) -> GtidPosition:
+        return self._directory.binlog_state().position()
+
+    def cuts(self, position: GtidPosition) -> dict[int, LogPoint]:
+        return find_cuts(self._directory, position, self._file_no)
+
+    def _file_no(self, name: str) -> int:
+        file_no = parse_file_name(name)
+        assert file_no is not None
+        return file_no
+
+    def point_of(self, group: EventGroup) -> LogPoint:
+        return LogPoint(self._file_no(group.file_name), group.file_offset)
+
+    def ranges(self, start: LogPoint, end: LogPoint, *, size: int) -> list[LogRange]:
+        ranges: list[LogRange] = []
+        for file_no in self.file_numbers():
+            if not start.file_no <= file_no <= end.file_no:
+                continue
+            file_end = self.disk.size(format_file_name(file_no))
+            if file_no == end.file_no:
+                file_end = min(file_end, end.file_offset)
+            first = PAGE_SIZE
+            if file_no == start.file_no:
+                first = max(PAGE_SIZE, start.file_offset)
+            step = self._step(file_no, size)
+            while first < file_end:
+                last = min((first // step + 1) * step, file_end)
+                ranges.append(LogRange(file_no=file_no, start_offset=first, end_offset=last))
+                first = last
+        return ranges
+
+    def _step(self, file_no: int, size: int) -> int:
+        """Bytes of a stretch: so many that it begins where a state record is due."""
+        try:
+            header = PageReader(self.disk, readahead_pages_max=1).header(file_no)
+        except FormatError:
+            if self._is_strict:
+                raise
+            header = None
+        interval = PAGE_SIZE * (header.state_interval_pages if header is not None else 1) or PAGE_SIZE
+        return max(1, -(-size // interval)) * interval
+
+    def groups(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        page_no = log_range.start_offset // PAGE_SIZE
+        while page_no * PAGE_SIZE < log_range.end_offset:
+            reader = EventGroupReader(self.disk, file_no=log_range.file_no, page_no=page_no)
+            try:
+                yield from self._groups(reader, log_range)
+                return
+            except FormatError as error:
+                place = LogPoint(*reader.place)
+                if on_fault is None:
+                    raise
+                if place >= (log_range.file_no, log_range.end_offset):
+                    return  # what is damaged belongs to the next stretch
+                location = error.location
+                on_fault(LogPoint(location.file_no, location.page_no * PAGE_SIZE + location.page_offset), error.problem)
+                page_no = max(place.file_offset // PAGE_SIZE, page_no)
+                if location.file_no == log_range.file_no:
+                    page_no = max(page_no, location.page_no)
+                page_no += 1
+
+    def _groups(self, reader: EventGroupReader, log_range: LogRange) -> Iterator[EventGroup]:
+        end = (log_range.file_no, log_range.end_offset)
+        while LogPoint(*reader.place) < end and (group := reader.next_group()) is not None:
+            point = self.point_of(group)
+            if point >= end:
+                return
+            if log_range.holds(point):
+                yield group
+
+
+class ClassicArchive:
+    """Traditional binlog files: a file, an index file, or a directory. Files are read whole, from their head."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = Path(path)
+        self._files = find_series([self._path])
+        self._numbers = {file.name: index for index, file in enumerate(self._files)}
+
+    def file_name(self, file_no: int) -> str:
+        return self._files[file_no].name
+
+    def _binlog(self) -> ClassicBinlog:
+        return ClassicBinlog([self._path])
+
+    def start_position(self) -> GtidPosition:
+        return self._binlog().plan_of_file(self._files[0].name).state.position()
+
+    def end_point(self) -> LogPoint:
+        return LogPoint(len(self._files), 0)
+
+    def end_position(self) -> GtidPosition:
+        return self._binlog().binlog_state().position()
+
+    def cuts(self, position: GtidPosition) -> dict[int, LogPoint]:
+        return find_cuts(self._binlog(), position, self._numbers.__getitem__)
+
+    def point_of(self, group: EventGroup) -> LogPoint:
+        return LogPoint(self._numbers[group.file_name], group.file_offset)
+
+    def ranges(self, start: LogPoint, end: LogPoint, *, size: int) -> list[LogRange]:
+        return [
+            LogRange(
+                file_no=file_no,
+                start_offset=start.file_offset if file_no == start.file_no else 0,
+                end_offset=end.file_offset if file_no == end.file_no else 1 << 62,
+            )
+            for file_no in range(start.file_no, min(end.file_no + bool(end.file_offset), len(self._files)))
+        ]
+
+    def groups(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        reader = None
+        try:
+            reader = ClassicFileReader(self._files[log_range.file_no])
+            for group in reader.groups():
+                if log_range.holds(self.point_of(group)):
+                    yield group
+        except IbbMasterError as error:
+            if on_fault is None:
+                raise
+            on_fault(LogPoint(log_range.file_no, getattr(error, "file_offset", 0)), str(error))
+        finally:
+            if reader is not None:
+                reader.close()
+
+
+def find_cuts(engine: BinlogEngine, position: GtidPosition, file_no: Callable[[str], int]) -> dict[int, LogPoint]:
+    """For each domain of a position the point behind its GTID: a search, and a walk of at most one state interval.
+
+    Raises:
+        PositionPurgedError: the position is older than the oldest file.
+        PositionError: a GTID is not in this log.
+    """
+    place = engine.seek(position)
+    start = LogPoint(file_no(place.file_name), place.file_offset)
+    cuts: dict[int, LogPoint] = {}
+    wanted = dict(position)
+    for gtid in position.values():
+        logged = place.state.seq_no(gtid.domain_id, gtid.server_id)
+        if logged is not None and logged >= gtid.seq_no:
+            cuts[gtid.domain_id] = start
+            del wanted[gtid.domain_id]
+    groups = engine.event_groups(place)
+    while wanted and (group := groups.next_group()) is not None:
+        found = group.gtid
+        if found is None or found.domain_id not in wanted:
+            continue
+        last = wanted[found.domain_id]
+        if found.server_id == last.server_id and found.seq_no >= last.seq_no:
+            point = LogPoint(file_no(group.file_name), group.file_offset)
+            is_it = found.seq_no == last.seq_no
+            cuts[found.domain_id] = LogPoint(point.file_no, point.file_offset + 1) if is_it else point
+            del wanted[found.domain_id]
+    if wanted:
+        missing = ",".join(map(str, wanted.values()))
+        raise PositionError(f"position [{position}]: this binlog does not hold {missing}")
+    return cuts
+
+
+def open_archive(path: Path | str, *, is_classic: bool = False, is_strict: bool = True) -> Archive:
+    """The archive at a path."""
+    return ClassicArchive(path) if is_classic else IbbArchive(path, is_strict=is_strict)

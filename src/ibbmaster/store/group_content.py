@@ -1,0 +1,121 @@
+"""What is in a group: its events, and the changes of rows they make."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ibbmaster.errors import EventError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.rows.changes import RowChange, RowDecoder
+from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.rows.declared import Declaration, declare
+from ibbmaster.event.rows.partial import PartialRows
+from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.split import EventSplitter
+from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
+from ibbmaster.event.types import EventType
+
+EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what stands around it
+DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is forgotten first
+TYPE_OFFSET = 4
+_TABLE_ID_END = EVENT_HEADER_SIZE + TABLE_ID_SIZE
+
+
+def group_events(group: EventGroup) -> Iterator[bytes]:
+    """Every event of a group, the GTID event first. Holds one event.
+
+    Raises:
+        EventError: the bytes do not divide into events, or one is too long.
+        FormatError: what lies out of band is damaged.
+    """
+    yield group.gtid_event
+    splitter = EventSplitter()
+    parts: list[bytes] = []
+    for piece in group.body:
+        for header, data, is_last in splitter.feed(piece):
+            if header is not None and header.size > EVENT_SIZE_MAX:
+                raise EventError(f"an event of {header.size} bytes, at most {EVENT_SIZE_MAX}")
+            parts.append(bytes(data))
+            if is_last:
+                yield parts[0] if len(parts) == 1 else b"".join(parts)
+                parts.clear()
+    splitter.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class TableFilter:
+    """Tables by name: `db.t`, also with * and ?. Without patterns every table."""
+
+    patterns: tuple[str, ...] = ()
+
+    def takes(self, name: str) -> bool:
+        return not self.patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.patterns)
+
+
+class RowReader:
+    """Reads the changes of groups; remembers the tables, which come again in every group.
+
+    `declarations` say what the binlog does not, by table (`db.t`).
+    """
+
+    def __init__(
+        self, tables: TableFilter | None = None, declarations: Mapping[str, Declaration] | None = None
+    ) -> None:
+        self._tables = tables or TableFilter()
+        self._declarations = declarations or {}
+        self._decoders: dict[bytes, RowDecoder] = {}
+
+    def changes(self, events: Iterable[bytes]) -> Iterator[tuple[TableSchema, RowChange]]:
+        """The changes that the events of one group make, in order, with the table as the binlog has it.
+
+        Raises:
+            EventError: an event is damaged, or belongs to no table.
+            UndecodableError: a value cannot be read.
+        """
+        mapped: dict[int, RowDecoder | None] = {}  # None: a table nobody asked for
+        partial = PartialRows()
+        for event in events:
+            event_type = event[TYPE_OFFSET]
+            if event_type == EventType.TABLE_MAP:
+                table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
+                mapped[table_id] = self._decoder(event)
+                continue
+            if event_type == EventType.PARTIAL_ROW_DATA:
+                whole = partial.take(event)
+                if whole is None:
+                    continue
+                event, event_type = whole, whole[TYPE_OFFSET] if len(whole) > TYPE_OFFSET else 0
+            if event_type in ROW_EVENT_TYPES:
+                table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
+                if table_id not in mapped:
+                    raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
+                decoder = mapped[table_id]
+                for change in decoder.changes(event) if decoder is not None else ():
+                    yield decoder.schema, change  # type: ignore[union-attr]
+        if partial.is_open:
+            raise EventError("the group ends inside the fragments of a row event")
+
+    def schemas(self, events: Iterable[bytes]) -> Iterator[TableSchema]:
+        """The tables that the events of a group name."""
+        for event in events:
+            if event[TYPE_OFFSET] == EventType.TABLE_MAP and (decoder := self._decoder(event)) is not None:
+                yield decoder.schema
+
+    def _decoder(self, event: bytes) -> RowDecoder | None:
+        head = decode_table_map(event)
+        name = f"{head.database.decode('utf-8', 'replace')}.{head.table.decode('utf-8', 'replace')}"
+        if not self._tables.takes(name):
+            return None
+        key = event[EVENT_HEADER_SIZE:]
+        decoder = self._decoders.get(key)
+        if decoder is None:
+            schema = decode_table_schema(event)
+            if schema.name in self._declarations:
+                schema = declare(schema, self._declarations[schema.name])
+            if len(self._decoders) >= DECODERS_MAX:
+                del self._decoders[next(iter(self._decoders))]
+            decoder = self._decoders[key] = RowDecoder(schema)
+        return decoder

@@ -1,0 +1,64 @@
+"""Places and stretches of a log as plain numbers, to be sent to other processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ibbmaster.gtid import Gtid
+
+
+class LogPoint(NamedTuple):
+    """A place between groups: every group whose commit record begins before it is in front of it.
+
+    Points compare in the order of the log. `file_no` is the number of an `.ibb` file, or the
+    index of a classic file in its series; `file_offset` counts bytes from the file's start.
+    """
+
+    file_no: int
+    file_offset: int
+
+
+LOG_START = LogPoint(0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRange:
+    """A stretch of one file. A group belongs to the stretch in which its commit record begins."""
+
+    file_no: int
+    start_offset: int
+    end_offset: int  # the first byte not included
+
+    def holds(self, point: LogPoint) -> bool:
+        """Whether a commit record that begins at `point` belongs here."""
+        return point.file_no == self.file_no and self.start_offset <= point.file_offset < self.end_offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which groups of a log are wanted. What is None or empty does not limit anything.
+
+    `starts` gives for a domain the point where it begins, other domains begin at the start of
+    the log. `ends` gives where a domain ends; with `ends`, domains without an entry have
+    nothing. Times are in seconds since 1970: of the GTID event, so of the commit.
+    """
+
+    starts: tuple[tuple[int, LogPoint], ...] = ()
+    ends: tuple[tuple[int, LogPoint], ...] | None = None
+    domains: frozenset[int] = frozenset()
+    start_time: float | None = None
+    end_time: float | None = None  # the first moment not included
+
+    def takes(self, gtid: Gtid, point: LogPoint, timestamp: int) -> bool:
+        """Whether the group that begins at `point` is wanted."""
+        domain_id = gtid.domain_id
+        if self.domains and domain_id not in self.domains:
+            return False
+        if self.start_time is not None and timestamp < self.start_time:
+            return False
+        if self.end_time is not None and timestamp >= self.end_time:
+            return False
+        if point < dict(self.starts).get(domain_id, LOG_START):
+            return False
+        return self.ends is None or point < dict(self.ends).get(domain_id, LOG_START)
