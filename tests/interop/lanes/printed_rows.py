@@ -103,3 +103,29 @@ def epoch_text(text: str) -> str:
         return "0" + point + fraction
     seconds = (datetime.datetime.fromisoformat(moment) - datetime.datetime(1970, 1, 1)).total_seconds()
     return f"{int(seconds)}{point}{fraction}"
+
+
+def value_of_text(column: Column, text: str | None) -> object:
+    """The value whose text stands in the map of a generic DataFrame."""
+    if text is None:
+        return None
+    match column.kind:
+        case Kind.INTEGER | Kind.YEAR | Kind.BIT:
+            return int(text)
+        case Kind.FLOAT:
+            return float(text)
+        case Kind.DECIMAL:
+            return Decimal(text)
+        case Kind.BINARY | Kind.GEOMETRY:
+            return bytes.fromhex(text.removeprefix("0x"))
+        case Kind.ENUM | Kind.SET if column.labels is None:
+            return int(text)
+    return text
+
+
+def printed_map(columns: tuple[Column, ...], cells: dict[str, str | None]) -> list[tuple[int, bytes]]:
+    """A map of a generic DataFrame as the tool prints its image."""
+    return printed_image(
+        columns,
+        tuple(value_of_text(column, cells[column.name]) if column.name in cells else ABSENT for column in columns),
+    )

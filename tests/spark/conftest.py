@@ -1,0 +1,75 @@
+"""One Spark session for all tests, and logs that grow."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ibbmaster.spark import register
+from ibbmaster.store.convert import import_classic
+from ibbmaster.store.disk import RealDisk
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark takes the first python3 otherwise
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    register(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def fixtures() -> Path:
+    return FIXTURES
+
+
+@pytest.fixture
+def grow(tmp_path: Path) -> Callable[[int], Path]:
+    """Makes a log of the first files of a capture with five domains, or adds the next ones to it."""
+    directory = tmp_path / "log"
+    files = sorted(path for path in (FIXTURES / "classic/11.8/domains").glob("binlog.0*") if path.suffix != ".idx")
+
+    def grow_to(count: int) -> Path:
+        directory.mkdir(exist_ok=True)
+        import_classic(
+            files[:count], RealDisk(directory), max_file_bytes=64 << 10, state_interval_bytes=16 << 10, append=True
+        )
+        return directory
+
+    return grow_to
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Callable[[str], Path]:
+    """A capture as `.ibb` files so small that groups reach over pages, states and files."""
+
+    def make(capture: str) -> Path:
+        directory = tmp_path / capture.replace("/", "-")
+        directory.mkdir()
+        import_classic(
+            [FIXTURES / "classic" / capture],
+            RealDisk(directory),
+            max_file_bytes=256 << 10,
+            state_interval_bytes=16 << 10,
+        )
+        return directory
+
+    return make

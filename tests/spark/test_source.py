@@ -1,0 +1,184 @@
+"""The formats `ibb` and `mariadb_binlog` in a real Spark session."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import pytest
+from lanes.printed_rows import printed_changes, printed_map
+from lanes.replay import CLASSIC, changes_of
+from pyspark.errors import PySparkException
+
+PROVED = ["11.8/chained", "11.8/vectors", "11.8/group-commit", "10.11/types-full-crc32", "11.8/types-full_nodup"]
+
+
+@pytest.mark.parametrize("capture", PROVED)
+def test_the_rows_are_those_that_mariadb_binlog_prints(spark, imported, capture):
+    printed = printed_changes(CLASSIC / capture / "binlog.000001")
+    readable = "types.[!o]*,vec.*,from_a.*,from_b.*,own.*,gc.*"  # nothing tells the digits of types.old_temporal
+    columns = {
+        schema.name: schema.columns for schema, _ in changes_of(capture) if not schema.name.endswith("old_temporal")
+    }
+    columns |= {schema.name: schema.columns for schema in plain_schemas(capture)}
+    frame = (
+        spark.read.format("ibb")
+        .option("tables", readable)
+        .option("partitionBytes", "16k")
+        .load(str(imported(capture)))
+        .select("_table", "_change_type", "before", "after")
+    )
+
+    ours = []
+    for table, kind, before, after in frame.collect():
+        image = before if kind in ("delete", "update_preimage") else after
+        ours.append((table, kind.partition("_")[0], printed_map(columns[table], image)))
+
+    assert len(printed) > 20
+    assert ours == printed
+
+
+def plain_schemas(capture):
+    """The tables as the binlog alone tells them."""
+    found = {}
+    changes = changes_of(capture, with_ddl=False)
+    while True:
+        try:
+            schema, _ = next(changes)
+        except Exception:  # the table whose columns nobody can read is the last one
+            return list(found.values())
+        found[schema.name] = schema
+
+
+def test_stretches_of_any_size_give_the_same_rows_once(spark, fixtures):
+    reader = spark.read.format("ibb").option("granularity", "events")
+    whole = reader.load(str(fixtures / "ibb/large-groups"))
+    cut = reader.option("partitionBytes", "32k").load(str(fixtures / "ibb/large-groups"))
+
+    assert cut.rdd.getNumPartitions() > whole.rdd.getNumPartitions()
+    assert cut.collect() == whole.collect()
+    assert whole.count() == 159
+
+
+@pytest.mark.parametrize(
+    ("granularity", "count"), [("pages", 32), ("records", 162), ("events", 745), ("groups", 151), ("faults", 0)]
+)
+def test_each_granularity_has_its_rows(spark, fixtures, granularity, count):
+    options = (
+        {"granularity": granularity, "schema": str(declared(fixtures))}
+        if granularity == "faults"
+        else {"granularity": granularity}
+    )
+
+    assert spark.read.format("ibb").options(**options).load(str(fixtures / "ibb/types")).count() == count
+
+
+def declared(fixtures) -> str:
+    return '{"types.old_temporal": ' + (
+        '{"t3": "time(3)", "dt3": "datetime(3)", "ts3": "timestamp(3)", "t4": "time(4)", "dt4": "datetime(4)", '
+        '"ts4": "timestamp(4)", "t6": "time(6)", "dt6": "datetime(6)", "ts6": "timestamp(6)"}}'
+    )
+
+
+def test_classic_files_have_the_same_groups_as_the_log_made_of_them(spark, fixtures):
+    names = ["_gtid", "_commit_ts", "events", "bytes", "tables", "query"]
+    classic = spark.read.format("mariadb_binlog").option("granularity", "groups")
+    ibb = spark.read.format("ibb").option("granularity", "groups")
+
+    ours = ibb.load(str(fixtures / "ibb/domains")).select(names).collect()
+
+    assert ours == classic.load(str(fixtures / "classic/11.8/domains")).select(names).collect()
+    assert len(ours) == 155
+
+
+def test_one_table_has_columns_of_its_own(spark, fixtures):
+    frame = spark.read.format("ibb").option("table", "types.temporal").load(str(fixtures / "ibb/types"))
+    types = dict(frame.dtypes)
+    row = frame.where("id = 1 AND _change_type = 'insert'").first()
+
+    assert (types["d"], types["dt6"], types["ts6"], types["t6"]) == ("date", "timestamp_ntz", "timestamp", "string")
+    assert row.d is None  # 0000-00-00 is no day
+    assert row.t0 == "734:36:42"
+    assert row.dt1 == datetime.datetime(3078, 9, 10, 15, 10, 29, 800000)
+    assert row.dt6 == datetime.datetime(8393, 8, 18, 12, 4, 33, 404275)
+
+
+def test_numbers_keep_every_digit(spark, fixtures):
+    frame = spark.read.format("ibb").option("table", "types.numbers").load(str(fixtures / "ibb/types"))
+    row = frame.where("id = 1 AND _change_type = 'insert'").first()
+
+    assert row.d65_30 == "-98185056723741226344188539812410349.855171850478762597787783609767"
+    assert row.d38_38 == Decimal("-0.26424332201646216083859578073465434591")
+    assert row.d18_2 == Decimal("-2734849463901153.91")
+    assert row.bit33 == 2**33 - 1
+
+
+def test_zero_dates_can_be_had_as_text(spark, fixtures):
+    reader = spark.read.format("ibb").option("table", "types.temporal").option("zeroDates", "text")
+
+    assert reader.load(str(fixtures / "ibb/types")).where("id = 1").first().d == "0000-00-00"
+
+
+def test_a_table_that_is_not_there_is_an_error_that_names_it(spark, fixtures):
+    with pytest.raises(PySparkException, match="no group in .* changes rows of table types.none"):
+        spark.read.format("ibb").option("table", "types.none").load(str(fixtures / "ibb/types"))
+
+
+def test_positions_cut_the_log_on_both_sides(spark, fixtures):
+    frame = (
+        spark.read.format("ibb")
+        .option("granularity", "groups")
+        .option("startingGtid", "0-1-10")
+        .option("endingGtid", "0-1-20")
+        .load(str(fixtures / "ibb/types"))
+    )
+
+    assert [row._gtid for row in frame.select("_gtid").collect()] == [f"0-1-{n}" for n in range(11, 21)]
+
+
+def test_domains_tables_and_columns_are_picked(spark, fixtures):
+    frame = (
+        spark.read.format("ibb")
+        .option("domains", "7")
+        .option("tables", "dom_7.*")
+        .option("columns", "_domain,_table")
+        .load(str(fixtures / "ibb/domains"))
+    )
+
+    assert frame.columns == ["_domain", "_table"]
+    assert {tuple(row) for row in frame.collect()} == {(7, "dom_7.t")}
+
+
+def test_an_undecodable_value_stops_with_group_table_column_and_type(spark, fixtures):
+    frame = spark.read.format("ibb").option("tables", "types.old_temporal").load(str(fixtures / "ibb/types"))
+
+    with pytest.raises(PySparkException, match=r"group 0-1-\d+ at .*types.old_temporal column \w+ of type"):
+        frame.collect()
+
+
+def test_damage_stops_the_query_and_names_the_place(spark, fixtures, damaged):
+    with pytest.raises(PySparkException, match="binlog-000001.ibb page 3"):
+        spark.read.format("ibb").option("granularity", "groups").load(str(damaged)).collect()
+
+
+def test_damage_is_reported_and_passed_over_if_data_loss_is_no_failure(spark, fixtures, damaged):
+    reader = spark.read.format("ibb").option("failOnDataLoss", "false").option("partitionBytes", "64k")
+    whole = spark.read.format("ibb").option("granularity", "groups").load(str(fixtures / "ibb/types"))
+    groups = reader.option("granularity", "groups").load(str(damaged))
+    faults = reader.option("granularity", "faults").option("tables", "types.ints").load(str(damaged)).collect()
+
+    kept = {row._gtid for row in groups.collect()}
+    assert kept < {row._gtid for row in whole.collect()}
+    assert len(kept) > 100
+    assert {(fault.file_no, fault.offset // 16384) for fault in faults if fault._gtid is None} == {(1, 3)}
+
+
+@pytest.fixture
+def damaged(fixtures, tmp_path):
+    """A copy of a log with one flipped bit on a page."""
+    for path in (fixtures / "ibb/types").glob("*.ibb"):
+        data = bytearray(path.read_bytes())
+        if path.name == "binlog-000001.ibb":
+            data[3 * 16384 + 5000] ^= 4
+        (tmp_path / path.name).write_bytes(data)
+    return tmp_path

@@ -1,0 +1,88 @@
+"""Following a log that grows, in a real Spark session."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+
+
+class Batches:
+    """What each batch of a stream brought, by batch number."""
+
+    def __init__(self) -> None:
+        self.gtids: dict[int, list[str]] = {}
+
+    def take(self, frame, number: int) -> None:
+        self.gtids[number] = [row._gtid for row in frame.select("_gtid").collect()]
+
+    def all(self) -> list[str]:
+        return [gtid for number in sorted(self.gtids) for gtid in self.gtids[number]]
+
+
+def run(spark, directory, checkpoint, batches, **options):
+    query = (
+        spark.readStream.format("ibb")
+        .options(**({"granularity": "groups"} | options))
+        .load(str(directory))
+        .writeStream.foreachBatch(batches.take)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+def gtids_of(spark, directory, granularity="groups"):
+    frame = spark.read.format("ibb").option("granularity", granularity).load(str(directory))
+    return [row._gtid for row in frame.select("_gtid").collect()]
+
+
+def test_a_stream_brings_every_group_once_over_restarts_and_growth(spark, grow, tmp_path):
+    batches = Batches()
+    for count in (2, 2, 5, 9):
+        directory = grow(count)
+        run(spark, directory, tmp_path / "checkpoint", batches, maxGroupsPerTrigger="20")
+
+    assert batches.all() == gtids_of(spark, directory)
+    assert len(batches.all()) == 155
+    assert max(map(len, batches.gtids.values())) == 20
+
+
+def test_a_transaction_is_never_split_over_two_batches(spark, grow, tmp_path):
+    batches = Batches()
+    directory = grow(9)
+    run(spark, directory, tmp_path / "checkpoint", batches, granularity="events", maxBytesPerTrigger="4k")
+
+    sets = [set(gtids) for gtids in batches.gtids.values()]
+    assert len(sets) > 10
+    assert sum(map(len, sets)) == len(set.union(*sets)) == 155
+    assert batches.all() == gtids_of(spark, directory, "events")
+
+
+def test_a_stream_begins_at_a_position(spark, grow, tmp_path):
+    directory = grow(9)
+    everything = gtids_of(spark, directory)
+    # the position after the first 100 groups
+    latest = {gtid.split("-")[0]: gtid for gtid in everything[:100]}
+    batches = Batches()
+    run(spark, directory, tmp_path / "checkpoint", batches, startingOffsets=",".join(latest.values()))
+
+    assert batches.all() == everything[100:]
+
+
+def test_a_stream_from_latest_brings_what_comes_later(spark, grow, tmp_path):
+    directory = grow(3)
+    before = gtids_of(spark, directory)
+    batches = Batches()
+    run(spark, directory, tmp_path / "checkpoint", batches, startingOffsets="latest")
+    assert batches.all() == []
+
+    grow(5)
+    run(spark, directory, tmp_path / "checkpoint", batches)
+
+    assert batches.all() == gtids_of(spark, directory)[len(before) :]
+
+
+def test_a_position_that_is_not_in_the_log_stops_the_stream(spark, grow, tmp_path):
+    with pytest.raises(PySparkException, match="does not hold 0-2-999999"):
+        run(spark, grow(2), tmp_path / "checkpoint", Batches(), startingOffsets="0-2-999999")
