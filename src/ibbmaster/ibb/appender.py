@@ -85,6 +85,13 @@ class Appender:
         self._references = references
         self.shape = next_shape(file_no) if shape is None else shape
 
+    @property
+    def next_record_file_no(self) -> int:
+        """The file in which the next record will begin."""
+        pages_left = self.shape.size_pages - self.page_no
+        is_full = pages_left == 0 or (pages_left == 1 and DATA_SIZE - self.page_offset < CHUNK_SIZE_MIN)
+        return self.file_no + is_full
+
     def append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> Appended:
         """Place one record; a commit record brings the GTID it logs.
 

@@ -12,7 +12,8 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.store.classic import ClassicReader
 from ibbmaster.store.disk import Disk
-from ibbmaster.store.writer import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, BinlogWriter
+from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.store.writer import BinlogWriter
 
 PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
 

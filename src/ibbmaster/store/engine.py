@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.ibb.xa import Xid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,17 @@ class EventGroups(Protocol):
 
     def next_group(self) -> EventGroup | None:
         """The next durable group, or None at the durable end; then ask again later."""
+
+
+class TransactionEngine(Protocol):
+    """Another engine that takes part in transactions in two phases."""
+
+    def prepared(self) -> Iterable[Xid]:
+        """What it holds prepared, neither committed nor rolled back."""
+
+    def commit_by_xid(self, xid: Xid) -> None: ...
+
+    def rollback_by_xid(self, xid: Xid) -> None: ...
 
 
 class BinlogEngine(Protocol):

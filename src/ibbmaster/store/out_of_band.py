@@ -39,8 +39,16 @@ class OutOfBandReader:
         if stream.last >= commit_ref or stream.first > stream.last:
             problem = f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself"
             raise RecordError(commit_ref.location, problem)
-        for ref in walk_oob(stream, self._read_node):
+        for ref in self.nodes(stream):
             yield from self._node_data(ref)
+
+    def nodes(self, stream: OobStream) -> Iterator[RecordRef]:
+        """Where the nodes of one stream are, in the order of their data; only their headers are read.
+
+        Raises:
+            FormatError: as `data`.
+        """
+        return walk_oob(stream, self._read_node)
 
     def _read_node(self, ref: RecordRef) -> OobNode:
         node, _, _, _ = self._open_node(ref, self._node_pages)

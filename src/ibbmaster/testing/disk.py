@@ -22,6 +22,12 @@ class MemoryDisk:
     def __str__(self) -> str:
         return "(memory)"
 
+    def lock(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
     def list(self) -> list[str]:
         return list(self.files)
 
