@@ -422,7 +422,7 @@ def test_a_group_is_committed_or_given_up_once(tmp_path: Path) -> None:
         group.commit(gtid(1), gtid_event(gtid(1)))
         group.abandon()
         for action in (lambda: group.write(b"x"), lambda: group.commit(gtid(2), gtid_event(gtid(2)))):
-            with pytest.raises(StoreError, match="committed or given up"):
+            with pytest.raises(StoreError, match="committed, prepared or given up"):
                 action()
 
 

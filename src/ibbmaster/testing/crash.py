@@ -7,10 +7,15 @@ replica was sent; nothing twice, nothing half.
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import itertools
+import os
 import random
 import struct
+import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from ibbmaster.errors import BusyError, IbbMasterError
@@ -49,6 +54,9 @@ VERBS = (  # methods of a workload; the frequent ones more than once
     "work_in_background",
     "read_groups",
 )
+
+
+VERB_COUNT = 60  # steps of one seed
 
 
 class WrongStateError(AssertionError):
@@ -97,7 +105,7 @@ def options_of(chance: random.Random) -> StoreOptions:
         durability=chance.choice([Durability.SYNC, Durability.SYNC, Durability.WRITE, Durability.LATER]),
         max_file_bytes=4 * PAGE_SIZE,
         state_interval_bytes=chance.choice([0, PAGE_SIZE, 2 * PAGE_SIZE]),
-        redo_bytes=2 * chance.choice([128, 192, 512]) * 1024,
+        redo_bytes=2 * chance.choice([96, 96, 128, 512]) * 1024,
         spill_bytes=chance.choice([2000, 20_000, 512 << 10]),
         fifo_pages_max=chance.choice([3, 6, 1024]),
         full_disk_retry_s=0,
@@ -383,6 +391,11 @@ class Judge:
     def checked(self) -> int:
         return len(self._seen)
 
+    @property
+    def verbs(self) -> list[str]:
+        """The steps that were made."""
+        return [] if self._workload is None else list(self._workload.log)
+
     def run(self, verb_count: int, *, checked_max: int | None = None) -> None:
         """Make so many steps, or stop once so many states were judged.
 
@@ -430,7 +443,7 @@ class Judge:
         except (CheckError, IbbMasterError, AssertionError) as error:
             if isinstance(error, WrongStateError):
                 raise
-            verbs = [] if self._workload is None else self._workload.log
+            verbs = self.verbs
             raise WrongStateError(
                 f"seed {self.seed}, operation {self._operation} ({how}), step {len(verbs)} {verbs[-1:]}: "
                 f"{type(error).__name__}: {error}"
@@ -499,3 +512,39 @@ class Judge:
         if groups[-2:] != added or groups[:-2] != list(expected.groups[len(expected.groups) - len(groups) + 2 :]):
             raise CheckError("what was fed after recovery is not there as it should be")
         self._make_store(SimulatedDisk(disk.files()), self.options)
+
+
+def judge_seed(seed: int) -> int:
+    """Judge one workload; returns how many distinct states were right.
+
+    Raises:
+        WrongStateError: one was not.
+    """
+    judge = Judge(seed)
+    judge.run(VERB_COUNT)
+    return judge.checked
+
+
+def main() -> None:
+    """Judge seed after seed until so many states were seen; ends with 1 at the first that is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m ibbmaster.testing.crash", description=main.__doc__)
+    parser.add_argument("--states", type=int, default=1_000_000, help="how many states (default: %(default)s)")
+    parser.add_argument("--first-seed", type=int, default=1, help="where to begin (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="judge this seed alone")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many at once (default: %(default)s)")
+    arguments = parser.parse_args()
+    seeds = itertools.count(arguments.first_seed) if arguments.seed is None else iter([arguments.seed])
+    states = 0
+    try:
+        with ProcessPoolExecutor(arguments.processes) as pool:
+            while states < arguments.states and (
+                batch := list(itertools.islice(seeds, 4 * (arguments.processes or 1)))
+            ):
+                states += sum(pool.map(judge_seed, batch))
+                print(f"{states:>12,} states, seeds up to {batch[-1]}", flush=True)
+    except WrongStateError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
