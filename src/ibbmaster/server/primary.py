@@ -32,7 +32,7 @@ class Primary:
         self.engine = engine
         self.options = options
         self.registry = Registry()
-        self.follower = Follower(engine.has_grown)
+        self.follower = Follower(engine.wait_for_growth)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
         self._surroundings = Surroundings(
@@ -52,7 +52,9 @@ class Primary:
             ConfigurationError: the address cannot be listened on.
             StoreError, FormatError: the directory holds no binlog that can be read.
         """
-        await trio.to_thread.run_sync(self.engine.has_grown)  # what cannot be read shall fail here, not later
+        await trio.to_thread.run_sync(
+            self.engine.wait_for_growth, 0.0
+        )  # what cannot be read shall fail here, not later
         listeners = await self._listen()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.follower.run)

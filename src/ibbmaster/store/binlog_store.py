@@ -29,7 +29,7 @@ from ibbmaster.ibb.xa import XaComplete, XaPrepare, Xid, encode_xa_complete, enc
 from ibbmaster.store.cleaning import Cleaning
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import Disk
-from ibbmaster.store.engine import BinlogFile, Place, TransactionEngine
+from ibbmaster.store.engine import BinlogFile, Place, TransactionEngine, WritableBinlogEngine
 from ibbmaster.store.flusher import Flusher
 from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.store.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
@@ -46,6 +46,7 @@ from ibbmaster.store.xa_table import XaTable
 
 REDO_BYTES = 32 << 20
 FIFO_PAGES_MAX = 1024  # 16 MiB of pages that are not in their files
+WAKE_PAGES = 64  # of them wake the background up
 PENDING_MAX = 20_000  # groups that are not durable yet
 STEP_ROOM = 1024  # bytes of a redo record besides pages, states and notes
 PLACE_SIZE_MAX = 40  # bytes of the place of one change
@@ -112,7 +113,7 @@ class _Step(NamedTuple):
     dropped: tuple[int, ...]  # domains
 
 
-class BinlogStore:
+class BinlogStore(WritableBinlogEngine):
     """A directory of `.ibb` files that is written and read. Thread-safe.
 
     Opening it recovers it. `initial_state` is what was logged before the first group of a
@@ -153,6 +154,7 @@ class BinlogStore:
         self._reset_count = 0
         self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
         self.connected_replicas: Callable[[], int] = lambda: 0
+        self.wake = threading.Event()  # set when there is work for the background
         disk.lock()
         try:
             self._open(initial_state or GtidState(), tuple(engines))
@@ -341,7 +343,6 @@ class BinlogStore:
             return self._durable_state.copy()
 
     def initial_state(self) -> GtidState:
-        """What was logged before the oldest file that is there."""
         return self.plan_of_file(format_file_name(self._directory.file_numbers()[0])).state
 
     def seek(self, position: GtidPosition) -> SeekPlan:
@@ -362,11 +363,7 @@ class BinlogStore:
     def plan_of_file(self, name: str) -> SeekPlan:
         return self._directory.plan_of_file(name)
 
-    def has_grown(self) -> bool:
-        return self.wait_for_growth(0.0)
-
     def wait_for_growth(self, timeout_s: float) -> bool:
-        """Wait until more is durable than at the last call; what is appended and not durable is made so at once."""
         with self._growth:
             self._growth.wait_for(self._may_grow, timeout_s)
         if self._pending and self._redo.failure is None:
@@ -512,6 +509,7 @@ class BinlogStore:
         if self._is_closed:
             return
         self.stop_waiting()
+        self.wake.set()
         try:
             if self._redo.failure is None:
                 self.checkpoint()
@@ -621,6 +619,8 @@ class BinlogStore:
         """Put one step into redo log and page FIFO; returns the LSN behind it."""
         lsn = self._redo.append([*self._fifo.whole_changes(changes), *others])
         self._fifo.place(changes, lsn)
+        if len(self._fifo) >= WAKE_PAGES or (self._ready is not None and self._ready[0] <= self._appender.file_no):
+            self.wake.set()
         with self._growth:
             self._pending.append(_Step(lsn, self._end(), gtid, dropped))
             self._growth.notify_all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 
 from ibbmaster.errors import MissingFileError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -11,16 +12,17 @@ from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.disk import Disk
-from ibbmaster.store.engine import BinlogFile, Place
+from ibbmaster.store.engine import BinlogEngine, BinlogFile, Place
 from ibbmaster.store.event_groups import EventGroupReader
 from ibbmaster.store.pages import PageReader
 from ibbmaster.store.seek import SeekPlan, seek
 from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
 
+POLL_PERIOD_S = 0.02  # how late a group that another process wrote may be noticed
 EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
 
 
-class BinlogDirectory:
+class BinlogDirectory(BinlogEngine):
     """The read side of a directory. Thread-safe.
 
     Raises on first use, not when made:
@@ -116,7 +118,16 @@ class BinlogDirectory:
             page_reads=pages.page_reads,
         )
 
-    def has_grown(self) -> bool:
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while not (has_grown := self._has_grown()) and (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(left, POLL_PERIOD_S))
+        return has_grown
+
+    def initial_state(self) -> GtidState:
+        return self.plan_of_file(format_file_name(self.file_numbers()[0])).state
+
+    def _has_grown(self) -> bool:
         with self._lock:
             self._catch_up()
             assert self._tail is not None

@@ -6,9 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.group import EventGroup
-from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.store.group_writer import GroupWriter, Ticket
+from ibbmaster.store.purge import PurgeRequest, PurgeResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,5 +85,39 @@ class BinlogEngine(Protocol):
             KeyError: there is no such file.
         """
 
-    def has_grown(self) -> bool:
-        """Whether the durable end has moved since the last call; False at the first one."""
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        """Wait until the durable end has moved since the last call; False if it has not in time, and at first.
+
+        For one who waits, what is logged and not durable is made durable at once.
+        """
+
+    def initial_state(self) -> GtidState:
+        """What was logged before the oldest file that is there."""
+
+
+class WritableBinlogEngine(BinlogEngine, Protocol):
+    """A binlog to read and write. Thread-safe.
+
+    Source: MariaDB 12.3, handler.h, the binlog methods of handlerton; protocol/store/engine.md says which is which.
+    """
+
+    def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
+        """Append one group behind all that were appended before; it need not be durable yet."""
+
+    def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> RecordRef:
+        """Append one group, and return once it is as durable as was asked for."""
+
+    def group_commit_ordered(self, last: Ticket) -> None:
+        """Make a batch of groups as durable as was asked for, given the last of them."""
+
+    def open_group(self) -> GroupWriter:
+        """Begin a group that comes in pieces."""
+
+    def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
+        """End the active file, and begin the next."""
+
+    def reset(self, state: GtidState | None = None) -> None:
+        """Remove every file, and begin again with `state`."""
+
+    def purge(self, request: PurgeRequest) -> PurgeResult:
+        """Remove the oldest files, up to what was asked for or what somebody still needs."""

@@ -100,7 +100,10 @@ class Flusher:
             self._sync_files(self._dirty)
             with self._ordered:
                 _, xa = self._snapshot()
-                self._covered_lsn = self._redo.append_checkpoint(Checkpoint(lsn=lsn, end=end, xa=xa))
+                is_all = self._redo.end_lsn == lsn  # nothing was appended meanwhile
+                end_lsn = self._redo.append_checkpoint(Checkpoint(lsn=lsn, end=end, xa=xa))
+                if is_all:
+                    self._covered_lsn = end_lsn
 
     def make_file(self, file_no: int, size_pages: int) -> int:
         """Have an empty file of at least this size, durable itself; returns the pages it has.
