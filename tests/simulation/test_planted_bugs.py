@@ -229,5 +229,5 @@ def test_the_judge_finds(name, monkeypatch):
         for seed in range(SEEDS):
             Judge(seed).run(VERBS)
 
-    with pytest.raises(WrongStateError, match="^seed [0-9]+, operation [0-9]+"):
+    with pytest.raises(WrongStateError, match=r"^seed [0-9]+, operation [0-9]+"):
         judge_until_found()

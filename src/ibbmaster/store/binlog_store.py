@@ -32,7 +32,7 @@ from ibbmaster.store.disk import Disk
 from ibbmaster.store.engine import BinlogFile, Place, TransactionEngine, WritableBinlogEngine
 from ibbmaster.store.flusher import Flusher
 from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
-from ibbmaster.store.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.store.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, PAIR_SIZE_MAX, STATE_INTERVAL_BYTES, LogShape
 from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.pages import PageReader
 from ibbmaster.store.purge import PurgeRequest, PurgeResult, choose_files
@@ -407,14 +407,10 @@ class BinlogStore(WritableBinlogEngine):
         """
         dropped = tuple(delete_domain_ids)
         earliest = self.initial_state() if dropped else GtidState()
-        while True:
-            with self._ordered:
-                if self._is_ready(PAGE_SIZE + STEP_ROOM + 3 * self.shape.state_size_max):
-                    for domain_id in dropped:
-                        _check_unused(domain_id, earliest, self._appender.state)
-                    lsn = self._flush_now(dropped)
-                    break
-            self._gain_room()
+        with self._room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.shape.state_size_max):
+            for domain_id in dropped:
+                _check_unused(domain_id, earliest, self._appender.state)
+            lsn = self._flush_now(dropped)
         self._sync(lsn)
         self._retrying(self.checkpoint)
 
@@ -424,18 +420,12 @@ class BinlogStore(WritableBinlogEngine):
         Raises:
             BusyError: a group that wrote out of band is open, or a transaction prepared.
         """
-        while True:
-            self._retrying(self.checkpoint)
-            with self._flusher.lock, self._ordered:
-                if self._open_groups or len(self._xa):
-                    raise BusyError(
-                        "RESET: a transaction in use by an open group or a prepared transaction is in the log"
-                    )
-                if self._is_ready(PAGE_SIZE + STEP_ROOM + len(state or ()) * 20) and not self._pending:
-                    with self._failing():
-                        self._reset_now(state or GtidState())
-                    break
-            self._gain_room()
+        with self._flusher.lock, self._room(lambda: PAGE_SIZE + STEP_ROOM + 2 * len(state or ()) * PAIR_SIZE_MAX):
+            if self._open_groups or len(self._xa):
+                raise BusyError("RESET: the log is in use by a group that is open, or by a prepared transaction")
+            with self._failing(full_disk_too=True):
+                self._retrying(self._flusher.checkpoint)
+                self._reset_now(state or GtidState())
         self._retrying(self.checkpoint)
 
     def purge(self, request: PurgeRequest) -> PurgeResult:
@@ -457,7 +447,8 @@ class BinlogStore(WritableBinlogEngine):
                 self._sync(lsn)  # from here on the next start finishes it
                 for file_no in result.file_nos:
                     self._disk.unlink(format_file_name(file_no))
-                self._disk.sync_dir()
+                with self._failing():
+                    self._disk.sync_dir()
             return result
 
     def purge_automatically(self, *, now: float) -> PurgeResult | None:
@@ -563,12 +554,8 @@ class BinlogStore(WritableBinlogEngine):
                 size_max = self.shape.record_size_max
                 raise StoreError(f"a record of {len(data)} bytes: with this file size it can have {size_max}")
         size = sum(len(data) for _, data, _ in records)
-        while True:
-            with self._ordered:
-                if self._is_ready(self._step_size(size)):
-                    with self._failing():
-                        return self._append_now(records, tuple(notes), group, holder)
-            self._gain_room()
+        with self._room(lambda: self._step_size(size)), self._failing():
+            return self._append_now(records, tuple(notes), group, holder)
 
     def _append_now(
         self,
@@ -630,13 +617,14 @@ class BinlogStore(WritableBinlogEngine):
         self._appender = self._new_appender(state)
         _, changes = self._appender.flush()
         lsn = self._redo.append([Reset(), *changes])
-        self._redo.sync(lsn)
+        self._retrying(lambda: self._redo.sync(lsn))
         self._reset_count += 1
         self._flusher.forget_files()
         for file_no in self._directory.file_numbers():
             self._disk.unlink(format_file_name(file_no))
         self._disk.sync_dir()
-        self._flusher.make_file(0, self._appender.shape.size_pages)
+        size_pages = self._appender.shape.size_pages
+        self._retrying(lambda: self._flusher.make_file(0, size_pages))
         self._ready = None
         self._fifo.clear()
         self._fifo.place(changes, lsn)
@@ -687,6 +675,25 @@ class BinlogStore(WritableBinlogEngine):
             and self._redo.make_room(size, reserve=self._reserve, xa=self._xa.snapshot)
         )
 
+    @contextlib.contextmanager
+    def _room(self, size: Callable[[], int]) -> Iterator[None]:
+        """Hold the writer's lock while there is room for a step of so many bytes of redo; wait for it before."""
+        while True:
+            full: DiskFullError | None = None
+            with self._ordered:
+                try:
+                    is_ready = self._is_ready(size())
+                except DiskFullError as error:
+                    full = error
+                else:
+                    if is_ready:
+                        yield
+                        return
+            if full is not None:
+                self._wait_for_room(full)
+            else:
+                self._gain_room()
+
     def _gain_room(self) -> None:
         """Do what `_is_ready` misses; wait for room on the disk if that was asked for."""
 
@@ -731,16 +738,19 @@ class BinlogStore(WritableBinlogEngine):
                     self._durable_state.log(step.gtid)
             self._growth.notify_all()
 
-    def _retrying(self, action: Callable[[], None]) -> None:
+    def _retrying(self, action: Callable[[], object]) -> None:
         while True:
             try:
                 action()
-            except DiskFullError:
-                if not self.options.full_disk_retry_s or self._space.is_set():
-                    raise
-                self._space.wait(self.options.full_disk_retry_s)
-            else:
                 return
+            except DiskFullError as error:
+                self._wait_for_room(error)
+
+    def _wait_for_room(self, error: DiskFullError) -> None:
+        """Wait a little, or raise the error if nobody wants to wait."""
+        if not self.options.full_disk_retry_s or self._space.is_set():
+            raise error
+        self._space.wait(self.options.full_disk_retry_s)
 
     def _check_usable(self) -> None:
         if self._is_closed:
@@ -749,13 +759,16 @@ class BinlogStore(WritableBinlogEngine):
             raise FailedError(f"the log is not written any further after an error: {self._redo.failure}")
 
     @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
-        """After an error in here memory and disk may differ, so nothing is written any more; a full disk is none."""
+    def _failing(self, *, full_disk_too: bool = False) -> Iterator[None]:
+        """After an error in here memory and disk may differ, so nothing is written any more.
+
+        A full disk is no error, unless it breaks off what cannot be made again.
+        """
         try:
             yield
-        except (DiskFullError, BusyError):
-            raise
         except BaseException as error:
+            if isinstance(error, BusyError) or (isinstance(error, DiskFullError) and not full_disk_too):
+                raise
             if self._redo.failure is None:
                 self._redo.failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
             raise

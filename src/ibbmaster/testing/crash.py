@@ -139,6 +139,10 @@ class Workload:
         self._reader = self.store.event_groups(self.store.seek(GtidPosition()))
         self._read = 0  # groups that the reader gave since the last reset
 
+    def step_at_random(self) -> None:
+        """Make a step by chance."""
+        self.step(self.chance.choice(VERBS))
+
     def step(self, verb: str) -> None:
         self.log.append(verb)
         self.disk.clock += 1
@@ -357,9 +361,11 @@ class _Making:
         self._oracle.in_flight = self._after
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        self._oracle.in_flight = None
         if error is None:
+            self._oracle.in_flight = None
             self._oracle.steps.append(self._after)
+        elif isinstance(error, BusyError):
+            self._oracle.in_flight = None
 
 
 class Judge:
@@ -375,6 +381,7 @@ class Judge:
         *,
         make_store: Callable[[SimulatedDisk, StoreOptions], BinlogStore] = BinlogStore,
         states_per_operation: int = 24,
+        options: StoreOptions | None = None,
     ) -> None:
         self.seed = seed
         self._chance = random.Random(seed)
@@ -382,8 +389,9 @@ class Judge:
         self._states_per_operation = states_per_operation
         self._seen: set[int] = set()
         self._operation = 0
-        self.options = options_of(self._chance)
-        self._disk = SimulatedDisk()
+        chosen = options_of(self._chance)
+        self.options = chosen if options is None else options
+        self.disk = SimulatedDisk()
         self._workload: Workload | None = None
         self._oracle = Oracle()
 
@@ -396,28 +404,41 @@ class Judge:
         """The steps that were made."""
         return [] if self._workload is None else list(self._workload.log)
 
+    def begin(self) -> Workload:
+        """The workload, without a step made and with nobody who judges each operation."""
+        workload = self._workload = Workload(
+            self.disk, self._chance, self.options, oracle=self._oracle, make_store=self._make_store
+        )
+        return workload
+
+    def judge(self, files: dict[str, bytes], how: str) -> None:
+        """Judge one state.
+
+        Raises:
+            WrongStateError: a crash leaves what it must not.
+        """
+        self._judge(files, random.Random(self.seed), how)
+
     def run(self, verb_count: int, *, checked_max: int | None = None) -> None:
         """Make so many steps, or stop once so many states were judged.
 
         Raises:
             WrongStateError: a crash leaves what it must not.
         """
-        self._disk.after = self._after_operation
-        workload = self._workload = Workload(
-            self._disk, self._chance, self.options, oracle=self._oracle, make_store=self._make_store
-        )
+        self.disk.after = self._after_operation
+        workload = self.begin()
         for _ in range(verb_count):
-            workload.step(self._chance.choice(VERBS))
+            workload.step_at_random()
             if checked_max is not None and self.checked >= checked_max:
                 break
 
     def _after_operation(self, verb: str) -> None:
         self._operation += 1
         chance = random.Random(f"{self.seed} {self._operation}")
-        self._judge(self._disk.files(), chance, "killed")
+        self._judge(self.disk.files(), chance, "killed")
         if verb in ("sync", "sync_dir"):
             return  # what is there without it was seen before it
-        states = self._disk.crash_states(chance)
+        states = self.disk.crash_states(chance)
         for number, image in enumerate(states):
             if number >= self._states_per_operation:
                 break
