@@ -19,7 +19,7 @@ from ibbmaster.store.continuation import Continuation, find_continuation
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import RedoScan, scan_redo
-from ibbmaster.store.redo_record import Checkpoint, Cut, LogEnd, Purge, RedoRecord, Reset, XaEntry
+from ibbmaster.store.redo_record import Cut, LogEnd, Purge, RedoRecord, XaEntry
 from ibbmaster.store.xa_table import XaTable
 
 
@@ -49,9 +49,7 @@ def recover(disk: Disk) -> Recovered:
     replay = _Replay(disk)
     replay.apply(scan.records)
     expected = replay.end or scan.checkpoint.end
-    was_replayed = any(
-        not isinstance(item, Checkpoint) for record in scan.records + scan.notes for item in record.items
-    )
+    was_replayed = any(not record.is_checkpoint for record in scan.records + scan.notes)
     if expected is None:
         _check_never_begun(disk)
         return Recovered(scan=scan, end=None, xa=(), was_replayed=was_replayed)
@@ -63,7 +61,7 @@ def recover(disk: Disk) -> Recovered:
         raise DamageError(f"the files end at {_place(found)}, and the redo log at {_place(expected)}")
     table = XaTable(scan.checkpoint.xa)
     for record in scan.notes:
-        for item in record.items:
+        for item in record.items():
             if isinstance(item, XaEntry):
                 table.apply(item)
     return Recovered(scan=scan, end=end, xa=table.snapshot(), was_replayed=was_replayed)
@@ -84,12 +82,12 @@ class _Replay:
 
     def apply(self, records: Iterable[RedoRecord]) -> None:
         records = list(records)
-        resets = [index for index, record in enumerate(records) if isinstance(record.items[0], Reset)]
+        resets = [index for index, record in enumerate(records) if record.is_reset]
         if resets:
             records = records[resets[-1] :]
             self._remove_before(None)
         for record in records:
-            for item in record.items:
+            for item in record.items():
                 if isinstance(item, PageChange):
                     self._change(record.lsn, item)
                 elif isinstance(item, Cut):

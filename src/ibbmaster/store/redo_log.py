@@ -76,7 +76,7 @@ def scan_redo(disk: Disk) -> RedoScan | None:
             continue
         size, start_lsn = header
         records = _read_records(data[:size], start_lsn)
-        if records and isinstance(records[0].items[0], Checkpoint):
+        if records and records[0].is_checkpoint:
             segments.append((start_lsn, number, size, records))
     if not segments:
         if damaged:
@@ -87,8 +87,8 @@ def scan_redo(disk: Disk) -> RedoScan | None:
     oldest_lsn, records = start_lsn, newest
     if len(segments) == 2 and segments[0][3][-1].end_lsn == start_lsn and segments[0][3][-1].life <= newest[0].life:
         oldest_lsn, records = segments[0][0], segments[0][3] + newest
-    last = max(index for index, record in enumerate(records) if isinstance(record.items[0], Checkpoint))
-    checkpoint = records[last].items[0]
+    last = max(index for index, record in enumerate(records) if record.is_checkpoint)
+    checkpoint = records[last].items()[0]
     assert isinstance(checkpoint, Checkpoint)
     if checkpoint.lsn < oldest_lsn:
         raise DamageError(

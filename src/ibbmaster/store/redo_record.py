@@ -116,7 +116,28 @@ class RedoRecord(NamedTuple):
     lsn: int
     end_lsn: int
     life: int  # grows with each start of the store that writes
-    items: tuple[Item, ...]
+    payload: bytes  # its items
+
+    @property
+    def is_checkpoint(self) -> bool:
+        """Whether its first item is a checkpoint."""
+        return self.payload[:1] == bytes((ItemType.CHECKPOINT,))
+
+    @property
+    def is_reset(self) -> bool:
+        """Whether its first item is a reset."""
+        return self.payload[:1] == bytes((ItemType.RESET,))
+
+    def items(self) -> list[Item]:
+        """What it holds.
+
+        Raises:
+            StoreError: it is as it was written, but makes no sense.
+        """
+        try:
+            return list(_decode_items(self.payload))
+        except (ValueError, struct.error, IndexError) as error:
+            raise StoreError(f"redo record at LSN {self.lsn}: {error}") from None
 
 
 def encode_segment_header(size: int, start_lsn: int) -> bytes:
@@ -146,9 +167,6 @@ def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord 
     """The record at `offset`, which must have this LSN and belong to this life or a later one.
 
     None if there is no such record: the log ends here. A later life begins with a checkpoint.
-
-    Raises:
-        StoreError: the record is as it was written, but makes no sense.
     """
     start = offset + RECORD_HEADER.size
     if start > len(data):
@@ -156,16 +174,11 @@ def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord 
     stored_lsn, size, stored_life, stored = RECORD_HEADER.unpack_from(data, offset)
     if stored_lsn != lsn or stored_life < life or size > len(data) - start:
         return None
-    head = bytes(data[offset : offset + CHECKED_HEADER.size])
-    if stored != crc32c(head + data[start : start + size]):
+    payload = bytes(data[start : start + size])
+    if stored != crc32c(bytes(data[offset : offset + CHECKED_HEADER.size]) + payload):
         return None
-    try:
-        items = tuple(_decode_items(bytes(data[start : start + size])))
-    except (ValueError, struct.error, IndexError) as error:
-        raise StoreError(f"redo record at LSN {lsn}: {error}") from None
-    if stored_life > life and not (items and isinstance(items[0], Checkpoint)):
-        return None
-    return RedoRecord(lsn, lsn + RECORD_HEADER.size + size, stored_life, items)
+    record = RedoRecord(lsn, lsn + RECORD_HEADER.size + size, stored_life, payload)
+    return record if stored_life == life or record.is_checkpoint else None
 
 
 def _encode_item(item: Item) -> bytes:
