@@ -117,7 +117,8 @@ class BinlogStore(WritableBinlogEngine):
     """A directory of `.ibb` files that is written and read. Thread-safe.
 
     Opening it recovers it. `initial_state` is what was logged before the first group of a
-    new log; `engines` are those that take part in transactions in two phases.
+    new log; `engines` are those that take part in transactions in two phases. `replay_from`
+    is for a copy whose files are older than its redo log.
 
     Raises:
         BusyError: another process has the directory.
@@ -133,6 +134,7 @@ class BinlogStore(WritableBinlogEngine):
         *,
         initial_state: GtidState | None = None,
         engines: Iterable[TransactionEngine] = (),
+        replay_from: int | None = None,
     ) -> None:
         self.options = options
         self.shape = LogShape(
@@ -157,13 +159,13 @@ class BinlogStore(WritableBinlogEngine):
         self.wake = threading.Event()  # set when there is work for the background
         disk.lock()
         try:
-            self._open(initial_state or GtidState(), tuple(engines))
+            self._open(initial_state or GtidState(), tuple(engines), replay_from)
         except BaseException:
             disk.close()
             raise
 
-    def _open(self, initial_state: GtidState, engines: tuple[TransactionEngine, ...]) -> None:
-        found = recover(self._disk)
+    def _open(self, initial_state: GtidState, engines: tuple[TransactionEngine, ...], replay_from: int | None) -> None:
+        found = recover(self._disk, replay_from=replay_from)
         end = found.end
         self._xa = XaTable(found.xa)
         state = initial_state if end is None else end.state

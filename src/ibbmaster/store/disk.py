@@ -188,6 +188,9 @@ class RealDisk:
     def _descriptor(self, name: str) -> int:
         """A descriptor for reading; the caller holds the lock."""
         descriptor = self._open_files.get(name)
+        if descriptor is not None and not os.fstat(descriptor).st_nlink:  # removed, and perhaps made anew
+            os.close(self._open_files.pop(name))
+            descriptor = None
         if descriptor is None:
             descriptor = _open_regular(self._path(name), os.O_RDONLY)
             self._open_files[name] = descriptor

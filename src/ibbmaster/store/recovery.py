@@ -33,15 +33,17 @@ class Recovered:
     was_replayed: bool
 
 
-def recover(disk: Disk) -> Recovered:
+def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
     """Apply the redo log to the files, and find the end of the log.
+
+    `replay_from` is the LSN of an earlier checkpoint, if the files are not newer than that.
 
     Raises:
         DamageError: files and redo log do not fit together.
         FormatError: a page that must be read is damaged.
         StoreError: the directory cannot be read or written, or holds no log that can be continued.
     """
-    scan = scan_redo(disk)
+    scan = scan_redo(disk, replay_from=replay_from)
     if scan is None:
         end = find_continuation(disk)
         xa = () if end is None else find_pending_xa(disk, end)

@@ -55,8 +55,11 @@ class RedoScan:
     notes: tuple[RedoRecord, ...]
 
 
-def scan_redo(disk: Disk) -> RedoScan | None:
+def scan_redo(disk: Disk, *, replay_from: int | None = None) -> RedoScan | None:
     """Read both segments; None if there is no redo log, or one that was never begun.
+
+    `replay_from` is an LSN before the last checkpoint that is to count instead of it, as the
+    files are older than the redo log.
 
     Raises:
         DamageError: a segment that is needed is not whole.
@@ -90,9 +93,10 @@ def scan_redo(disk: Disk) -> RedoScan | None:
     last = max(index for index, record in enumerate(records) if record.is_checkpoint)
     checkpoint = records[last].items()[0]
     assert isinstance(checkpoint, Checkpoint)
-    if checkpoint.lsn < oldest_lsn:
+    first_lsn = checkpoint.lsn if replay_from is None else min(replay_from, checkpoint.lsn)
+    if first_lsn < oldest_lsn:
         raise DamageError(
-            f"{SEGMENT_NAMES[1 - number]}: changes from LSN {checkpoint.lsn} on are needed, and the redo log "
+            f"{SEGMENT_NAMES[1 - number]}: changes from LSN {first_lsn} on are needed, and the redo log "
             f"can be read only from LSN {oldest_lsn} on"
         )
     return RedoScan(
@@ -102,7 +106,7 @@ def scan_redo(disk: Disk) -> RedoScan | None:
         end_lsn=records[-1].end_lsn,
         life=records[-1].life,
         checkpoint=checkpoint,
-        records=tuple(record for record in records if record.lsn >= checkpoint.lsn),
+        records=tuple(record for record in records if record.lsn >= first_lsn),
         notes=tuple(records[last + 1 :]),
     )
 
