@@ -24,6 +24,7 @@ from ibbmaster.store.redo_log import SEGMENT_NAMES, RedoScan, scan_redo
 
 BLOCK_SIZE = 1 << 20
 ATTEMPTS = 20
+CHANGING_FILES = 3  # one that is ready, the active one, and the one before it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,7 @@ class _Copier:
         self._target = target
         self._progress = progress
         self._final: dict[str, tuple[int, int]] = {}  # name -> start LSN, and bytes in the copy that are final
+        self._complete: dict[str, int] = {}  # files that are final as a whole -> start LSN
         self.copied_bytes = 0
         self.lsn = 0
 
@@ -83,9 +85,10 @@ class _Copier:
             numbers = sorted(number for name in self._source.list() if (number := parse_file_name(name)) is not None)
             if not numbers:
                 raise StoreError(f"{self._source}: no binlog files (binlog-000000.ibb and so on)")
+            names = set(self._target.list())
             for number in numbers:
-                self._copy_log_file(number)
-            self._copy_redo()
+                self._copy_log_file(number, names, is_complete=number < numbers[-1] - CHANGING_FILES)
+            self._copy_redo(names)
         except MissingFileError:  # purged, or reset, while it was copied
             self._forget_missing()
             return None
@@ -108,29 +111,34 @@ class _Copier:
                 return scan_redo(self._source)
         return scan_redo(self._source)
 
-    def _copy_log_file(self, file_no: int) -> None:
+    def _copy_log_file(self, file_no: int, names: set[str], *, is_complete: bool) -> None:
         """Copy a file from where the copy ends; pages are written once, but for the last."""
         name = format_file_name(file_no)
         header = decode_file_header(self._source.read(name, 0, PAGE_SIZE).ljust(512, b"\0"), file_no=file_no)
         start_lsn = 0 if header is None else header.start_lsn
+        if self._complete.get(name) == start_lsn:
+            return
         known_lsn, offset = self._final.get(name, (start_lsn, 0))
         if known_lsn != start_lsn:
             offset = 0
-        self._final[name] = start_lsn, self._copy_from(name, offset)
+        self._final[name] = start_lsn, self._copy_from(name, offset, names)
+        if is_complete:
+            self._complete[name] = start_lsn
 
-    def _copy_redo(self) -> None:
+    def _copy_redo(self, names: set[str]) -> None:
+        available = self._source.list()
         for name in SEGMENT_NAMES:
-            if name in self._source.list():
-                self._copy_from(name, 0)
+            if name in available:
+                self._copy_from(name, 0, names)
 
-    def _copy_from(self, name: str, offset: int) -> int:
+    def _copy_from(self, name: str, offset: int, names: set[str]) -> int:
         """Copy a file from an offset on; returns where its last page that is not blank begins."""
-        if name not in self._target.list():
+        if name not in names:
             self._target.create(name)
         self._target.truncate(name, offset)
         last = 0
         while data := self._source.read(name, offset, BLOCK_SIZE):
-            if any(data):  # the rest stays a hole
+            if data.count(0) != len(data):  # the rest stays a hole
                 self._target.write(name, offset, data)
                 used = len(data.rstrip(b"\0"))
                 last = (offset + used - 1) // PAGE_SIZE * PAGE_SIZE
@@ -148,3 +156,4 @@ class _Copier:
             if name not in names:
                 self._target.unlink(name)
                 self._final.pop(name, None)
+                self._complete.pop(name, None)

@@ -166,6 +166,7 @@ class BinlogStore(WritableBinlogEngine):
 
     def _open(self, initial_state: GtidState, engines: tuple[TransactionEngine, ...], replay_from: int | None) -> None:
         found = recover(self._disk, replay_from=replay_from)
+        self.replayed_records = found.replayed_records
         end = found.end
         self._xa = XaTable(found.xa)
         state = initial_state if end is None else end.state
@@ -217,6 +218,7 @@ class BinlogStore(WritableBinlogEngine):
         self._directory = BinlogDirectory(self._visible)
         self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)
         self._decide(engines, was_replayed=found.was_replayed)
+        self.rolled_back = len(self._xa.entries(XaState.ROLLED_BACK))
 
     # Writing: the engine interface ----------------------------------------------------------
 

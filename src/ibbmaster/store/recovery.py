@@ -25,12 +25,16 @@ from ibbmaster.store.xa_table import XaTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """A directory after recovery. Everything in its files is durable if anything was replayed."""
+    """A directory after recovery. Everything in its files is durable if any record was replayed."""
 
     scan: RedoScan | None
     end: Continuation | None
     xa: tuple[XaEntry, ...]
-    was_replayed: bool
+    replayed_records: int
+
+    @property
+    def was_replayed(self) -> bool:
+        return self.replayed_records > 0
 
 
 def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
@@ -47,14 +51,14 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
     if scan is None:
         end = find_continuation(disk)
         xa = () if end is None else find_pending_xa(disk, end)
-        return Recovered(scan=None, end=end, xa=xa, was_replayed=False)
+        return Recovered(scan=None, end=end, xa=xa, replayed_records=0)
     replay = _Replay(disk)
     replay.apply(scan.records)
     expected = replay.end or scan.checkpoint.end
-    was_replayed = any(not record.is_checkpoint for record in scan.records + scan.notes)
+    replayed = sum(not record.is_checkpoint for record in {*scan.records, *scan.notes})
     if expected is None:
         _check_never_begun(disk)
-        return Recovered(scan=scan, end=None, xa=(), was_replayed=was_replayed)
+        return Recovered(scan=scan, end=None, xa=(), replayed_records=replayed)
     end = find_continuation(disk)
     if end is None:
         raise MissingFileError(f"{disk}: {format_file_name(expected.file_no)} is missing: the redo log ends in it")
@@ -66,7 +70,7 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
         for item in record.items():
             if isinstance(item, XaEntry):
                 table.apply(item)
-    return Recovered(scan=scan, end=end, xa=table.snapshot(), was_replayed=was_replayed)
+    return Recovered(scan=scan, end=end, xa=table.snapshot(), replayed_records=replayed)
 
 
 class _Replay:
