@@ -17,8 +17,9 @@ from pathlib import Path
 
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.store.binlog_store import BinlogStore, StoreOptions
+from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
 MB = 1 << 20

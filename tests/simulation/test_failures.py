@@ -9,7 +9,8 @@ import pytest
 
 from ibbmaster.errors import DiskFullError, FailedError, StoreError
 from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore, Durability
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import Durability
 from ibbmaster.testing.crash import Judge, make_event, make_gtid_event
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 

@@ -10,10 +10,11 @@ import pytest
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.appender import References
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.store import binlog_store, recovery, redo_log, redo_record
+from ibbmaster.store import log_writer, recovery, redo_log, redo_record
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.continuation import find_continuation
 from ibbmaster.store.flusher import Flusher
+from ibbmaster.store.log_writer import LogWriter
 from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.redo_log import RedoLog
 from ibbmaster.store.redo_record import XaEntry
@@ -47,16 +48,14 @@ def _(patch):
 
 @bug("the durable mark moves before the sync")
 def _(patch):
-    log = BinlogStore._log
+    log = LogWriter._log
 
     def log_and_show(self, *arguments, **options):
         lsn = log(self, *arguments, **options)
-        durable, self._redo.durable_lsn = self._redo.durable_lsn, lsn
-        self._advance()
-        self._redo.durable_lsn = durable
+        self.durable.advance(lsn)
         return lsn
 
-    patch.setattr(BinlogStore, "_log", log_and_show)
+    patch.setattr(LogWriter, "_log", log_and_show)
 
 
 @bug("a redo segment is used again before a checkpoint covers it")
@@ -178,27 +177,28 @@ def _(patch):
 
 @bug("an open group does not hold the file that it began in")
 def _(patch):
-    patch.setattr(BinlogStore, "_references", lambda self: References(oob_file_no=None, xa_file_no=None))
+    patch.setattr(LogWriter, "_references", lambda self: References(oob_file_no=None, xa_file_no=None))
 
 
 @bug("a reset removes the files before it is durable")
 def _(patch):
-    reset_now = BinlogStore._reset_now
+    reset_now = LogWriter._reset_now
 
-    def hasty(self, state):
-        for file_no in self._directory.file_numbers():
-            self._disk.unlink(format_file_name(file_no))
-            self._disk.create(format_file_name(file_no))
-        reset_now(self, state)
+    def hasty(self, state, remove_files):
+        names = [name for name in self._disk.list() if name.endswith(".ibb")]
+        for name in names:
+            self._disk.unlink(name)
+            self._disk.create(name)
+        reset_now(self, state, remove_files)
 
-    patch.setattr(BinlogStore, "_reset_now", hasty)
+    patch.setattr(LogWriter, "_reset_now", hasty)
 
 
 @bug("a prepared transaction is not in the checkpoint")
 def _(patch):
-    snapshot = binlog_store.XaTable.snapshot
+    snapshot = log_writer.XaTable.snapshot
     patch.setattr(
-        binlog_store.XaTable,
+        log_writer.XaTable,
         "snapshot",
         lambda self: tuple(entry for entry in snapshot(self) if not isinstance(entry, XaEntry)),
     )

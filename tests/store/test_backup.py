@@ -10,9 +10,10 @@ from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.store.background import Background
 from ibbmaster.store.backup import back_up
-from ibbmaster.store.binlog_store import BinlogStore, StoreOptions
+from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.purge import PurgeRequest
+from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.verify import Totals, verify
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk

@@ -22,8 +22,8 @@ from ibbmaster.errors import ConfigurationError
 if TYPE_CHECKING:
     from ibbmaster.server.options import PrimaryOptions
     from ibbmaster.server.primary import Primary
-    from ibbmaster.store.binlog_store import StoreOptions
     from ibbmaster.store.engine import BinlogEngine
+    from ibbmaster.store.store_options import StoreOptions
 
 log = logging.getLogger(__name__)
 
@@ -185,7 +185,7 @@ def store_options(args: argparse.Namespace) -> StoreOptions:
     Raises:
         ConfigurationError: an option cannot be used as given.
     """
-    from ibbmaster.store.binlog_store import StoreOptions
+    from ibbmaster.store.store_options import StoreOptions
 
     if args.expire is not None and not args.expire > 0:
         raise ConfigurationError(f"--expire {args.expire}: expected a number of seconds above 0")

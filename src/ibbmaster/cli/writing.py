@@ -19,8 +19,9 @@ def open_store(directory: Path) -> BinlogStore:
         StoreError: there is no log.
     """
     from ibbmaster.ibb.file_name import parse_file_name
-    from ibbmaster.store.binlog_store import BinlogStore, StoreOptions
+    from ibbmaster.store.binlog_store import BinlogStore
     from ibbmaster.store.disk import RealDisk
+    from ibbmaster.store.store_options import StoreOptions
 
     disk = RealDisk(directory)
     if not any(parse_file_name(name) is not None for name in disk.list()):

@@ -32,10 +32,6 @@ class Recovered:
     xa: tuple[XaEntry, ...]
     replayed_records: int
 
-    @property
-    def was_replayed(self) -> bool:
-        return self.replayed_records > 0
-
 
 def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
     """Apply the redo log to the files, and find the end of the log.

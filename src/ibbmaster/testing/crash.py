@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 from ibbmaster.errors import BusyError, IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.store.binlog_store import BinlogStore, Durability, StoreOptions
+from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.group_writer import GroupWriter
 from ibbmaster.store.purge import PurgeRequest
+from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.log_checker import CheckError, FoundLog, check_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 

@@ -17,8 +17,9 @@ from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.background import Background
-from ibbmaster.store.binlog_store import BinlogStore, Durability, StoreOptions
+from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
 SIZES = (40, 300, 5000, 16_300, 90_000, 400_000)
