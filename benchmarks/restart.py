@@ -12,6 +12,7 @@ import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,7 +109,11 @@ def main() -> None:
     """Print one table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.restart", description=main.__doc__)
     parser.add_argument("--sizes", default="1,100,1000", help="MB in doubt (default: %(default)s)")
-    sizes = [int(size) for size in parser.parse_args().sizes.split(",")]
+    print_table([int(size) for size in parser.parse_args().sizes.split(",")])
+
+
+def print_table(sizes: Sequence[int]) -> None:
+    """Measure each size, in MB, and print one table; ratios are to the first."""
     results = [measure(size) for size in sizes]
     first = results[0]
     print("| MB in doubt | start to first group, ms | ratio | forgetting first, ms | ratio |")
