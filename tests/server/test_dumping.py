@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import struct
 import subprocess
@@ -17,6 +18,7 @@ from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
 from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.kernel import loading
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.wire.auth import answer_native
@@ -229,17 +231,24 @@ async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, grow
         primary.registry.kill(1, query_only=False)
 
 
-async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(tmp_path, connect):
+@pytest.mark.parametrize("kernels", ["on", "off"])
+async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(tmp_path, connect, kernels):
     """Measured on a server of its own: what ten replicas in the middle of a large group add to it."""
     log = Growing(tmp_path / "log")
     events = (encode_event(event_type=EventType.ANNOTATE_ROWS, body=bytes(1 << 20), server_id=1) for _ in range(64))
     log.commit_group(events)
-    command = ["serve", str(log.directory), "--listen", "127.0.0.1:0", "--json", "--password", "replpw", "--tls", "off"]
+    options = ["--listen", "127.0.0.1:0", "--json", "--password", "replpw", "--tls", "off", "-v"]
     process = await trio.lowlevel.open_process(
-        [sys.executable, "-m", "ibbmaster", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "ibbmaster", "serve", str(log.directory), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, loading.SWITCH: kernels},
     )
     try:
         port = json.loads(await process.stdout.receive_some())["port"]
+        said = b""
+        while kernels == "on" and loading.READY.encode() not in said:
+            said += await process.stderr.receive_some()
         first = await connect(port)
         await first.dump(server_id=100, flags=2)
         await first.event_types(2)
@@ -253,6 +262,7 @@ async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_grou
         process.terminate()
         await process.wait()
         await process.stdout.aclose()
+        await process.stderr.aclose()
 
 
 def resident_size(pid: int) -> int:

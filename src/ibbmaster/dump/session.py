@@ -18,7 +18,7 @@ from ibbmaster.dump.error import DumpError, reading_failed
 from ibbmaster.dump.framing import EventFramer
 from ibbmaster.dump.profile import OpeningRotate, Profile
 from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter
+from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter, Selection
 from ibbmaster.dump.skipping import SEND, Skipping, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
 from ibbmaster.errors import IbbMasterError
@@ -145,6 +145,31 @@ class DumpSession:
             return self._guard(group, SEND)
         return self._receive_with_care(group)
 
+    @property
+    def selection(self) -> Selection | None:
+        """How groups may be framed by somebody else from here on, told by `receive_block`; None if they may not."""
+        if not self._needs_no_care or self.is_finished or not self._skipping.decides_nothing:
+            return None
+        return self._framer.selection
+
+    @property
+    def sequence(self) -> int:
+        """Number of the next packet."""
+        return self._framer.sequence
+
+    def receive_block(
+        self, size: int, sequence: int, *, file_name: str, file_offset: int, is_inside_event: bool = False
+    ) -> None:
+        """Groups, or a part of one, were framed by `selection`, up to a place in the log.
+
+        `size` is in bytes, `sequence` the number of the packet that comes next. A last word
+        that waited for the end of an event is queued now.
+        """
+        self._place = (file_name, file_offset)
+        self._framer.note_framed(size, sequence, is_inside_event=is_inside_event)
+        if self._last_word is not None and not is_inside_event:
+            self._end(self._last_word)
+
     def reached_end(self, *, now: float) -> None:
         """All that is durable was sent: end the dump, or begin to wait for the next heartbeat."""
         if self.is_finished:
@@ -178,6 +203,10 @@ class DumpSession:
             if self._profile.rotates_with_files:
                 position = self._rewriter.position
         self._queue_event(heartbeat(file_name, position, server_id=self._server_id, with_checksum=self._has_checksums))
+
+    @property
+    def has_data_to_send(self) -> bool:
+        return bool(self._queued)
 
     def data_to_send(self) -> bytes:
         """Hand over what is queued; a second call returns only newer bytes."""

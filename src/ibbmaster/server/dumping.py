@@ -1,13 +1,15 @@
 """One dump: groups from the store, through the session that decides, to the socket.
 
-A worker thread reads and frames until a block is full; the event loop sends the block.
-There is no queue between them, so a replica that reads slowly slows down only its own
-dump, and a dump never holds more than one block.
+Blocks that are in memory, or whose pages are, are made on the event loop: that takes less
+than a hop to a thread. What may have to wait for a disk, and groups about which something
+has to be decided, are read and framed in a worker thread. There is no queue, so a replica
+that reads slowly slows down only its own dump, and a dump never holds more than one block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -17,57 +19,97 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Session
+from ibbmaster.server.shared_blocks import FastReader, SharedBlocks
 from ibbmaster.store.engine import EventGroups
+
+if TYPE_CHECKING:
+    from ibbmaster.streaming.block import Block
 
 BLOCK_SIZE = 256 * 1024  # one hop to a thread and one send for so many bytes
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps nobody waiting
-WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout: a replica that takes no block for so long is dropped
 
 SENDING = "Sending binlog event to slave"  # states as SHOW PROCESSLIST has them
 WAITING = "Master has sent all binlog to slave; waiting for more updates"
 
 
 class Producer:
-    """Reads groups and frames what the session wants of them; runs in a worker thread."""
+    """Reads groups and frames what the session wants of them, in blocks where nothing has to be decided."""
 
-    def __init__(self, groups: EventGroups, session: DumpSession) -> None:
+    def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
         self._groups = groups
         self._session = session
-        self._pieces: Iterator[Buffer] = iter(())  # the rest of the group under way
+        self._shared = shared
+        self._fast: FastReader | None = None  # once the kernels are ready
+        self._pieces: Iterator[Buffer] | None = None  # the rest of the group under way
         self._groups_left = 0
         self.is_at_end = False  # after the block that was produced last
 
-    def next_block(self) -> bytearray:
+    def ready_block(self, generation: int) -> Buffer | Block | None:
+        """The next block if it can be had at once; None where `next_block` must be asked, in a worker thread.
+
+        `generation` is what the follower said before.
+        """
+        self.is_at_end = False
+        if self._pieces is not None or self._session.has_data_to_send:
+            return None
+        fast = self._fast_reader()
+        if fast is None:
+            return None
+        if fast.is_known_end(generation):
+            self.is_at_end = True
+            return b""
+        return self._guarded(lambda: fast.next_block(only_cached=True))
+
+    def next_block(self, generation: int) -> Buffer | Block:
         """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end or where the dump finishes."""
         self.is_at_end = False
+        fast = self._fast_reader()
+        if fast is not None and self._pieces is None and not self._session.has_data_to_send:
+            found = self._guarded(lambda: fast.next_block(only_cached=False))
+            if found is not None:
+                return found
+        return self._guarded(lambda: self._careful_block(fast, generation)) or b""
+
+    def _guarded(self, produce: Callable[[], Buffer | Block | None]) -> Buffer | Block | None:
+        try:
+            return produce()
+        except DumpError as error:
+            self._session.fail(error)
+        except IbbMasterError as error:
+            self._session.fail(reading_failed(error))
+        self._pieces = None
+        self.is_at_end = True
+        return self._session.data_to_send()
+
+    def _careful_block(self, fast: FastReader | None, generation: int) -> bytearray:
         block = bytearray(self._session.data_to_send())
         self._groups_left = GROUPS_MAX
-        try:
-            while len(block) < BLOCK_SIZE and self._groups_left and not self.is_at_end:
-                piece = next(self._pieces, None)
-                if piece is not None:
-                    block += piece
-                elif not self._begin_group():
+        while len(block) < BLOCK_SIZE and self._groups_left:
+            if self._pieces is None:
+                group = None if self._session.is_finished else self._groups.next_group()
+                if group is None:
                     self.is_at_end = True
-        except DumpError as error:
-            self._fail(error)
-        except IbbMasterError as error:
-            self._fail(reading_failed(error))
+                    if fast is not None:
+                        fast.note_end(generation)
+                    break
+                self._groups_left -= 1
+                if fast is not None and fast.begin_group(group):
+                    break
+                self._pieces = self._session.receive_group(group)
+            piece = next(self._pieces, None)
+            if piece is not None:
+                block += piece
+                continue
+            self._pieces = None
+            if fast is not None and self._session.selection is not None:
+                break
         block += self._session.data_to_send()
         return block
 
-    def _begin_group(self) -> bool:
-        group = None if self._session.is_finished else self._groups.next_group()
-        if group is None:
-            return False
-        self._groups_left -= 1
-        self._pieces = self._session.receive_group(group)
-        return True
-
-    def _fail(self, error: DumpError) -> None:
-        self._pieces = iter(())
-        self._session.fail(error)
-        self.is_at_end = True
+    def _fast_reader(self) -> FastReader | None:
+        if self._fast is None:
+            self._fast = self._shared.reader(self._groups, self._session)
+        return self._fast
 
 
 async def run_dump(
@@ -75,7 +117,7 @@ async def run_dump(
     session: DumpSession,
     follower: Follower,
     connection: Session,
-    send_all: Callable[[bytearray], Awaitable[None]],
+    send: Callable[[Buffer | Block], Awaitable[None]],
 ) -> None:
     """Move bytes for one dump until the session says it is finished; every decision is the session's."""
     session.start()
@@ -84,10 +126,11 @@ async def run_dump(
         if connection.end_reason is not None:
             _say_last_word(session, connection.end_reason)
         connection.state = SENDING
-        block = await trio.to_thread.run_sync(producer.next_block)
+        block = producer.ready_block(generation)
+        if block is None:
+            block = await trio.to_thread.run_sync(producer.next_block, generation)
         if block:
-            with trio.fail_after(WRITE_TIMEOUT_S):
-                await send_all(block)
+            await send(block)
             session.sent()
         elif session.is_finished:
             return

@@ -10,11 +10,13 @@ import time
 import trio
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.kernel.loading import load_in_background
 from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
+from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.engine import BinlogEngine
 
 log = logging.getLogger(__name__)
@@ -41,6 +43,7 @@ class Primary:
             registry=self.registry,
             follower=self.follower,
             facts=PrimaryFacts(engine, options, self.registry),
+            shared_blocks=SharedBlocks(),
         )
 
     async def serve(
@@ -56,6 +59,7 @@ class Primary:
             self.engine.wait_for_growth, 0.0
         )  # what cannot be read shall fail here, not later
         listeners = await self._listen()
+        load_in_background()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners, nursery)

@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.store.disk import Disk
-from ibbmaster.store.out_of_band import OutOfBandReader
+from ibbmaster.store.out_of_band import NodePlace, OutOfBandReader
 from ibbmaster.store.redo_record import XaEntry
 
 log = logging.getLogger(__name__)
@@ -39,7 +38,7 @@ class Cleaning:
         self._next_entry = next_entry
         self._finished = finished
         self._entry: XaEntry | None = None
-        self._nodes: Iterator[RecordRef] = iter(())
+        self._nodes: Iterator[NodePlace] = iter(())
         self.garbage: Counter[int] = Counter()
 
     def step(self) -> bool:
@@ -56,10 +55,10 @@ class Cleaning:
             self._nodes = iter(()) if stream is None else OutOfBandReader(self._disk).nodes(stream)
         try:
             for _ in range(NODES_PER_STEP):
-                ref = next(self._nodes, None)
-                if ref is None:
+                place = next(self._nodes, None)
+                if place is None:
                     break
-                self.garbage[ref.file_no] += 1
+                self.garbage[place.ref.file_no] += 1
             else:
                 return True
         except IbbMasterError as error:  # garbage that cannot be read is garbage all the same

@@ -56,6 +56,9 @@ class Disk(Protocol):
             StoreError: it cannot be read.
         """
 
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        """Fill `target` as `read` does; returns the bytes read. With `only_cached`, None if that would have to wait."""
+
     def create(self, name: str) -> None:
         """Make an empty file, which must not be there yet."""
 
@@ -120,6 +123,15 @@ class RealDisk:
             while 0 < len(data) < size and (more := os.pread(descriptor, size - len(data), offset + len(data))):
                 data += more
             return data
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        if not self._lock.acquire(blocking=not only_cached):
+            return None
+        try:
+            with self._errors(name):
+                return _fill(self._descriptor(name), offset, target, os.RWF_NOWAIT if only_cached else 0)
+        finally:
+            self._lock.release()
 
     def create(self, name: str) -> None:
         with self._errors(name):
@@ -243,3 +255,19 @@ def _open_regular(path: Path, mode: int) -> int:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file")
     return descriptor
+
+
+def _fill(descriptor: int, offset: int, target: memoryview, flags: int) -> int | None:
+    """Read until `target` is full or the file ends; None if the flags forbid to wait for what is missing."""
+    size = 0
+    while size < len(target):
+        try:
+            more = os.preadv(descriptor, [target[size:]], offset + size, flags)
+        except OSError as error:
+            if flags and error.errno in (errno.EAGAIN, errno.EOPNOTSUPP, errno.EINVAL):
+                return None
+            raise
+        if not more:
+            break
+        size += more
+    return size

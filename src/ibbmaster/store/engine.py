@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.store.disk import Disk
 from ibbmaster.store.group_writer import GroupWriter, Ticket
 from ibbmaster.store.purge import PurgeRequest, PurgeResult
 
@@ -43,6 +44,28 @@ class EventGroups(Protocol):
 
     def next_group(self) -> EventGroup | None:
         """The next durable group, or None at the durable end; then ask again later."""
+
+
+@runtime_checkable
+class PagedEventGroups(EventGroups, Protocol):
+    """Groups that lie in pages of `.ibb` files, so that somebody may read them there."""
+
+    @property
+    def disk(self) -> Disk: ...
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """File number and file offset of what comes next."""
+
+    def check_log(self) -> None:
+        """Whether this is still the log that the reader began with.
+
+        Raises:
+            PositionPurgedError: it is not.
+        """
+
+    def pass_over(self, file_no: int, file_offset: int, gtids: Iterable[Gtid], *, is_inside_record: bool) -> None:
+        """Go on at a place of the same file that was read up to; `gtids` are the last of each pair on the way."""
 
 
 class TransactionEngine(Protocol):

@@ -39,23 +39,29 @@ class VisibleDisk:
         return self._disk.modified_at(name)
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        file_no = parse_file_name(name)
-        mark = self._mark()
-        if file_no is None:
-            return self._disk.read(name, offset, size)
-        first = offset // PAGE_SIZE
-        held = self._fifo.visible(file_no, range(first, -(-(offset + size) // PAGE_SIZE)), mark)
+        held = self._held(name, offset, size)
         data = self._disk.read(name, offset, size)  # after that: a page that was not held is in its file
         if not held:
             return data
         patched = bytearray(data)
-        for page_no, page in held.items():
-            start = page_no * PAGE_SIZE - offset
-            source = page[max(-start, 0) :]
-            start = max(start, 0)
-            end = min(start + len(source), len(patched))
-            patched[start:end] = source[: end - start]
+        _patch(memoryview(patched), offset, held)
         return bytes(patched)
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        held = self._held(name, offset, len(target))
+        size = self._disk.read_into(name, offset, target, only_cached=only_cached)
+        if held and size is not None:
+            _patch(target[:size], offset, held)
+        return size
+
+    def _held(self, name: str, offset: int, size: int) -> dict[int, bytes]:
+        """The pages in this part of a file that are in memory, as a reader may see them."""
+        file_no = parse_file_name(name)
+        mark = self._mark()
+        if file_no is None:
+            return {}
+        pages = range(offset // PAGE_SIZE, -(-(offset + size) // PAGE_SIZE))
+        return self._fifo.visible(file_no, pages, mark)
 
     def _refuse(self) -> NoReturn:
         raise LocalProtocolError("readers do not write")
@@ -89,3 +95,14 @@ class VisibleDisk:
 
     def rename(self, old: str, new: str) -> None:
         self._refuse()
+
+
+def _patch(data: memoryview, offset: int, pages: dict[int, bytes]) -> None:
+    """Put pages over what was read of a file from `offset` on."""
+    for page_no, page in pages.items():
+        start = page_no * PAGE_SIZE - offset
+        source = page[max(-start, 0) :]
+        start = max(start, 0)
+        end = min(start + len(source), len(data))
+        if end > start:
+            data[start:end] = source[: end - start]

@@ -44,6 +44,11 @@ class MemoryDisk:
         self.pages_read += -(-len(data) // PAGE_SIZE)
         return data
 
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int:
+        data = self.read(name, offset, len(target))
+        target[: len(data)] = data
+        return len(data)
+
     def create(self, name: str) -> None:
         if name in self.files:
             raise StoreError(f"{name}: file exists")

@@ -92,6 +92,11 @@ class SimulatedDisk:
         self.pages_read += -(-size // 16384)
         return bytes(self._inode(name).current[offset : offset + size])
 
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int:
+        data = self.read(name, offset, len(target))
+        target[: len(data)] = data
+        return len(data)
+
     def create(self, name: str) -> None:
         self._begin("create", name)
         if name in self._names:

@@ -54,6 +54,12 @@ class IbbPrimary:
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
 
+    @property
+    def pid(self) -> int:
+        """Of its process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Start, at the same port as before if it ran before.
 

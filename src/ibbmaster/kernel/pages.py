@@ -1,0 +1,671 @@
+"""Kernels over blocks of pages: checksums, and whole event groups framed as packets.
+
+All of it is in one file, as the cache of compiled code is keyed by the file alone. Arrays
+are flat, numbers are int64, nothing is allocated; every length from a page is checked
+before it is used, as nothing else would stop a write behind the end of a buffer.
+
+The twins: `ibbmaster.ibb.page.verify_page`; and `ibbmaster.store.event_groups` together
+with `ibbmaster.dump.framing`, which put the same bytes on the wire.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import njit, types, uint8, uint32, uint64
+from numba.core import cgutils, config
+from numba.extending import intrinsic
+
+from ibbmaster.event.types import EventType
+from ibbmaster.ibb.chunk import CONT as _CONT
+from ibbmaster.ibb.chunk import FILLER as _FILLER
+from ibbmaster.ibb.chunk import LAST as _LAST
+from ibbmaster.ibb.chunk import RecordType
+from ibbmaster.ibb.page import PAGE_SIZE as _PAGE_SIZE
+
+VERSION = 1  # change it when anything imported above changes its value: the cache does not see that
+
+PAGE = int(_PAGE_SIZE)
+DATA = PAGE - 4
+CONT, LAST, FILLER = int(_CONT), int(_LAST), int(_FILLER)
+TYPE_MASK = 0x3F
+COMMIT, OOB_DATA = int(RecordType.COMMIT), int(RecordType.OOB_DATA)
+GTID_STATE, DUMMY = int(RecordType.GTID_STATE), int(RecordType.DUMMY)
+KNOWN_TYPES = sum(1 << int(record_type) for record_type in RecordType)
+GTID_EVENT, ANNOTATE_ROWS = int(EventType.GTID), int(EventType.ANNOTATE_ROWS)
+EVENT_HEADER = 19
+GTID_EVENT_MIN = EVENT_HEADER + 13
+EVENT_MAX = 1 << 30
+PACKET_MAX = 0xFFFFFF
+LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED = 1, 2  # filters
+
+
+class Field(IntEnum):
+    """Places in the state of a framing: what a call is given and what it leaves."""
+
+    PAGE = 0  # index of the page at hand in the block
+    OFFSET = 1  # on that page
+    OUT = 2  # bytes in the output
+    SEQUENCE = 3  # of the next packet
+    FILTERS = 4
+    PREFIX_SIZE = 5  # 1, or 3 with the header of semi-synchronous replication
+    SKIP_TYPE = 6  # of the record that is being passed over, -1 for none
+    GROUPS = 7  # framed by this call
+    EVENTS = 8  # the same
+    PAIRS = 9  # (domain, server) pairs that were logged by this call
+    EVENT_LEFT = 10  # bytes that the event under way still lacks
+    HEAD_HELD = 11  # bytes of an event header that was cut
+    PACKET_LEFT = 12  # bytes that fit into the packet under way
+    EMPTY_TAIL = 13  # the payload under way ends with an empty packet
+    IS_DROPPED = 14  # the event under way is left out
+    CHUNK_LEFT = 15  # bytes of the chunk at hand that were not taken yet
+    IS_LAST = 16  # that chunk ends its record
+    TO_SKIP = 17  # bytes of the record that are no events
+    NESTED_TYPE = 18  # of the record inside the one at hand, -1 for none
+    IS_FIRST = 19  # the chunk that comes next begins the record
+    SIZE = 20
+
+
+class Status(IntEnum):
+    """Why a kernel stopped."""
+
+    NEED_MORE = 0  # the block has no more pages
+    NO_DATA = 1  # nothing was written here yet
+    CAREFUL = 2  # what comes next is for the careful path
+    FULL = 3  # the output has no more room
+    BAD_PAGE = 4  # the checksum of the page at hand is wrong
+    DONE = 5  # the record, or the bytes, are framed
+
+
+S_PAGE, S_OFFSET, S_OUT, S_SEQUENCE = int(Field.PAGE), int(Field.OFFSET), int(Field.OUT), int(Field.SEQUENCE)
+S_FILTERS, S_PREFIX, S_SKIP_TYPE = int(Field.FILTERS), int(Field.PREFIX_SIZE), int(Field.SKIP_TYPE)
+S_GROUPS, S_EVENTS, S_PAIRS = int(Field.GROUPS), int(Field.EVENTS), int(Field.PAIRS)
+S_EVENT_LEFT, S_HEAD_HELD, S_PACKET_LEFT = int(Field.EVENT_LEFT), int(Field.HEAD_HELD), int(Field.PACKET_LEFT)
+S_EMPTY_TAIL, S_IS_DROPPED = int(Field.EMPTY_TAIL), int(Field.IS_DROPPED)
+S_CHUNK_LEFT, S_IS_LAST, S_TO_SKIP = int(Field.CHUNK_LEFT), int(Field.IS_LAST), int(Field.TO_SKIP)
+S_NESTED_TYPE, S_IS_FIRST = int(Field.NESTED_TYPE), int(Field.IS_FIRST)
+NEED_MORE, NO_DATA, CAREFUL = int(Status.NEED_MORE), int(Status.NO_DATA), int(Status.CAREFUL)
+FULL, BAD_PAGE, DONE = int(Status.FULL), int(Status.BAD_PAGE), int(Status.DONE)
+
+HAS_CACHE = bool(config.CACHE_DIR)
+_jit = njit(nogil=True, cache=HAS_CACHE)
+_inline = njit(nogil=True, cache=HAS_CACHE, inline="never")
+
+
+# Loads, stores and copies at any address ------------------------------------------------------
+
+
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [offset])
+
+
+def _load(width: int, result: Any) -> Any:
+    @intrinsic
+    def load(typing_context: Any, array: Any, offset: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+            value = builder.load(builder.bitcast(pointer, ir.IntType(width).as_pointer()))
+            value.align = 1
+            return builder.zext(value, ir.IntType(64)) if width < 64 else value
+
+        return result(array, types.int64), generate
+
+    return load
+
+
+load16, load32, load64 = _load(16, types.int64), _load(32, types.int64), _load(64, types.uint64)
+
+
+@intrinsic
+def store32(typing_context: Any, array: Any, offset: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+        pointer = builder.bitcast(pointer, ir.IntType(32).as_pointer())
+        builder.store(builder.trunc(args[2], ir.IntType(32)), pointer).align = 1
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), generate
+
+
+@intrinsic
+def copy(typing_context: Any, target: Any, to: Any, source: Any, start: Any, size: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        target_pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+        source_pointer = _pointer(context, builder, signature.args[2], args[2], args[3])
+        cgutils.raw_memcpy(builder, target_pointer, source_pointer, args[4], itemsize=1, align=1)
+        return context.get_dummy_value()
+
+    return types.void(target, types.int64, source, types.int64, types.int64), generate
+
+
+# CRC-32C --------------------------------------------------------------------------------------
+
+STREAM_WORDS = 682  # three streams of so many words are 16368 bytes of a page; one word and a half are left
+STREAM_BYTES = 8 * STREAM_WORDS
+
+
+def _has_instruction() -> bool:
+    """Whether code may use the CPU's CRC-32C: where it has none, asking for it ends the process."""
+    if config.CPU_NAME or config.CPU_FEATURES:
+        return "+sse4.2" in (config.CPU_FEATURES or "")
+    return bool(llvm.get_host_cpu_features().get("sse4.2", False))
+
+
+def _byte_tables() -> np.ndarray:
+    """Eight tables of 256: what a byte does to the register after 0 to 7 more bytes of zeros."""
+    tables = np.zeros((8, 256), dtype=np.uint32)
+    for byte in range(256):
+        register = byte
+        for _ in range(8):
+            register = (register >> 1) ^ (0x82F63B78 if register & 1 else 0)
+        tables[0, byte] = register
+    for index in range(1, 8):
+        tables[index] = (tables[index - 1] >> 8) ^ tables[0][tables[index - 1] & 0xFF]
+    return tables
+
+
+def _shift_tables(size: int) -> np.ndarray:
+    """Four tables: what each byte of the register becomes after `size` bytes of zeros."""
+    zero_table = _byte_tables()[0]
+    columns = []
+    for bit in range(32):
+        register = np.uint32(1 << bit)
+        columns.append(register)
+    registers = np.array(columns, dtype=np.uint32)
+    for _ in range(size):
+        registers = (registers >> 8) ^ zero_table[registers & 0xFF]
+    tables = np.zeros((4, 256), dtype=np.uint32)
+    for index in range(4):
+        for byte in range(256):
+            value = 0
+            for bit in range(8):
+                if byte >> bit & 1:
+                    value ^= int(registers[8 * index + bit])
+            tables[index, byte] = value
+    return tables
+
+
+BYTE_TABLES = _byte_tables()
+SHIFT_TABLES = _shift_tables(STREAM_BYTES)
+HAS_INSTRUCTION = _has_instruction()
+
+
+if HAS_INSTRUCTION:
+
+    @intrinsic
+    def crc_word(typing_context: Any, register: Any, word: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64), ir.IntType(64)])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.64.64")
+            return builder.call(function, args)
+
+        return types.uint64(types.uint64, types.uint64), generate
+
+else:
+
+    @_jit
+    def crc_word(register, word):  # type: ignore[no-untyped-def]
+        mixed = uint64(register ^ word)
+        result = uint32(0)
+        for index in range(8):
+            result = uint32(result ^ BYTE_TABLES[7 - index, (mixed >> uint64(8 * index)) & uint64(0xFF)])
+        return uint64(result)
+
+
+@_jit
+def crc_byte(register, byte):  # type: ignore[no-untyped-def]
+    return uint64(BYTE_TABLES[0, (register ^ uint64(byte)) & uint64(0xFF)]) ^ (register >> uint64(8))
+
+
+@_jit
+def shift(register):  # type: ignore[no-untyped-def]
+    low = uint32(register)
+    return uint64(
+        SHIFT_TABLES[0, low & uint32(0xFF)]
+        ^ SHIFT_TABLES[1, (low >> uint32(8)) & uint32(0xFF)]
+        ^ SHIFT_TABLES[2, (low >> uint32(16)) & uint32(0xFF)]
+        ^ SHIFT_TABLES[3, (low >> uint32(24)) & uint32(0xFF)]
+    )
+
+
+@_jit
+def page_crc(block, start):  # type: ignore[no-untyped-def]
+    """CRC-32C of the data area of the page that begins at `start`: three streams at once, then the rest."""
+    first, second, third = uint64(0xFFFFFFFF), uint64(0), uint64(0)
+    offset = start
+    for _ in range(STREAM_WORDS):
+        first = crc_word(first, load64(block, offset))
+        second = crc_word(second, load64(block, offset + STREAM_BYTES))
+        third = crc_word(third, load64(block, offset + 2 * STREAM_BYTES))
+        offset += 8
+    register = shift(shift(first) ^ second) ^ third
+    offset = start + 3 * STREAM_BYTES
+    register = crc_word(register, load64(block, offset))
+    for index in range(4):
+        register = crc_byte(register, block[offset + 8 + index])
+    return register ^ uint64(0xFFFFFFFF)
+
+
+@_jit
+def is_page_good(block, start):  # type: ignore[no-untyped-def]
+    """Whether the checksum of a page is right, or the page is blank."""
+    if page_crc(block, start) == uint64(load32(block, start + DATA)):
+        return True
+    for offset in range(start, start + PAGE, 8):
+        if load64(block, offset) != uint64(0):
+            return False
+    return True
+
+
+@_jit
+def first_bad_page(block, count):  # type: ignore[no-untyped-def]
+    """Index of the first page of a block whose checksum is wrong, `count` if there is none."""
+    for index in range(count):
+        if not is_page_good(block, index * PAGE):
+            return index
+    return count
+
+
+# Events to packets ----------------------------------------------------------------------------
+
+
+@_jit
+def frame_bytes(source, start, end, state, head, prefix, out):  # type: ignore[no-untyped-def]
+    """Frame the events that lie in source[start:end], which may begin and end inside one.
+
+    Returns where it stopped and why: DONE, FULL, or CAREFUL where an event's size makes no
+    sense; `state` and `head` hold what is needed to go on.
+    """
+    offset = start
+    position = state[S_OUT]
+    room = len(out)
+    prefix_size = state[S_PREFIX]
+    filters = state[S_FILTERS]
+    sequence = state[S_SEQUENCE]
+    events = state[S_EVENTS]
+    status = DONE
+    while offset < end:
+        if state[S_EVENT_LEFT] == 0 and state[S_HEAD_HELD] == 0 and end - offset >= EVENT_HEADER:
+            size = load32(source, offset + 9)
+            if size <= end - offset and size >= EVENT_HEADER and size + prefix_size < PACKET_MAX:
+                if filters != 0 and (
+                    (filters & LEAVES_OUT_ANNOTATE and source[offset + 4] == ANNOTATE_ROWS)
+                    or (filters & LEAVES_OUT_MARKED and source[offset + 18] & 0x80)
+                ):
+                    offset += size
+                    continue
+                if room - position < size + prefix_size + 4:
+                    status = FULL
+                    break
+                store32(out, position, (size + prefix_size) | (sequence << 24))
+                for index in range(prefix_size):
+                    out[position + 4 + index] = prefix[index]
+                copy(out, position + 4 + prefix_size, source, offset, size)
+                position += 4 + prefix_size + size
+                sequence = (sequence + 1) & 0xFF
+                events += 1
+                offset += size
+                continue
+        if room - position < 64:
+            status = FULL
+            break
+        if state[S_EVENT_LEFT] == 0:
+            taken = min(EVENT_HEADER - state[S_HEAD_HELD], end - offset)
+            for index in range(taken):
+                head[state[S_HEAD_HELD] + index] = source[offset + index]
+            offset += taken
+            state[S_HEAD_HELD] += taken
+            if state[S_HEAD_HELD] < EVENT_HEADER:
+                break
+            size = load32(head, 9)
+            if size < EVENT_HEADER or size > EVENT_MAX:
+                status = CAREFUL
+                break
+            state[S_HEAD_HELD] = 0
+            state[S_EVENT_LEFT] = size - EVENT_HEADER
+            state[S_IS_DROPPED] = 0
+            if (filters & LEAVES_OUT_ANNOTATE and head[4] == ANNOTATE_ROWS) or (
+                filters & LEAVES_OUT_MARKED and head[18] & 0x80
+            ):
+                state[S_IS_DROPPED] = 1
+                continue
+            events += 1
+            payload = size + prefix_size
+            state[S_PACKET_LEFT] = min(payload, PACKET_MAX)
+            state[S_EMPTY_TAIL] = int(payload % PACKET_MAX == 0)
+            store32(out, position, state[S_PACKET_LEFT] | (sequence << 24))
+            sequence = (sequence + 1) & 0xFF
+            for index in range(prefix_size):
+                out[position + 4 + index] = prefix[index]
+            copy(out, position + 4 + prefix_size, head, 0, EVENT_HEADER)
+            position += 4 + prefix_size + EVENT_HEADER
+            state[S_PACKET_LEFT] -= prefix_size + EVENT_HEADER
+        elif state[S_IS_DROPPED]:
+            taken = min(state[S_EVENT_LEFT], end - offset)
+            offset += taken
+            state[S_EVENT_LEFT] -= taken
+        else:
+            if state[S_PACKET_LEFT] == 0:
+                state[S_PACKET_LEFT] = min(state[S_EVENT_LEFT], PACKET_MAX)
+                store32(out, position, state[S_PACKET_LEFT] | (sequence << 24))
+                sequence = (sequence + 1) & 0xFF
+                position += 4
+            taken = min(min(state[S_EVENT_LEFT], end - offset), min(state[S_PACKET_LEFT], room - position - 8))
+            copy(out, position, source, offset, taken)
+            position += taken
+            offset += taken
+            state[S_EVENT_LEFT] -= taken
+            state[S_PACKET_LEFT] -= taken
+        if state[S_EVENT_LEFT] == 0 and not state[S_IS_DROPPED] and state[S_EMPTY_TAIL]:
+            store32(out, position, sequence << 24)
+            sequence = (sequence + 1) & 0xFF
+            position += 4
+            state[S_EMPTY_TAIL] = 0
+    state[S_OUT] = position
+    state[S_SEQUENCE] = sequence
+    state[S_EVENTS] = events
+    return offset, status
+
+
+@_jit
+def note_pair(pairs, state, domain_id, server_id, seq_no):  # type: ignore[no-untyped-def]
+    """Note the last sequence number of a pair; False if there is no room for another pair."""
+    count = state[S_PAIRS]
+    for index in range(count - 1, -1, -1):
+        if pairs[index, 0] == domain_id and pairs[index, 1] == server_id:
+            pairs[index, 2] = seq_no
+            if index != count - 1:  # the last one is that of the last group
+                for column in range(3):
+                    kept = pairs[index, column]
+                    pairs[index, column] = pairs[count - 1, column]
+                    pairs[count - 1, column] = kept
+            return True
+    if count == len(pairs):
+        return False
+    pairs[count, 0] = domain_id
+    pairs[count, 1] = server_id
+    pairs[count, 2] = seq_no
+    state[S_PAIRS] = count + 1
+    return True
+
+
+@_jit
+def gather(block, page_count, page, offset, verified, scratch):  # type: ignore[no-untyped-def]
+    """Put the chunks of the record that begins at a place together in `scratch`.
+
+    Returns status, bytes, the place behind the record, and how many pages were verified.
+    """
+    size = 0
+    record_type = int(block[page * PAGE + offset]) & TYPE_MASK
+    nested = -1
+    is_first = True
+    while True:
+        if offset > DATA - 4 or block[page * PAGE + offset] == FILLER:
+            page += 1
+            offset = 0
+            if page >= page_count:
+                return NEED_MORE, size, page, offset, verified
+            if page >= verified:
+                if not is_page_good(block, page * PAGE):
+                    return BAD_PAGE, size, page, offset, verified
+                verified = page + 1
+            continue
+        start = page * PAGE + offset
+        type_byte = int(block[start])
+        if type_byte == 0:
+            return CAREFUL, size, page, offset, verified
+        data_size = load16(block, start + 1)
+        end = offset + 3 + data_size
+        found = type_byte & TYPE_MASK
+        if data_size == 0 or end > DATA or not (KNOWN_TYPES >> found) & 1:
+            return CAREFUL, size, page, offset, verified
+        if nested >= 0 or (found != record_type and (found in (GTID_STATE, DUMMY))):
+            if nested >= 0 and (found != nested or not type_byte & CONT):
+                return CAREFUL, size, page, offset, verified
+            if nested < 0 and type_byte & CONT:
+                return CAREFUL, size, page, offset, verified
+            nested = -1 if type_byte & LAST else found
+            offset = end
+            continue
+        if found != record_type or bool(type_byte & CONT) == is_first:
+            return CAREFUL, size, page, offset, verified
+        if size + data_size > len(scratch):
+            return CAREFUL, size, page, offset, verified
+        copy(scratch, size, block, start + 3, data_size)
+        size += data_size
+        is_first = False
+        offset = end
+        if type_byte & LAST:
+            return DONE, size, page, offset, verified
+
+
+@_jit
+def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  # type: ignore[no-untyped-def]
+    """Frame whole event groups of a block of pages, each if all of it is here; pass over other records.
+
+    Begins and ends where a record ends, or inside one that is passed over (`SKIP_TYPE`).
+    Groups with a part out of band, and everything that is not as it should be, are for the
+    careful path: CAREFUL.
+    """
+    page = state[S_PAGE]
+    offset = state[S_OFFSET]
+    skip_type = state[S_SKIP_TYPE]
+    nested_type = state[S_NESTED_TYPE]
+    verified = page
+    state[S_GROUPS] = 0
+    state[S_EVENTS] = 0
+    state[S_PAIRS] = 0
+    status = NEED_MORE
+    while page < page_count:
+        if page >= verified:
+            if not is_page_good(block, page * PAGE):
+                status = BAD_PAGE
+                break
+            verified = page + 1
+        start = page * PAGE + offset
+        if offset > DATA - 4 or block[start] == FILLER:
+            page += 1
+            offset = 0
+            continue
+        type_byte = int(block[start])
+        if type_byte == 0:
+            status = NO_DATA
+            break
+        data_size = load16(block, start + 1)
+        end = offset + 3 + data_size
+        found = type_byte & TYPE_MASK
+        if data_size == 0 or end > DATA or not (KNOWN_TYPES >> found) & 1:
+            status = CAREFUL
+            break
+        if found == COMMIT and skip_type < 0:
+            if type_byte & CONT:
+                status = CAREFUL
+                break
+            out_before, sequence_before, events_before = state[S_OUT], state[S_SEQUENCE], state[S_EVENTS]
+            if type_byte & LAST:
+                source_start, source_end = start + 3, start + 3 + data_size
+                next_page, next_offset = page, end
+                if block[source_start] != 0 or not is_group(block, source_start + 1, source_end):
+                    status = CAREFUL
+                    break
+                if not note_group(block, source_start + 1, pairs, state):
+                    status = FULL
+                    break
+                _, framed = frame_bytes(block, source_start + 1, source_end, state, head, prefix, out)
+            else:
+                gathered, size, next_page, next_offset, verified = gather(
+                    block, page_count, page, offset, verified, scratch
+                )
+                if gathered == NEED_MORE:
+                    break
+                if gathered != DONE or scratch[0] != 0 or not is_group(scratch, 1, size):
+                    status = CAREFUL
+                    break
+                if not note_group(scratch, 1, pairs, state):
+                    status = FULL
+                    break
+                source_end = size
+                __, framed = frame_bytes(scratch, 1, size, state, head, prefix, out)
+            if framed != DONE or state[S_EVENT_LEFT] != 0 or state[S_HEAD_HELD] != 0:
+                state[S_OUT], state[S_SEQUENCE], state[S_EVENTS] = out_before, sequence_before, events_before
+                state[S_EVENT_LEFT] = 0
+                state[S_HEAD_HELD] = 0
+                state[S_EMPTY_TAIL] = 0
+                status = FULL if framed == FULL and state[S_GROUPS] > 0 else CAREFUL
+                # the pair of this group was noted already: what comes next notes it again
+                break
+            state[S_GROUPS] += 1
+            page, offset = next_page, next_offset
+            continue
+        if nested_type >= 0:
+            if found != nested_type or not type_byte & CONT:
+                status = CAREFUL
+                break
+            if type_byte & LAST:
+                nested_type = -1
+        elif skip_type < 0:
+            if type_byte & CONT:
+                status = CAREFUL
+                break
+            if not type_byte & LAST:
+                skip_type = found
+        elif found == skip_type:
+            if not type_byte & CONT:
+                status = CAREFUL
+                break
+            if type_byte & LAST:
+                skip_type = -1
+        elif (found in (GTID_STATE, DUMMY)) and not type_byte & CONT:
+            if not type_byte & LAST:
+                nested_type = found
+        else:
+            status = CAREFUL
+            break
+        offset = end
+    state[S_PAGE] = page
+    state[S_OFFSET] = offset
+    state[S_SKIP_TYPE] = skip_type
+    state[S_NESTED_TYPE] = nested_type
+    return status
+
+
+@_jit
+def is_group(source, start, end):  # type: ignore[no-untyped-def]
+    """Whether the bytes begin with a GTID event and are events to their end."""
+    if end - start < GTID_EVENT_MIN or source[start + 4] != GTID_EVENT:
+        return False
+    if load32(source, start + 9) < GTID_EVENT_MIN:
+        return False
+    offset = start
+    while end - offset >= EVENT_HEADER:
+        size = load32(source, offset + 9)
+        if size < EVENT_HEADER or size > end - offset:
+            return False
+        offset += size
+    return offset == end
+
+
+@_jit
+def note_group(source, start, pairs, state):  # type: ignore[no-untyped-def]
+    """Note the GTID of a group that begins at `start`."""
+    server_id = load32(source, start + 5)
+    seq_no = int(load64(source, start + EVENT_HEADER))
+    domain_id = load32(source, start + EVENT_HEADER + 8)
+    return note_pair(pairs, state, domain_id, server_id, seq_no)
+
+
+@_jit
+def frame_record(block, page_count, state, head, prefix, out):  # type: ignore[no-untyped-def]
+    """Frame the events in the out-of-band record of which a chunk, or the rest of one, is at hand.
+
+    `TO_SKIP` bytes of the record come before the events. DONE behind the record;
+    NEED_MORE at the end of the block; FULL where the output ends; CAREFUL where the pages or
+    events are not as they should be.
+    """
+    page = state[S_PAGE]
+    offset = state[S_OFFSET]
+    verified = page
+    status = NEED_MORE
+    state[S_EVENTS] = 0
+    while page < page_count:
+        if page >= verified:
+            if not is_page_good(block, page * PAGE):
+                status = BAD_PAGE
+                break
+            verified = page + 1
+        if state[S_CHUNK_LEFT] > 0:
+            start = page * PAGE + offset
+            skipped = min(state[S_TO_SKIP], state[S_CHUNK_LEFT])
+            state[S_TO_SKIP] -= skipped
+            end = start + state[S_CHUNK_LEFT]
+            stopped, framed = frame_bytes(block, start + skipped, end, state, head, prefix, out)
+            offset += stopped - start
+            state[S_CHUNK_LEFT] = end - stopped
+            if framed != DONE:
+                status = framed
+                break
+            if state[S_IS_LAST]:
+                status = DONE
+                break
+            continue
+        start = page * PAGE + offset
+        if offset > DATA - 4 or block[start] == FILLER:
+            page += 1
+            offset = 0
+            continue
+        type_byte = int(block[start])
+        data_size = load16(block, start + 1)
+        found = type_byte & TYPE_MASK
+        if data_size == 0 or offset + 3 + data_size > DATA or not (KNOWN_TYPES >> found) & 1:
+            status = CAREFUL
+            break
+        if state[S_NESTED_TYPE] >= 0 or (not state[S_IS_FIRST] and (found in (GTID_STATE, DUMMY))):
+            if state[S_NESTED_TYPE] >= 0 and (found != state[S_NESTED_TYPE] or not type_byte & CONT):
+                status = CAREFUL
+                break
+            if state[S_NESTED_TYPE] < 0 and type_byte & CONT:
+                status = CAREFUL
+                break
+            state[S_NESTED_TYPE] = -1 if type_byte & LAST else found
+            offset += 3 + data_size
+            continue
+        if found != OOB_DATA or bool(type_byte & CONT) == bool(state[S_IS_FIRST]):
+            status = CAREFUL
+            break
+        state[S_IS_FIRST] = 0
+        state[S_CHUNK_LEFT] = data_size
+        state[S_IS_LAST] = int((type_byte & LAST) != 0)
+        offset += 3
+    state[S_PAGE] = page
+    state[S_OFFSET] = offset
+    return status
+
+
+@_jit
+def renumber(out, size, first, delta):  # type: ignore[no-untyped-def]
+    """Add `delta` to the numbers of packets, the first of which begins at `first`."""
+    offset = first
+    while offset < size:
+        out[offset + 3] = uint8((int(out[offset + 3]) + delta) & 0xFF)
+        offset += 4 + (load32(out, offset) & PACKET_MAX)
+
+
+def warm_up() -> None:
+    """Call each kernel once, so that none is compiled while somebody waits."""
+    block = np.zeros(PAGE, dtype=np.uint8)
+    state = np.zeros(int(Field.SIZE), dtype=np.int64)
+    state[S_SKIP_TYPE] = state[S_NESTED_TYPE] = -1
+    state[S_PREFIX] = 1
+    head, prefix = np.zeros(32, dtype=np.uint8), np.zeros(3, dtype=np.uint8)
+    pairs = np.zeros((4, 3), dtype=np.int64)
+    out = np.zeros(256, dtype=np.uint8)
+    first_bad_page(block, 1)
+    frame_groups(block, 1, state, head, prefix, pairs, out.copy(), out)
+    frame_bytes(block, 0, 0, state, head, prefix, out)
+    frame_record(block, 0, state, head, prefix, out)
+    renumber(out, 0, 0, 0)

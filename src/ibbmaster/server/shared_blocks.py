@@ -1,0 +1,115 @@
+"""What the dumps of one primary share: framed blocks, and where the log ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.event.group import EventGroup
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.kernel.loading import kernels
+from ibbmaster.store.engine import EventGroups, PagedEventGroups
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ibbmaster.streaming.block import Block
+    from ibbmaster.streaming.block_cache import BlockCache
+    from ibbmaster.streaming.group_parts import GroupParts
+
+
+class SharedBlocks:
+    """One for each primary."""
+
+    def __init__(self) -> None:
+        self._cache: BlockCache | None = None
+        self.known_end: tuple[int, tuple[int, int]] | None = None  # the follower's generation, and the place
+
+    def reader(self, groups: EventGroups, session: DumpSession) -> FastReader | None:
+        """A reader of blocks, or None: the kernels are not ready, or the groups do not lie in pages."""
+        ready = kernels()
+        if ready is None or not isinstance(groups, PagedEventGroups):
+            return None
+        if self._cache is None:
+            from ibbmaster.streaming.block_cache import BlockCache
+
+            self._cache = BlockCache()
+        return FastReader(groups, session, self, self._cache, ready)
+
+
+class FastReader:
+    """The blocks of one dump, as far as its session lets others frame groups."""
+
+    def __init__(
+        self,
+        groups: PagedEventGroups,
+        session: DumpSession,
+        shared: SharedBlocks,
+        cache: BlockCache,
+        ready: ModuleType,
+    ) -> None:
+        from ibbmaster.streaming.block_reader import BlockReader
+        from ibbmaster.streaming.group_parts import GroupParts
+
+        self._groups = groups
+        self._session = session
+        self._shared = shared
+        self._cache = cache
+        self._kernels = ready
+        self._blocks = BlockReader(groups, cache, ready)
+        self._make_parts = GroupParts
+        self._parts: GroupParts | None = None  # of the group under way
+
+    def next_block(self, *, only_cached: bool) -> Block | None:
+        """Packets, perhaps none; None where the careful path must go on, or with `only_cached` would wait."""
+        session = self._session
+        selection = session.selection
+        if self._parts is not None and not session.is_finished:
+            return self._next_part(self._parts, only_cached=only_cached)
+        if selection is None:
+            return None
+        block = self._blocks.next_block(selection, session.sequence, only_cached=only_cached)
+        if block is None:
+            return None
+        file_no, file_offset = self._groups.place
+        session.receive_block(
+            len(block), block.sequence_after, file_name=format_file_name(file_no), file_offset=file_offset
+        )
+        return block
+
+    def begin_group(self, group: EventGroup) -> bool:
+        """Take a group with a part out of band; False if it is another one, or something has to be decided."""
+        from ibbmaster.store.event_groups import StoredGroup
+
+        selection = self._session.selection
+        if not isinstance(group, StoredGroup) or group.gtid is None or selection is None:
+            return False
+        identity = self._blocks.identity(group.ref.file_no)
+        self._parts = self._make_parts(self._groups.disk, group, identity, selection, self._cache, self._kernels)
+        return True
+
+    def _next_part(self, parts: GroupParts, *, only_cached: bool) -> Block | None:
+        session = self._session
+        block = parts.next_part(session.sequence, only_cached=only_cached)
+        if block is None:
+            return None
+        self._groups.check_log()
+        if parts.is_finished:
+            self._parts = None
+        session.receive_block(
+            len(block),
+            block.sequence_after,
+            file_name=parts.group.end_file_name,
+            file_offset=parts.group.end_offset,
+            is_inside_event=block.is_inside_event,
+        )
+        return block
+
+    def is_known_end(self, generation: int) -> bool:
+        """Whether somebody has found the end of the log here, and it has not moved since."""
+        known = self._shared.known_end
+        return self._parts is None and known is not None and known == (generation, self._groups.place)
+
+    def note_end(self, generation: int) -> None:
+        """Tell others that the log ends here."""
+        self._shared.known_end = generation, self._groups.place

@@ -1,0 +1,168 @@
+"""The fast path puts the bytes of the careful one on the wire, whatever is in the log and wherever a dump begins."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.errors import ClassicFormatError, IbbMasterError
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.convert import import_classic
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+CAPTURES = sorted(path.parent for path in (FIXTURES / "classic").glob("*/*/expected.json"))
+SMALL_CAPTURES = [path for path in CAPTURES if not list(path.glob("*.xz"))]  # the packed ones are over 200 MB
+
+
+@pytest.mark.parametrize("directory", sorted((FIXTURES / "ibb").iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize("options", [{}, {"wants_annotate_rows": False}, {"has_semi_sync": True}], ids=str)
+def test_sample_directories(dump_of, directory, options):
+    engine = BinlogDirectory(RealDisk(directory))
+    careful = dump_of(engine, is_fast=False, **options)
+    fast = dump_of(engine, is_fast=True, **options)
+    assert fast.data == careful.data
+    assert fast.careful_groups < careful.careful_groups
+
+
+@pytest.mark.parametrize("capture", SMALL_CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize("profile", ["engine", "compat", "classic-11.8"])
+def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
+    files = sorted(path for path in capture.iterdir() if path.suffix[1:].isdigit())
+    try:
+        import_classic(files, RealDisk(tmp_path), max_file_bytes=1 << 18, state_interval_bytes=1 << 15)
+    except ClassicFormatError as error:
+        pytest.skip(f"cannot be imported: {error}")
+    engine = BinlogDirectory(RealDisk(tmp_path))
+    options = {"knows_checksums": True}
+    assert dump_of(engine, is_fast=True, profile=profile, **options).data == (
+        dump_of(engine, is_fast=False, profile=profile, **options).data
+    )
+
+
+SIZES = (0, 13, 100, 300, 5000, PAGE_SIZE, 40_000, 90_000, 300_000)
+OPTIONS = StoreOptions(
+    max_file_bytes=24 * PAGE_SIZE,
+    state_interval_bytes=4 * PAGE_SIZE,
+    oob_piece_bytes=40_000,
+    spill_bytes=60_000,
+    redo_bytes=4 << 20,
+)
+
+
+def random_log(seed, *, groups=150, disk=None):
+    """Small and large groups in many domains, with parts out of band between others, files and state records."""
+    chance = random.Random(seed)
+    store = BinlogStore(disk or SimulatedDisk(), OPTIONS)
+    seq_no = 0
+
+    def next_gtid():
+        nonlocal seq_no
+        seq_no += 1
+        return Gtid(domain_id=chance.randrange(3), server_id=chance.randrange(1, 4), seq_no=seq_no)
+
+    def events(count):
+        for _ in range(count):
+            kind = chance.choice([160, 19, 23, 16])
+            flags = 0x8000 if chance.random() < 0.1 else 0
+            event = bytearray(make_event(kind, 1, chance.randbytes(chance.choice(SIZES[:7]))))
+            event[17:19] = flags.to_bytes(2, "little")
+            yield bytes(event)
+
+    open_groups = []
+    for _ in range(groups):
+        match chance.randrange(10):
+            case 0:
+                open_groups.append(store.open_group())
+            case 1 | 2 if open_groups:
+                group = chance.choice(open_groups)
+                for event in events(chance.randrange(1, 12)):
+                    group.write(event)
+                if chance.random() < 0.5:
+                    open_groups.remove(group)
+                    number = next_gtid()
+                    if chance.random() < 0.2:
+                        group.abandon()
+                    else:
+                        group.write(make_event(16, 1, bytes(8)))
+                        group.commit(number, make_gtid_event(number))
+            case 3:
+                number = next_gtid()
+                store.write_direct(
+                    number, make_gtid_event(number), [make_event(23, 1, chance.randbytes(chance.choice(SIZES)))]
+                )
+            case 4 if chance.random() < 0.1:
+                store.flush()
+            case _:
+                number = next_gtid()
+                store.write_direct(number, make_gtid_event(number), events(chance.randrange(1, 5)))
+    for group in open_groups:
+        group.abandon()
+    return store
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_logs_from_any_position(dump_of, seed):
+    store = random_log(seed)
+    chance = random.Random(seed)
+    shared = SharedBlocks()
+    state = store.binlog_state()
+    positions = ["", ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids)]
+    for _ in range(4):
+        some = [f"{gtid.domain_id}-{gtid.server_id}-{gtid.seq_no}" for gtid in state if chance.random() < 0.5]
+        positions.append(",".join({gtid.split("-")[0]: gtid for gtid in some}.values()))
+    for position in positions:
+        for options in ({}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}):
+            careful = dump_of(store, is_fast=False, position=position, **options)
+            fast = dump_of(store, is_fast=True, shared=shared, position=position, **options)
+            assert fast.data == careful.data, (seed, position, options)
+            assert fast.error == careful.error
+    first = dump_of(store, is_fast=True)
+    assert first.careful_groups < dump_of(store, is_fast=False).careful_groups
+
+
+def test_an_event_of_more_than_a_packet(dump_of):
+    store = BinlogStore(SimulatedDisk(), StoreOptions(max_file_bytes=8 << 20, redo_bytes=64 << 20))
+    for seq_no, size in enumerate(
+        [0xFFFFFF - 20, 0xFFFFFF - 19, 0xFFFFFF - 1 - 19, 0xFFFFFF, 2 * 0xFFFFFF - 20, 35 << 20], 1
+    ):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(size)), make_event(16, 1, bytes(8))])
+    for options in ({}, {"has_semi_sync": True}):
+        careful, fast = (dump_of(store, is_fast=is_fast, **options) for is_fast in (False, True))
+        assert fast.data == careful.data
+    assert max(fast.blocks) < 600_000
+
+
+def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
+    disk = SimulatedDisk()
+    random_log(7, disk=disk).close()
+    files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    for _ in range(60):
+        name = chance.choice([name for name in files if any(files[name])])
+        data = bytearray(files[name])
+        data[chance.randrange(PAGE_SIZE, len(data))] ^= 1 << chance.randrange(8)
+        engines = [BinlogDirectory(MemoryDisk({**files, name: bytes(data)})) for _ in range(2)]
+        try:
+            careful = dump_of(engines[0], is_fast=False)
+        except IbbMasterError:
+            continue  # the seek meets it already
+        fast = dump_of(engines[1], is_fast=True)
+        if careful.error is None:
+            assert (fast.data, fast.error) == (careful.data, None)
+        else:
+            assert fast.error == careful.error
+            assert fast.data[: len(careful.data) // 2] == careful.data[: len(careful.data) // 2]
