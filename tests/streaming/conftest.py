@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +28,7 @@ class Dump:
     data: bytearray
     careful_groups: int
     error: str | None
+    pumped: int = 0  # bytes that a socket took
     blocks: list[int] = field(default_factory=list)  # their sizes
 
 
@@ -45,8 +48,13 @@ class CountedGroups:
         return getattr(self._groups, name)
 
 
-def run_dump(engine, *, is_fast, shared=None, position="", profile="engine", between=None, **options) -> Dump:
-    """Dump from a position to the end; `between` is called after each block."""
+def run_dump(
+    engine, *, is_fast, is_pumped=False, shared=None, position="", profile="engine", between=None, **options
+) -> Dump:
+    """Dump from a position to the end; `between` is called after each block.
+
+    With `is_pumped`, a socket takes what it can whenever that goes.
+    """
     request = DumpRequest(
         replica_server_id=9,
         position=GtidPosition.parse(position),
@@ -66,16 +74,28 @@ def run_dump(engine, *, is_fast, shared=None, position="", profile="engine", bet
     )
     groups = CountedGroups(engine.event_groups(place))
     producer = Producer(groups, session, shared or SharedBlocks())
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
     was = shared_blocks.kernels
     shared_blocks.kernels = loading.load if is_fast else lambda: None
     try:
         session.start()
         dump = Dump(bytearray(session.data_to_send()), 0, None)
         while True:
+            if is_pumped:
+                rest = producer.pump(ours.fileno())
+                size = len(dump.data)
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        dump.data += theirs.recv(1 << 20)
+                dump.pumped += len(dump.data) - size
+                dump.data += as_buffer(rest)
+                if len(dump.data) > size:
+                    continue
             block = producer.ready_block(1)
             if block is None:
                 block = producer.next_block(1)
-            dump.data += block if isinstance(block, bytes | bytearray) else block.data()
+            dump.data += as_buffer(block)
             if len(block):
                 dump.blocks.append(len(block))
             if between is not None:
@@ -89,6 +109,13 @@ def run_dump(engine, *, is_fast, shared=None, position="", profile="engine", bet
         return dump
     finally:
         shared_blocks.kernels = was
+        ours.close()
+        theirs.close()
+
+
+def as_buffer(data):
+    """What is in a block, or in a buffer."""
+    return data if isinstance(data, bytes | bytearray) else data.data()
 
 
 @pytest.fixture

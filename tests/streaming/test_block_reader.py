@@ -33,6 +33,9 @@ def test_sample_directories(dump_of, directory, options):
     fast = dump_of(engine, is_fast=True, **options)
     assert fast.data == careful.data
     assert fast.careful_groups < careful.careful_groups
+    pumped = dump_of(engine, is_fast=True, is_pumped=True, **options)
+    assert pumped.data == careful.data
+    assert pumped.pumped
 
 
 @pytest.mark.parametrize("capture", SMALL_CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -45,9 +48,9 @@ def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
         pytest.skip(f"cannot be imported: {error}")
     engine = BinlogDirectory(RealDisk(tmp_path))
     options = {"knows_checksums": True}
-    assert dump_of(engine, is_fast=True, profile=profile, **options).data == (
-        dump_of(engine, is_fast=False, profile=profile, **options).data
-    )
+    careful = dump_of(engine, is_fast=False, profile=profile, **options)
+    for is_pumped in (False, True):
+        assert dump_of(engine, is_fast=True, is_pumped=is_pumped, profile=profile, **options).data == careful.data
 
 
 SIZES = (0, 13, 100, 300, 5000, PAGE_SIZE, 40_000, 90_000, 300_000)
@@ -112,8 +115,8 @@ def random_log(seed, *, groups=150, disk=None):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_logs_from_any_position(dump_of, seed):
-    store = random_log(seed)
+def test_random_logs_from_any_position(dump_of, tmp_path, seed):
+    store = random_log(seed, disk=RealDisk(tmp_path))
     chance = random.Random(seed)
     shared = SharedBlocks()
     state = store.binlog_state()
@@ -127,12 +130,14 @@ def test_random_logs_from_any_position(dump_of, seed):
             fast = dump_of(store, is_fast=True, shared=shared, position=position, **options)
             assert fast.data == careful.data, (seed, position, options)
             assert fast.error == careful.error
+            pumped = dump_of(store, is_fast=True, is_pumped=True, position=position, **options)
+            assert pumped.data == careful.data, (seed, position, options)
     first = dump_of(store, is_fast=True)
     assert first.careful_groups < dump_of(store, is_fast=False).careful_groups
 
 
-def test_an_event_of_more_than_a_packet(dump_of):
-    store = BinlogStore(SimulatedDisk(), StoreOptions(max_file_bytes=8 << 20, redo_bytes=64 << 20))
+def test_an_event_of_more_than_a_packet(dump_of, tmp_path):
+    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=8 << 20, redo_bytes=64 << 20))
     for seq_no, size in enumerate(
         [0xFFFFFF - 20, 0xFFFFFF - 19, 0xFFFFFF - 1 - 19, 0xFFFFFF, 2 * 0xFFFFFF - 20, 35 << 20], 1
     ):
@@ -141,6 +146,9 @@ def test_an_event_of_more_than_a_packet(dump_of):
     for options in ({}, {"has_semi_sync": True}):
         careful, fast = (dump_of(store, is_fast=is_fast, **options) for is_fast in (False, True))
         assert fast.data == careful.data
+        pumped = dump_of(store, is_fast=True, is_pumped=True, **options)
+        assert pumped.data == careful.data
+        assert pumped.pumped > 1 << 20
     assert max(fast.blocks) < 600_000
 
 

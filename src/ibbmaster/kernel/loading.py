@@ -6,6 +6,8 @@ a cache. Whoever asks before they are ready goes the slow way.
 
 from __future__ import annotations
 
+import gc
+import hashlib
 import importlib
 import logging
 import os
@@ -18,6 +20,7 @@ from types import ModuleType
 log = logging.getLogger(__name__)
 
 SWITCH = "IBBMASTER_KERNELS"  # environment variable: "off" goes the slow way, always
+SOURCES = ("kernel", "ibb", "event")  # whose values are compiled in
 READY = "fast kernels are ready"
 
 _lock = threading.Lock()
@@ -26,7 +29,7 @@ _has_failed = False
 
 
 def kernels() -> ModuleType | None:
-    """`ibbmaster.kernel.pages` if it is ready; None until `load` or `load_in_background` has made it so."""
+    """`ibbmaster.kernel.warm` if it is ready; None until `load` or `load_in_background` has made it so."""
     return _ready
 
 
@@ -45,8 +48,13 @@ def load() -> ModuleType | None:
 
 def load_in_background() -> None:
     """Begin to load the kernels and return at once."""
+
+    def work() -> None:
+        if load() is not None:
+            gc.freeze()  # the compiler's 150,000 objects: no collection has to look at them again
+
     if _ready is None and not _has_failed:
-        threading.Thread(target=load, name="ibbmaster-kernels", daemon=True).start()
+        threading.Thread(target=work, name="ibbmaster-kernels", daemon=True).start()
 
 
 def _load() -> ModuleType | None:
@@ -60,7 +68,7 @@ def _load() -> ModuleType | None:
     if not numba.config.CACHE_DIR:
         numba.config.CACHE_DIR = _cache_directory() or ""
     try:
-        module = importlib.import_module("ibbmaster.kernel.pages")
+        module = importlib.import_module("ibbmaster.kernel.warm")
         module.warm_up()
     except Exception:
         log.exception("the fast kernels cannot be used here; going on without them")
@@ -69,9 +77,15 @@ def _load() -> ModuleType | None:
 
 
 def _cache_directory() -> str | None:
-    """A directory of this user alone that can be written; compiled code is read back from there."""
+    """A directory of this user alone that can be written; compiled code is read back from there.
+
+    Its name says from which sources: Numba itself does not see a change in a module that is
+    imported by that of a kernel.
+    """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    directory = Path(base) / "ibbmaster" / "kernels"
+    sources = sorted(path for part in SOURCES for path in (Path(__file__).parents[1] / part).glob("*.py"))
+    version = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    directory = Path(base) / "ibbmaster" / "kernels" / version
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):

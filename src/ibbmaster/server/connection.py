@@ -262,7 +262,7 @@ class _Connection:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
             try:
-                await run_dump(producer, dump, primary.follower, self._session, sender.send)
+                await run_dump(producer, dump, primary.follower, self._session, sender, primary.shared_blocks.pumps)
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
                 lost = error  # a nursery would wrap it
             nursery.cancel_scope.cancel()

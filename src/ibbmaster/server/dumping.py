@@ -8,7 +8,7 @@ that reads slowly slows down only its own dump, and a dump never holds more than
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import trio
@@ -19,6 +19,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Session
+from ibbmaster.server.sending import Sender
 from ibbmaster.server.shared_blocks import FastReader, SharedBlocks
 from ibbmaster.store.engine import EventGroups
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ibbmaster.streaming.block import Block
 
 BLOCK_SIZE = 256 * 1024  # one hop to a thread and one send for so many bytes
+FAR_BEHIND_BYTES = 128 * 1024  # a block of so many is not the last one
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps nobody waiting
 
 SENDING = "Sending binlog event to slave"  # states as SHOW PROCESSLIST has them
@@ -42,6 +44,7 @@ class Producer:
         self._fast: FastReader | None = None  # once the kernels are ready
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group under way
         self._groups_left = 0
+        self._is_far_behind = False
         self.is_at_end = False  # after the block that was produced last
 
     def ready_block(self, generation: int) -> Buffer | Block | None:
@@ -58,7 +61,33 @@ class Producer:
         if fast.is_known_end(generation):
             self.is_at_end = True
             return b""
-        return self._guarded(lambda: fast.next_block(only_cached=True))
+        block = self._guarded(lambda: fast.next_block(only_cached=True))
+        self._is_far_behind = block is not None and len(block) >= FAR_BEHIND_BYTES
+        return block
+
+    @property
+    def is_far_behind(self) -> bool:
+        """Whether the block before was a full one, and nobody shares it: then `pump` is worth a hop to a thread."""
+        return self._is_far_behind and self._fast is not None and not self._fast.is_shared
+
+    def pump(self, socket: int) -> Buffer | Block:
+        """Send to the socket until there is something to decide, or much was sent; returns what it did not take."""
+        self._is_far_behind = False
+        fast = self._fast
+        pumped: list[tuple[Block, int]] = []
+
+        def run() -> Buffer | None:
+            found = None if fast is None or self._session.has_data_to_send else fast.pump(socket)
+            if found is not None:
+                pumped.append(found)
+            return None
+
+        failed = self._guarded(run)
+        if not pumped:
+            return failed or b""
+        rest, size = pumped[0]
+        self._is_far_behind = size >= BLOCK_SIZE
+        return rest
 
     def next_block(self, generation: int) -> Buffer | Block:
         """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end or where the dump finishes."""
@@ -117,7 +146,8 @@ async def run_dump(
     session: DumpSession,
     follower: Follower,
     connection: Session,
-    send: Callable[[Buffer | Block], Awaitable[None]],
+    sender: Sender,
+    pumps: trio.CapacityLimiter,
 ) -> None:
     """Move bytes for one dump until the session says it is finished; every decision is the session's."""
     session.start()
@@ -126,11 +156,15 @@ async def run_dump(
         if connection.end_reason is not None:
             _say_last_word(session, connection.end_reason)
         connection.state = SENDING
+        if producer.is_far_behind and sender.descriptor is not None:
+            await sender.send(await trio.to_thread.run_sync(producer.pump, sender.descriptor, limiter=pumps))
+            session.sent()
+            continue
         block = producer.ready_block(generation)
         if block is None:
             block = await trio.to_thread.run_sync(producer.next_block, generation)
         if block:
-            await send(block)
+            await sender.send(block)
             session.sent()
         elif session.is_finished:
             return

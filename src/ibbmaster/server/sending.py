@@ -27,6 +27,11 @@ class Sender:
         self._stream = stream
         self._unyielded = 0
 
+    @property
+    def descriptor(self) -> int | None:
+        """Of the socket, if what is written there goes to the client as it is."""
+        return self._stream.socket.fileno() if isinstance(self._stream, trio.SocketStream) else None
+
     async def send(self, data: Buffer | Block) -> None:
         """Send all of `data`, which must not change until this returns.
 
@@ -34,12 +39,12 @@ class Sender:
             trio.BrokenResourceError: the client is gone.
             trio.TooSlowError: it took nothing for `WRITE_TIMEOUT_S`.
         """
-        stream = self._stream
-        if isinstance(stream, trio.SocketStream):
-            await self._write(stream.socket.fileno(), data)
+        descriptor = self.descriptor
+        if descriptor is not None:
+            await self._write(descriptor, data)
             return
         with trio.fail_after(WRITE_TIMEOUT_S):
-            await stream.send_all(_buffer(data))
+            await self._stream.send_all(_buffer(data))
 
     async def _write(self, descriptor: int, data: Buffer | Block) -> None:
         file = getattr(data, "descriptor", None)

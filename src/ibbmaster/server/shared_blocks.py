@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
+
+import trio
 
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.event.group import EventGroup
@@ -18,11 +21,15 @@ if TYPE_CHECKING:
     from ibbmaster.streaming.group_parts import GroupParts
 
 
+PUMPS_MAX = (os.cpu_count() or 1) + 2  # threads that send: what more of them do is wait for each other
+
+
 class SharedBlocks:
     """One for each primary."""
 
     def __init__(self) -> None:
         self._cache: BlockCache | None = None
+        self.pumps = trio.CapacityLimiter(PUMPS_MAX)
         self.known_end: tuple[int, tuple[int, int]] | None = None  # the follower's generation, and the place
 
     def reader(self, groups: EventGroups, session: DumpSession) -> FastReader | None:
@@ -77,6 +84,59 @@ class FastReader:
         )
         return block
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether others want the same blocks."""
+        return self._cache.is_shared
+
+    def pump(self, socket: int) -> tuple[Block, int] | None:
+        """Send many blocks; returns what the socket did not take, and how much it was in all.
+
+        None where it does not go. Takes long: for a worker thread.
+        """
+        from ibbmaster.streaming.pumping import pump_blocks
+
+        session = self._session
+        selection = session.selection
+        if self._parts is not None and not session.is_finished:
+            return self._pump_parts(self._parts, socket)
+        if selection is None:
+            return None
+        pumped = pump_blocks(
+            self._blocks,
+            self._groups,
+            self._cache.buffers,
+            self._kernels,
+            selection=selection,
+            sequence=session.sequence,
+            socket=socket,
+        )
+        if pumped is not None:
+            rest, size = pumped
+            file_no, file_offset = self._groups.place
+            name = format_file_name(file_no)
+            session.receive_block(size, rest.sequence_after, file_name=name, file_offset=file_offset)
+        return pumped
+
+    def _pump_parts(self, parts: GroupParts, socket: int) -> tuple[Block, int] | None:
+        pumped = parts.pump(self._session.sequence, socket)
+        if pumped is not None:
+            self._note_part(parts, *pumped)
+        return pumped
+
+    def _note_part(self, parts: GroupParts, block: Block, size: int) -> None:
+        """Tell the session of a part of a group."""
+        self._groups.check_log()
+        if parts.is_finished:
+            self._parts = None
+        self._session.receive_block(
+            size,
+            block.sequence_after,
+            file_name=parts.group.end_file_name,
+            file_offset=parts.group.end_offset,
+            is_inside_event=block.is_inside_event,
+        )
+
     def begin_group(self, group: EventGroup) -> bool:
         """Take a group with a part out of band; False if it is another one, or something has to be decided."""
         from ibbmaster.store.event_groups import StoredGroup
@@ -89,20 +149,9 @@ class FastReader:
         return True
 
     def _next_part(self, parts: GroupParts, *, only_cached: bool) -> Block | None:
-        session = self._session
-        block = parts.next_part(session.sequence, only_cached=only_cached)
-        if block is None:
-            return None
-        self._groups.check_log()
-        if parts.is_finished:
-            self._parts = None
-        session.receive_block(
-            len(block),
-            block.sequence_after,
-            file_name=parts.group.end_file_name,
-            file_offset=parts.group.end_offset,
-            is_inside_event=block.is_inside_event,
-        )
+        block = parts.next_part(self._session.sequence, only_cached=only_cached)
+        if block is not None:
+            self._note_part(parts, block, len(block))
         return block
 
     def is_known_end(self, generation: int) -> bool:

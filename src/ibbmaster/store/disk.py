@@ -59,6 +59,12 @@ class Disk(Protocol):
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
         """Fill `target` as `read` does; returns the bytes read. With `only_cached`, None if that would have to wait."""
 
+    def open(self, name: str) -> int | None:
+        """A descriptor to read a file with, for the caller to close; None if what it gives is not what `read` gives.
+
+        What is read there may end earlier than with `read`, with zeros or at the end of the file.
+        """
+
     def create(self, name: str) -> None:
         """Make an empty file, which must not be there yet."""
 
@@ -132,6 +138,10 @@ class RealDisk:
                 return _fill(self._descriptor(name), offset, target, os.RWF_NOWAIT if only_cached else 0)
         finally:
             self._lock.release()
+
+    def open(self, name: str) -> int | None:
+        with self._errors(name), self._lock:
+            return os.dup(self._descriptor(name))
 
     def create(self, name: str) -> None:
         with self._errors(name):

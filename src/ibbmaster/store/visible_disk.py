@@ -54,6 +54,9 @@ class VisibleDisk:
             _patch(target[:size], offset, held)
         return size
 
+    def open(self, name: str) -> int | None:
+        return self._disk.open(name)  # a page comes into its file when it is durable, never before
+
     def _held(self, name: str, offset: int, size: int) -> dict[int, bytes]:
         """The pages in this part of a file that are in memory, as a reader may see them."""
         file_no = parse_file_name(name)

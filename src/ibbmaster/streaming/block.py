@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.pages import Field
+from ibbmaster.kernel.framing import Field
 from ibbmaster.streaming.buffers import Buffers
 
 SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer

@@ -30,6 +30,11 @@ class BlockCache:
         """Somebody reads from here for as long as the object lives."""
         self._readers.add(reader)
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether there are so many readers that one should frame for all."""
+        return len(self._readers) >= READERS_OF_SHARED
+
     def get(self, key: Key, sequence: int) -> Block | None:
         """The block whose first packet has this number."""
         with self._lock:
@@ -49,7 +54,7 @@ class BlockCache:
         """Keep a block for other readers, if there are any; the one that was not used for longest goes."""
         if len(self._readers) < 2:
             return
-        if len(self._readers) >= READERS_OF_SHARED:
+        if self.is_shared:
             block.share()
         dropped: list[Block] = []  # they go when the lock is free again
         with self._lock:

@@ -6,10 +6,9 @@ from collections.abc import Hashable
 from types import ModuleType
 
 from ibbmaster.dump.rewriting import Selection
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.pages import Field, Status
+from ibbmaster.kernel.framing import Field, Status
 from ibbmaster.store.engine import PagedEventGroups
 from ibbmaster.store.pages import PageReader
 from ibbmaster.streaming.block import Block, Position, make_block, renumbered
@@ -55,24 +54,35 @@ class BlockReader:
             block = self._next(selection, sequence, only_cached=only_cached)
             if block is None:
                 return None
-            self._groups.check_log()
-            assert isinstance(block.after, Position)
-            self._position = block.after
-            is_inside_record = self._position.skip_type >= 0
-            file_no, file_offset = self._position[:2]
-            self._groups.pass_over(file_no, file_offset, block.gtids, is_inside_record=is_inside_record)
+            self.pass_over(block)
             if block:
                 break
         return block
 
+    @property
+    def position(self) -> Position:
+        """Where the next block begins."""
+        if self._position[:2] != self._groups.place:
+            self._position = Position(*self._groups.place)
+        return self._position
+
+    def pass_over(self, block: Block) -> None:
+        """Go on behind a block.
+
+        Raises:
+            PositionPurgedError: the log was reset.
+        """
+        self._groups.check_log()
+        assert isinstance(block.after, Position)
+        self._position = block.after
+        file_no, file_offset, skip_type, _ = block.after
+        self._groups.pass_over(file_no, file_offset, block.gtids, is_inside_record=skip_type >= 0)
+
     def _next(self, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
-        file_no, file_offset = self._groups.place
-        if file_offset <= PAGE_SIZE or (only_cached and file_no != self._file_no):
+        position = self.position
+        if position.file_offset <= PAGE_SIZE or (only_cached and position.file_no != self._file_no):
             return None  # the head of a file, with its state
-        position = self._position
-        if position[:2] != (file_no, file_offset):
-            position = Position(file_no, file_offset)
-        key = (self.identity(file_no), position, selection)
+        key = (self.identity(position.file_no), position, selection)
         cache = self._cache
         block = cache.get(key, sequence)
         if block is not None:
@@ -128,11 +138,7 @@ class BlockReader:
                 int(state[Field.SKIP_TYPE]),
                 int(state[Field.NESTED_TYPE]),
             )
-            gtids = tuple(
-                Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no % 2**64)
-                for domain_id, server_id, seq_no in workspace.pairs[: state[Field.PAIRS]].tolist()
-            )
-            block = make_block(out, self._cache.buffers, state, after=after, gtids=gtids)
+            block = make_block(out, self._cache.buffers, state, after=after, gtids=workspace.gtids())
             is_used = True
             return block
         finally:

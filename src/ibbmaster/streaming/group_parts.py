@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterator
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,8 @@ from ibbmaster.errors import EventError, RecordError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.pages import Field, Status
+from ibbmaster.kernel.framing import Field, Status
+from ibbmaster.kernel.pump import Progress
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.event_groups import StoredGroup
 from ibbmaster.store.out_of_band import NodePlace, OutOfBandReader, check_stream
@@ -23,6 +25,7 @@ from ibbmaster.store.pages import PageReader
 from ibbmaster.streaming.block import Block, PartPosition, make_block, renumbered
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import Workspace, pages_to_border
+from ibbmaster.streaming.pumping import new_progress, rest_block
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
 NOT_BEGUN = -1  # file number of a node that was not looked for yet
@@ -93,6 +96,63 @@ class GroupParts:
         assert block.after is None or isinstance(block.after, PartPosition)
         self._position = block.after
         return block
+
+    def pump(self, sequence: int, socket: int) -> tuple[Block, int] | None:
+        """Send parts to a socket; returns what it did not take, and the bytes framed. For a worker thread.
+
+        None where it does not go, or not without trouble: `next_part` names it.
+        """
+        position = self._position
+        if position is None or position.node == 0:
+            return None
+        node = self._node(position.node, only_cached=False)
+        file_no = position.file_no if position.file_no != NOT_BEGUN else node.ref.file_no if node is not None else -1
+        if node is None or node.ref.file_no != file_no:
+            return None
+        ahead = self._nodes[position.node - 1 :]
+        places = list(takewhile(lambda place: place.ref.file_no == file_no, ahead))
+        file = self._disk.open(format_file_name(file_no))
+        if file is None:
+            return None
+        buffers = self._cache.buffers
+        workspace, out = buffers.workspace(), buffers.take()
+        rest = None
+        try:
+            workspace.prepare(self._selection, sequence)
+            state, progress = workspace.state, new_progress()
+            state[FIRST_FIELD:] = position.state
+            if position.head:
+                workspace.head[: len(position.head)] = memoryview(position.head)
+            if position.file_no != NOT_BEGUN:
+                page_no, state[Field.OFFSET] = divmod(position.file_offset, PAGE_SIZE)
+                progress[Progress.FILE_OFFSET], progress[Progress.IS_BEGUN] = page_no * PAGE_SIZE, 1
+            nodes = np.array([(place.ref.file_offset, place.header_size) for place in places], dtype=np.int64)
+            self._kernels.pump_nodes(
+                file,
+                socket,
+                progress,
+                nodes,
+                workspace.pages,
+                state,
+                workspace.head,
+                workspace.prefix,
+                out,
+                workspace.wanted,
+            )
+            number = position.node + int(progress[Progress.NODE])
+            if progress[Progress.IS_BEGUN]:
+                after = _place(workspace, number, file_no, int(progress[Progress.FILE_OFFSET] + state[Field.OFFSET]))
+            else:
+                after = _place(workspace, number, NOT_BEGUN, 0)
+            is_inside = _is_inside_event(after.state)
+            rest = rest_block(out, buffers, workspace, progress, after=after, is_inside_event=is_inside)
+        finally:
+            os.close(file)
+            buffers.give_back_workspace(workspace)
+            if rest is None:
+                buffers.give_back(out)
+        self._position = after
+        return rest, int(progress[Progress.FRAMED])
 
     def _frame(self, position: PartPosition, sequence: int, *, only_cached: bool) -> Block | None:
         buffers = self._cache.buffers

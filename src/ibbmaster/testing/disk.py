@@ -49,6 +49,9 @@ class MemoryDisk:
         target[: len(data)] = data
         return len(data)
 
+    def open(self, name: str) -> int | None:
+        return None
+
     def create(self, name: str) -> None:
         if name in self.files:
             raise StoreError(f"{name}: file exists")

@@ -97,6 +97,9 @@ class SimulatedDisk:
         target[: len(data)] = data
         return len(data)
 
+    def open(self, name: str) -> int | None:
+        return None
+
     def create(self, name: str) -> None:
         self._begin("create", name)
         if name in self._names:

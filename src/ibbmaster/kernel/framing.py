@@ -1,36 +1,26 @@
-"""Kernels over blocks of pages: checksums, and whole event groups framed as packets.
+"""Kernels that frame events as packets: of whole groups in a block of pages, or of a part out of band.
 
-All of it is in one file, as the cache of compiled code is keyed by the file alone. Arrays
-are flat, numbers are int64, nothing is allocated; every length from a page is checked
+Arrays are flat, numbers are int64, nothing is allocated; every length from a page is checked
 before it is used, as nothing else would stop a write behind the end of a buffer.
 
-The twins: `ibbmaster.ibb.page.verify_page`; and `ibbmaster.store.event_groups` together
-with `ibbmaster.dump.framing`, which put the same bytes on the wire.
+The twins: `ibbmaster.store.event_groups` together with `ibbmaster.dump.framing`, which put
+the same bytes on the wire.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
 
-import llvmlite.binding as llvm
-import numpy as np
-from llvmlite import ir
-from numba import njit, types, uint8, uint32, uint64
-from numba.core import cgutils, config
-from numba.extending import intrinsic
+from numba import uint8
 
 from ibbmaster.event.types import EventType
 from ibbmaster.ibb.chunk import CONT as _CONT
 from ibbmaster.ibb.chunk import FILLER as _FILLER
 from ibbmaster.ibb.chunk import LAST as _LAST
 from ibbmaster.ibb.chunk import RecordType
-from ibbmaster.ibb.page import PAGE_SIZE as _PAGE_SIZE
+from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
+from ibbmaster.kernel.memory import copy, jit, load16, load32, load64, store32
 
-VERSION = 1  # change it when anything imported above changes its value: the cache does not see that
-
-PAGE = int(_PAGE_SIZE)
-DATA = PAGE - 4
 CONT, LAST, FILLER = int(_CONT), int(_LAST), int(_FILLER)
 TYPE_MASK = 0x3F
 COMMIT, OOB_DATA = int(RecordType.COMMIT), int(RecordType.OOB_DATA)
@@ -56,7 +46,7 @@ class Field(IntEnum):
     SKIP_TYPE = 6  # of the record that is being passed over, -1 for none
     GROUPS = 7  # framed by this call
     EVENTS = 8  # the same
-    PAIRS = 9  # (domain, server) pairs that were logged by this call
+    PAIRS = 9  # (domain, server) pairs that were logged since it was 0
     EVENT_LEFT = 10  # bytes that the event under way still lacks
     HEAD_HELD = 11  # bytes of an event header that was cut
     PACKET_LEFT = 12  # bytes that fit into the packet under way
@@ -91,190 +81,8 @@ S_NESTED_TYPE, S_IS_FIRST = int(Field.NESTED_TYPE), int(Field.IS_FIRST)
 NEED_MORE, NO_DATA, CAREFUL = int(Status.NEED_MORE), int(Status.NO_DATA), int(Status.CAREFUL)
 FULL, BAD_PAGE, DONE = int(Status.FULL), int(Status.BAD_PAGE), int(Status.DONE)
 
-HAS_CACHE = bool(config.CACHE_DIR)
-_jit = njit(nogil=True, cache=HAS_CACHE)
-_inline = njit(nogil=True, cache=HAS_CACHE, inline="never")
 
-
-# Loads, stores and copies at any address ------------------------------------------------------
-
-
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [offset])
-
-
-def _load(width: int, result: Any) -> Any:
-    @intrinsic
-    def load(typing_context: Any, array: Any, offset: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-            value = builder.load(builder.bitcast(pointer, ir.IntType(width).as_pointer()))
-            value.align = 1
-            return builder.zext(value, ir.IntType(64)) if width < 64 else value
-
-        return result(array, types.int64), generate
-
-    return load
-
-
-load16, load32, load64 = _load(16, types.int64), _load(32, types.int64), _load(64, types.uint64)
-
-
-@intrinsic
-def store32(typing_context: Any, array: Any, offset: Any, value: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        pointer = builder.bitcast(pointer, ir.IntType(32).as_pointer())
-        builder.store(builder.trunc(args[2], ir.IntType(32)), pointer).align = 1
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, types.int64), generate
-
-
-@intrinsic
-def copy(typing_context: Any, target: Any, to: Any, source: Any, start: Any, size: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        target_pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        source_pointer = _pointer(context, builder, signature.args[2], args[2], args[3])
-        cgutils.raw_memcpy(builder, target_pointer, source_pointer, args[4], itemsize=1, align=1)
-        return context.get_dummy_value()
-
-    return types.void(target, types.int64, source, types.int64, types.int64), generate
-
-
-# CRC-32C --------------------------------------------------------------------------------------
-
-STREAM_WORDS = 682  # three streams of so many words are 16368 bytes of a page; one word and a half are left
-STREAM_BYTES = 8 * STREAM_WORDS
-
-
-def _has_instruction() -> bool:
-    """Whether code may use the CPU's CRC-32C: where it has none, asking for it ends the process."""
-    if config.CPU_NAME or config.CPU_FEATURES:
-        return "+sse4.2" in (config.CPU_FEATURES or "")
-    return bool(llvm.get_host_cpu_features().get("sse4.2", False))
-
-
-def _byte_tables() -> np.ndarray:
-    """Eight tables of 256: what a byte does to the register after 0 to 7 more bytes of zeros."""
-    tables = np.zeros((8, 256), dtype=np.uint32)
-    for byte in range(256):
-        register = byte
-        for _ in range(8):
-            register = (register >> 1) ^ (0x82F63B78 if register & 1 else 0)
-        tables[0, byte] = register
-    for index in range(1, 8):
-        tables[index] = (tables[index - 1] >> 8) ^ tables[0][tables[index - 1] & 0xFF]
-    return tables
-
-
-def _shift_tables(size: int) -> np.ndarray:
-    """Four tables: what each byte of the register becomes after `size` bytes of zeros."""
-    zero_table = _byte_tables()[0]
-    columns = []
-    for bit in range(32):
-        register = np.uint32(1 << bit)
-        columns.append(register)
-    registers = np.array(columns, dtype=np.uint32)
-    for _ in range(size):
-        registers = (registers >> 8) ^ zero_table[registers & 0xFF]
-    tables = np.zeros((4, 256), dtype=np.uint32)
-    for index in range(4):
-        for byte in range(256):
-            value = 0
-            for bit in range(8):
-                if byte >> bit & 1:
-                    value ^= int(registers[8 * index + bit])
-            tables[index, byte] = value
-    return tables
-
-
-BYTE_TABLES = _byte_tables()
-SHIFT_TABLES = _shift_tables(STREAM_BYTES)
-HAS_INSTRUCTION = _has_instruction()
-
-
-if HAS_INSTRUCTION:
-
-    @intrinsic
-    def crc_word(typing_context: Any, register: Any, word: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64), ir.IntType(64)])
-            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.64.64")
-            return builder.call(function, args)
-
-        return types.uint64(types.uint64, types.uint64), generate
-
-else:
-
-    @_jit
-    def crc_word(register, word):  # type: ignore[no-untyped-def]
-        mixed = uint64(register ^ word)
-        result = uint32(0)
-        for index in range(8):
-            result = uint32(result ^ BYTE_TABLES[7 - index, (mixed >> uint64(8 * index)) & uint64(0xFF)])
-        return uint64(result)
-
-
-@_jit
-def crc_byte(register, byte):  # type: ignore[no-untyped-def]
-    return uint64(BYTE_TABLES[0, (register ^ uint64(byte)) & uint64(0xFF)]) ^ (register >> uint64(8))
-
-
-@_jit
-def shift(register):  # type: ignore[no-untyped-def]
-    low = uint32(register)
-    return uint64(
-        SHIFT_TABLES[0, low & uint32(0xFF)]
-        ^ SHIFT_TABLES[1, (low >> uint32(8)) & uint32(0xFF)]
-        ^ SHIFT_TABLES[2, (low >> uint32(16)) & uint32(0xFF)]
-        ^ SHIFT_TABLES[3, (low >> uint32(24)) & uint32(0xFF)]
-    )
-
-
-@_jit
-def page_crc(block, start):  # type: ignore[no-untyped-def]
-    """CRC-32C of the data area of the page that begins at `start`: three streams at once, then the rest."""
-    first, second, third = uint64(0xFFFFFFFF), uint64(0), uint64(0)
-    offset = start
-    for _ in range(STREAM_WORDS):
-        first = crc_word(first, load64(block, offset))
-        second = crc_word(second, load64(block, offset + STREAM_BYTES))
-        third = crc_word(third, load64(block, offset + 2 * STREAM_BYTES))
-        offset += 8
-    register = shift(shift(first) ^ second) ^ third
-    offset = start + 3 * STREAM_BYTES
-    register = crc_word(register, load64(block, offset))
-    for index in range(4):
-        register = crc_byte(register, block[offset + 8 + index])
-    return register ^ uint64(0xFFFFFFFF)
-
-
-@_jit
-def is_page_good(block, start):  # type: ignore[no-untyped-def]
-    """Whether the checksum of a page is right, or the page is blank."""
-    if page_crc(block, start) == uint64(load32(block, start + DATA)):
-        return True
-    for offset in range(start, start + PAGE, 8):
-        if load64(block, offset) != uint64(0):
-            return False
-    return True
-
-
-@_jit
-def first_bad_page(block, count):  # type: ignore[no-untyped-def]
-    """Index of the first page of a block whose checksum is wrong, `count` if there is none."""
-    for index in range(count):
-        if not is_page_good(block, index * PAGE):
-            return index
-    return count
-
-
-# Events to packets ----------------------------------------------------------------------------
-
-
-@_jit
+@jit
 def frame_bytes(source, start, end, state, head, prefix, out):  # type: ignore[no-untyped-def]
     """Frame the events that lie in source[start:end], which may begin and end inside one.
 
@@ -372,7 +180,7 @@ def frame_bytes(source, start, end, state, head, prefix, out):  # type: ignore[n
     return offset, status
 
 
-@_jit
+@jit
 def note_pair(pairs, state, domain_id, server_id, seq_no):  # type: ignore[no-untyped-def]
     """Note the last sequence number of a pair; False if there is no room for another pair."""
     count = state[S_PAIRS]
@@ -394,7 +202,7 @@ def note_pair(pairs, state, domain_id, server_id, seq_no):  # type: ignore[no-un
     return True
 
 
-@_jit
+@jit
 def gather(block, page_count, page, offset, verified, scratch):  # type: ignore[no-untyped-def]
     """Put the chunks of the record that begins at a place together in `scratch`.
 
@@ -444,13 +252,13 @@ def gather(block, page_count, page, offset, verified, scratch):  # type: ignore[
             return DONE, size, page, offset, verified
 
 
-@_jit
+@jit
 def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  # type: ignore[no-untyped-def]
     """Frame whole event groups of a block of pages, each if all of it is here; pass over other records.
 
     Begins and ends where a record ends, or inside one that is passed over (`SKIP_TYPE`).
-    Groups with a part out of band, and everything that is not as it should be, are for the
-    careful path: CAREFUL.
+    `PAIRS` goes on from what it was. Groups with a part out of band, and everything that is
+    not as it should be, are for the careful path: CAREFUL.
     """
     page = state[S_PAGE]
     offset = state[S_OFFSET]
@@ -459,7 +267,6 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  
     verified = page
     state[S_GROUPS] = 0
     state[S_EVENTS] = 0
-    state[S_PAIRS] = 0
     status = NEED_MORE
     while page < page_count:
         if page >= verified:
@@ -554,7 +361,7 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  
     return status
 
 
-@_jit
+@jit
 def is_group(source, start, end):  # type: ignore[no-untyped-def]
     """Whether the bytes begin with a GTID event and are events to their end."""
     if end - start < GTID_EVENT_MIN or source[start + 4] != GTID_EVENT:
@@ -570,7 +377,7 @@ def is_group(source, start, end):  # type: ignore[no-untyped-def]
     return offset == end
 
 
-@_jit
+@jit
 def note_group(source, start, pairs, state):  # type: ignore[no-untyped-def]
     """Note the GTID of a group that begins at `start`."""
     server_id = load32(source, start + 5)
@@ -579,7 +386,7 @@ def note_group(source, start, pairs, state):  # type: ignore[no-untyped-def]
     return note_pair(pairs, state, domain_id, server_id, seq_no)
 
 
-@_jit
+@jit
 def frame_record(block, page_count, state, head, prefix, out):  # type: ignore[no-untyped-def]
     """Frame the events in the out-of-band record of which a chunk, or the rest of one, is at hand.
 
@@ -646,26 +453,10 @@ def frame_record(block, page_count, state, head, prefix, out):  # type: ignore[n
     return status
 
 
-@_jit
+@jit
 def renumber(out, size, first, delta):  # type: ignore[no-untyped-def]
     """Add `delta` to the numbers of packets, the first of which begins at `first`."""
     offset = first
     while offset < size:
         out[offset + 3] = uint8((int(out[offset + 3]) + delta) & 0xFF)
         offset += 4 + (load32(out, offset) & PACKET_MAX)
-
-
-def warm_up() -> None:
-    """Call each kernel once, so that none is compiled while somebody waits."""
-    block = np.zeros(PAGE, dtype=np.uint8)
-    state = np.zeros(int(Field.SIZE), dtype=np.int64)
-    state[S_SKIP_TYPE] = state[S_NESTED_TYPE] = -1
-    state[S_PREFIX] = 1
-    head, prefix = np.zeros(32, dtype=np.uint8), np.zeros(3, dtype=np.uint8)
-    pairs = np.zeros((4, 3), dtype=np.int64)
-    out = np.zeros(256, dtype=np.uint8)
-    first_bad_page(block, 1)
-    frame_groups(block, 1, state, head, prefix, pairs, out.copy(), out)
-    frame_bytes(block, 0, 0, state, head, prefix, out)
-    frame_record(block, 0, state, head, prefix, out)
-    renumber(out, 0, 0, 0)
