@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from ibbmaster.gtid import Gtid
@@ -10,7 +12,17 @@ from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.ibb.record import RecordRef
+from ibbmaster.kernel import loading
+from ibbmaster.store import verify as verifying
 from ibbmaster.store.verify import Totals, verify
+from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.random_log import random_log
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+
+
+@pytest.fixture(params=["with kernels", "without"], autouse=True)
+def kernels_or_not(request, monkeypatch):
+    monkeypatch.setattr(verifying, "kernels", loading.load if request.param == "with kernels" else lambda: None)
 
 
 def faults(disk):
@@ -134,3 +146,28 @@ def test_long_state_records_inside_other_records_are_no_fault(new_log, event):
     for seq_no in range(1, 30):
         log.commit(f"0-1-{seq_no}", event(7000))
     assert faults(log.disk) == []
+
+
+def test_both_ways_to_check_find_the_same(monkeypatch):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    disk = SimulatedDisk()
+    random_log(chance.randrange(1000), disk).close()
+    files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
+    for _ in range(80):
+        name = chance.choice([name for name in files if any(files[name][PAGE_SIZE:])])
+        page_no = chance.randrange(1, len(files[name]) // PAGE_SIZE)
+        start = page_no * PAGE_SIZE
+        page = bytearray(files[name][start : start + PAGE_SIZE])
+        for _ in range(chance.randrange(1, 3)):
+            page[chance.randrange(PAGE_SIZE - 4)] ^= 1 << chance.randrange(8)
+        if chance.random() < 0.8:
+            seal_page(page)
+        changed = {**files, name: files[name][:start] + bytes(page) + files[name][start + PAGE_SIZE :]}
+        found = []
+        for ready in (loading.load, lambda: None):
+            monkeypatch.setattr(verifying, "kernels", ready)
+            totals = Totals()
+            found.append(([str(fault) for fault in verify(MemoryDisk(changed), totals)], totals))
+        assert found[0] == found[1]

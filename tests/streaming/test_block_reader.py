@@ -18,6 +18,7 @@ from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.random_log import random_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -53,70 +54,9 @@ def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
         assert dump_of(engine, is_fast=True, is_pumped=is_pumped, profile=profile, **options).data == careful.data
 
 
-SIZES = (0, 13, 100, 300, 5000, PAGE_SIZE, 40_000, 90_000, 300_000)
-OPTIONS = StoreOptions(
-    max_file_bytes=24 * PAGE_SIZE,
-    state_interval_bytes=4 * PAGE_SIZE,
-    oob_piece_bytes=40_000,
-    spill_bytes=60_000,
-    redo_bytes=4 << 20,
-)
-
-
-def random_log(seed, *, groups=150, disk=None):
-    """Small and large groups in many domains, with parts out of band between others, files and state records."""
-    chance = random.Random(seed)
-    store = BinlogStore(disk or SimulatedDisk(), OPTIONS)
-    seq_no = 0
-
-    def next_gtid():
-        nonlocal seq_no
-        seq_no += 1
-        return Gtid(domain_id=chance.randrange(3), server_id=chance.randrange(1, 4), seq_no=seq_no)
-
-    def events(count):
-        for _ in range(count):
-            kind = chance.choice([160, 19, 23, 16])
-            flags = 0x8000 if chance.random() < 0.1 else 0
-            event = bytearray(make_event(kind, 1, chance.randbytes(chance.choice(SIZES[:7]))))
-            event[17:19] = flags.to_bytes(2, "little")
-            yield bytes(event)
-
-    open_groups = []
-    for _ in range(groups):
-        match chance.randrange(10):
-            case 0:
-                open_groups.append(store.open_group())
-            case 1 | 2 if open_groups:
-                group = chance.choice(open_groups)
-                for event in events(chance.randrange(1, 12)):
-                    group.write(event)
-                if chance.random() < 0.5:
-                    open_groups.remove(group)
-                    number = next_gtid()
-                    if chance.random() < 0.2:
-                        group.abandon()
-                    else:
-                        group.write(make_event(16, 1, bytes(8)))
-                        group.commit(number, make_gtid_event(number))
-            case 3:
-                number = next_gtid()
-                store.write_direct(
-                    number, make_gtid_event(number), [make_event(23, 1, chance.randbytes(chance.choice(SIZES)))]
-                )
-            case 4 if chance.random() < 0.1:
-                store.flush()
-            case _:
-                number = next_gtid()
-                store.write_direct(number, make_gtid_event(number), events(chance.randrange(1, 5)))
-    for group in open_groups:
-        group.abandon()
-    return store
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_random_logs_from_any_position(dump_of, tmp_path, seed):
-    store = random_log(seed, disk=RealDisk(tmp_path))
+    store = random_log(seed, RealDisk(tmp_path))
     chance = random.Random(seed)
     shared = SharedBlocks()
     state = store.binlog_state()
@@ -154,7 +94,7 @@ def test_an_event_of_more_than_a_packet(dump_of, tmp_path):
 
 def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
     disk = SimulatedDisk()
-    random_log(7, disk=disk).close()
+    random_log(7, disk).close()
     files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
     seed = random.randrange(2**32)
     print(f"seed {seed}")

@@ -27,9 +27,11 @@ def run(args: argparse.Namespace) -> int:
     """Verify, and list what was found."""
     from ibbmaster.ibb.file_name import parse_file_name
     from ibbmaster.ibb.page import PAGE_SIZE
+    from ibbmaster.kernel import loading
     from ibbmaster.store.disk import RealDisk
     from ibbmaster.store.verify import Totals, verify
 
+    loading.load()
     disk = RealDisk(args.directory)
     size = sum(disk.size(name) for name in disk.list() if parse_file_name(name) is not None)
     totals = Totals()

@@ -57,7 +57,11 @@ class Field(IntEnum):
     TO_SKIP = 17  # bytes of the record that are no events
     NESTED_TYPE = 18  # of the record inside the one at hand, -1 for none
     IS_FIRST = 19  # the chunk that comes next begins the record
-    SIZE = 20
+    NOTED = 20  # GTIDs that were noted since it was 0
+    SIZE = 21
+
+
+PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was
 
 
 class Status(IntEnum):
@@ -77,7 +81,7 @@ S_GROUPS, S_EVENTS, S_PAIRS = int(Field.GROUPS), int(Field.EVENTS), int(Field.PA
 S_EVENT_LEFT, S_HEAD_HELD, S_PACKET_LEFT = int(Field.EVENT_LEFT), int(Field.HEAD_HELD), int(Field.PACKET_LEFT)
 S_EMPTY_TAIL, S_IS_DROPPED = int(Field.EMPTY_TAIL), int(Field.IS_DROPPED)
 S_CHUNK_LEFT, S_IS_LAST, S_TO_SKIP = int(Field.CHUNK_LEFT), int(Field.IS_LAST), int(Field.TO_SKIP)
-S_NESTED_TYPE, S_IS_FIRST = int(Field.NESTED_TYPE), int(Field.IS_FIRST)
+S_NESTED_TYPE, S_IS_FIRST, S_NOTED = int(Field.NESTED_TYPE), int(Field.IS_FIRST), int(Field.NOTED)
 NEED_MORE, NO_DATA, CAREFUL = int(Status.NEED_MORE), int(Status.NO_DATA), int(Status.CAREFUL)
 FULL, BAD_PAGE, DONE = int(Status.FULL), int(Status.BAD_PAGE), int(Status.DONE)
 
@@ -182,23 +186,22 @@ def frame_bytes(source, start, end, state, head, prefix, out):  # type: ignore[n
 
 @jit
 def note_pair(pairs, state, domain_id, server_id, seq_no):  # type: ignore[no-untyped-def]
-    """Note the last sequence number of a pair; False if there is no room for another pair."""
+    """Note the last sequence number of a pair, and when that was; False if there is no room for another pair."""
     count = state[S_PAIRS]
-    for index in range(count - 1, -1, -1):
+    place = count
+    for index in range(count):
         if pairs[index, 0] == domain_id and pairs[index, 1] == server_id:
-            pairs[index, 2] = seq_no
-            if index != count - 1:  # the last one is that of the last group
-                for column in range(3):
-                    kept = pairs[index, column]
-                    pairs[index, column] = pairs[count - 1, column]
-                    pairs[count - 1, column] = kept
-            return True
-    if count == len(pairs):
+            place = index
+            break
+    if place == len(pairs):
         return False
-    pairs[count, 0] = domain_id
-    pairs[count, 1] = server_id
-    pairs[count, 2] = seq_no
-    state[S_PAIRS] = count + 1
+    if place == count:
+        state[S_PAIRS] = count + 1
+    state[S_NOTED] += 1
+    pairs[place, 0] = domain_id
+    pairs[place, 1] = server_id
+    pairs[place, 2] = seq_no
+    pairs[place, 3] = state[S_NOTED]
     return True
 
 

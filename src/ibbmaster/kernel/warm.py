@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.checking import Found, check_groups
 from ibbmaster.kernel.crc32c import PAGE, first_bad_page
-from ibbmaster.kernel.framing import Field, frame_bytes, frame_groups, frame_record, renumber
+from ibbmaster.kernel.framing import PAIR_COLUMNS, Field, frame_bytes, frame_groups, frame_record, renumber
 from ibbmaster.kernel.pump import Progress, pump, pump_nodes
 
-__all__ = ["first_bad_page", "frame_bytes", "frame_groups", "frame_record", "pump", "pump_nodes", "renumber", "warm_up"]
+__all__ = [
+    "check_groups",
+    "first_bad_page",
+    "frame_bytes",
+    "frame_groups",
+    "frame_record",
+    "pump",
+    "pump_nodes",
+    "renumber",
+    "warm_up",
+]
+
+
+def noted_gtids(pairs: Any, state: Any) -> tuple[Gtid, ...]:
+    """The last GTID of each (domain, server) pair that a kernel has noted, in the order in which they came."""
+    rows = sorted(pairs[: state[Field.PAIRS]].tolist(), key=lambda row: row[3])
+    return tuple(Gtid(domain_id=row[0], server_id=row[1], seq_no=row[2] % 2**64) for row in rows)
 
 
 def warm_up() -> None:
@@ -18,9 +38,10 @@ def warm_up() -> None:
     state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
     state[Field.PREFIX_SIZE] = 1
     head, prefix = np.zeros(32, dtype=np.uint8), np.zeros(3, dtype=np.uint8)
-    pairs = np.zeros((4, 3), dtype=np.int64)
+    pairs = np.zeros((4, PAIR_COLUMNS), dtype=np.int64)
     out = np.zeros(256, dtype=np.uint8)
     first_bad_page(block, 1)
+    check_groups(block, 0, state, pairs, np.zeros((1, Found.COLUMNS), dtype=np.int64), out)
     frame_groups(block, 1, state, head, prefix, pairs, out.copy(), out)
     frame_bytes(block, 0, 0, state, head, prefix, out)
     frame_record(block, 0, state, head, prefix, out)

@@ -21,12 +21,14 @@ from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
+from ibbmaster.kernel.loading import kernels
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.event_groups import GTID_EVENT_SIZE_MAX, decode_first_event
 from ibbmaster.store.out_of_band import OutOfBandReader
+from ibbmaster.store.page_checks import Checked, PageChecks, node_head
 from ibbmaster.store.states import FULL_STATE_PAGE
 
-BLOCK_PAGES = 64
+BLOCK_PAGES = 128
 BLANK_BLOCK = bytes(BLOCK_PAGES * PAGE_SIZE)
 HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge how it begins
 STATE_SIZE_MAX = 64 << 20  # of a GTID state record: some millions of pairs
@@ -104,6 +106,8 @@ class _Verifier:
         self._waiting_states: list[tuple[RecordRef, bytes]] = []  # inside a commit record whose GTID is not known yet
         self._header: FileHeader | None = None
         self._is_lost = True  # the next page may begin inside a record
+        ready = kernels()
+        self._checks = None if ready is None else PageChecks(ready)
         self._was_blank = False  # the file before was pre-allocated and never used
 
     def lose_track(self) -> None:
@@ -146,62 +150,107 @@ class _Verifier:
     def _check_pages(self, file_no: int, name: str, *, is_blank_file: bool) -> Iterator[Fault]:
         ended_at: Location | None = None
         has_complained = False
-        page_no = 1
-        while len(block := self._disk.read(name, page_no * PAGE_SIZE, BLOCK_PAGES * PAGE_SIZE)) >= PAGE_SIZE:
-            if block == BLANK_BLOCK:
+        page_no, offset = 1, 0
+        block = bytearray(BLOCK_PAGES * PAGE_SIZE)
+        while (count := self._read_pages(name, page_no, block)) > 0:
+            if count == BLOCK_PAGES and not offset and block == BLANK_BLOCK:
                 ended_at = ended_at or Location(file_no=file_no, page_no=page_no)
                 page_no += BLOCK_PAGES
                 self._count_pages(BLOCK_PAGES)
                 continue
-            for start in range(0, len(block) - len(block) % PAGE_SIZE, PAGE_SIZE):
-                page = block[start : start + PAGE_SIZE]
-                location = Location(file_no=file_no, page_no=page_no)
-                page_no += 1
-                if is_blank(page):
-                    ended_at = ended_at or location
-                    continue
-                try:
-                    verify_page(page, location)
-                except FormatError as error:
-                    yield Fault(location=error.location, problem=error.problem)
-                    self.lose_track()
-                    continue
-                if (is_blank_file or ended_at is not None) and not has_complained:
-                    has_complained = True
-                    where = "behind the header of an unused file" if is_blank_file else f"behind its end at {ended_at}"
-                    yield Fault(location=location, problem=f"data {where}")
-                    self.lose_track()
-                ended = yield from self._check_page(memoryview(page), file_no, location.page_no)
+            index = 0
+            while index < count:
+                if self._checks is not None and self._is_between_records and ended_at is None and not is_blank_file:
+                    checked = self._checks.check(block, count, index, offset)
+                    yield from self._take_checked(checked, block, Location(file_no=file_no, page_no=page_no))
+                    index, offset = checked.page, checked.offset
+                    if index == count or (index and checked.is_cut):
+                        break  # with the next block, which begins with what is at hand
+                page = bytes(block[index * PAGE_SIZE : (index + 1) * PAGE_SIZE])
+                location = Location(file_no=file_no, page_no=page_no + index)
+                if not offset:
+                    if is_blank(page):
+                        ended_at = ended_at or location
+                        index += 1
+                        continue
+                    try:
+                        verify_page(page, location)
+                    except FormatError as error:
+                        yield Fault(location=error.location, problem=error.problem)
+                        self.lose_track()
+                        index += 1
+                        continue
+                    if (is_blank_file or ended_at is not None) and not has_complained:
+                        has_complained = True
+                        where = (
+                            "behind the header of an unused file" if is_blank_file else f"behind its end at {ended_at}"
+                        )
+                        yield Fault(location=location, problem=f"data {where}")
+                        self.lose_track()
+                ended, offset = yield from self._check_page(memoryview(page), file_no, location.page_no, offset)
                 if ended is not None and ended_at is None:
                     ended_at = ended
-            self._count_pages(len(block) // PAGE_SIZE)
+                index += not offset
+            page_no += index
+            self._count_pages(index)
+
+    def _read_pages(self, name: str, page_no: int, block: bytearray) -> int:
+        """Fill a block; returns how many whole pages there are."""
+        return (self._disk.read_into(name, page_no * PAGE_SIZE, memoryview(block)) or 0) // PAGE_SIZE
+
+    @property
+    def _is_between_records(self) -> bool:
+        return self._record is None and self._nested is None and not self._is_lost
+
+    def _take_checked(self, checked: Checked, block: bytearray, first: Location) -> Iterator[Fault]:
+        """Note what was checked at once, in a block that begins with page `first`."""
+        self._totals.groups += checked.groups
+        self._totals.oob_records += len(checked.nodes)
+        for gtid in checked.gtids:
+            self._log(gtid)
+        for node in checked.nodes:
+            page, offset, size, _ = node
+            location = Location(file_no=first.file_no, page_no=first.page_no + page, page_offset=offset)
+            try:
+                _, header_size = decode_oob_node(node_head(block, node), location)
+                if header_size == size:
+                    yield Fault(location=location, problem="an out-of-band record without data")
+            except FormatError as error:
+                yield Fault(location=error.location, problem=error.problem)
 
     def _count_pages(self, count: int) -> None:
         self._totals.pages += count
         self._on_pages(count)
 
-    def _check_page(self, page: memoryview, file_no: int, page_no: int) -> Generator[Fault, None, Location | None]:
-        """The chunks of one page; returns where its data ends, if that is before the page does."""
-        offset = 0
+    def _check_page(
+        self, page: memoryview, file_no: int, page_no: int, offset: int
+    ) -> Generator[Fault, None, tuple[Location | None, int]]:
+        """The chunks of one page from a place on.
+
+        Returns where its data ends, if that is before the page does; and where to go on, 0
+        for the next page: behind the first record, if others can be checked faster.
+        """
         while True:
             here = Location(file_no=file_no, page_no=page_no, page_offset=offset)
             try:
                 found = next_chunk(page, offset, file_no=file_no, page_no=page_no)
                 if found is ChunkEnd.PAGE_FULL:
                     yield from self._check_filler(page, here)
-                    return None
+                    return None, 0
                 if found is ChunkEnd.NO_DATA:
                     if any(page[offset:DATA_SIZE]):
                         yield Fault(location=here, problem="bytes that are not zero behind the end of data")
-                    return here
+                    return here, 0
                 assert isinstance(found, Chunk)
                 ref = RecordRef(file_no, page_no * PAGE_SIZE + offset)
                 yield from self._take_chunk(found, ref)
                 offset = found.end_offset
+                if self._checks is not None and self._is_between_records:
+                    return None, offset
             except FormatError as error:
                 yield Fault(location=error.location, problem=error.problem)
                 self.lose_track()
-                return None
+                return None, 0
 
     def _check_filler(self, page: memoryview, here: Location) -> Iterator[Fault]:
         rest = bytes(page[here.page_offset : DATA_SIZE])

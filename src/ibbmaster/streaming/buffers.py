@@ -11,7 +11,8 @@ import numpy as np
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.framing import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, Field
+from ibbmaster.kernel.framing import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field
+from ibbmaster.kernel.warm import noted_gtids
 
 PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cache of a core
 PAGES_MAX = 64  # of a record that is framed as one piece
@@ -34,16 +35,12 @@ class Workspace:
     state: Any = field(default_factory=lambda: np.zeros(Field.SIZE, dtype=np.int64))
     head: Any = field(default_factory=lambda: np.zeros(32, dtype=np.uint8))
     prefix: Any = field(default_factory=lambda: np.zeros(8, dtype=np.uint8))
-    pairs: Any = field(default_factory=lambda: np.zeros((PAIRS_MAX, 3), dtype=np.int64))
+    pairs: Any = field(default_factory=lambda: np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64))
     wanted: Any = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # of a socket
 
     def gtids(self) -> tuple[Gtid, ...]:
         """The last of each (domain, server) pair that was framed."""
-        pairs = self.pairs[: self.state[Field.PAIRS]].tolist()
-        return tuple(
-            Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no % 2**64)
-            for domain_id, server_id, seq_no in pairs
-        )
+        return noted_gtids(self.pairs, self.state)
 
     def prepare(self, selection: Selection, sequence: int) -> None:
         """Begin a block whose first packet has this number, with nothing under way."""
