@@ -34,3 +34,9 @@ class Meter:
         status = Path(f"/proc/{self._pid}/status").read_text()
         peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
         return Cost(self._cpu_s() - self._begun, int(peak.split()[1]) * 1024)
+
+
+def keep_to(pid: int, cpus: set[int]) -> None:
+    """Let all threads of a process, and those they start, run on these CPUs alone."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(task.name), cpus)

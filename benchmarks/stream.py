@@ -4,7 +4,9 @@
 
 All in one run, round by round. "limit" is pread and sendall of the .ibb files' bytes as they
 are, a thread for each client; "sendfile" the same without a copy. Every consumer reads the
-whole log; a row's rates are sums over its consumers.
+whole log, more than 4 of them one of a fifth; a row's rates are sums over its consumers,
+which share one core. A server of one consumer keeps to the others, so that it does not
+depend on luck whether the two meet on one.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -21,12 +24,15 @@ from pathlib import Path
 
 from lanes.primary import IbbPrimary
 
-from benchmarks.processes import Meter
+from benchmarks.processes import Meter, keep_to
 from benchmarks.workloads import WORKLOADS, Workload, prepare
+from ibbmaster.kernel.loading import READY
 
 CONGESTION = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 MAX_CONNECTIONS = 2000
 CONSUMER_TIMEOUT_S = 900
+MANY = 4  # more consumers than so many read a part of the workload
+MANY_SCALE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,8 @@ class Contender:
 
 def one_run(contender: Contender, consumers: int) -> Run:
     """Let so many consumers read everything at once."""
+    cpus = os.sched_getaffinity(0)
+    keep_to(contender.pid, cpus - {max(cpus)} if consumers == 1 and len(cpus) > 1 else cpus)
     meter = Meter(contender.pid)
     command = [sys.executable, "-m", "benchmarks.consumer", str(contender.port), str(consumers)]
     done = subprocess.run(
@@ -81,16 +89,17 @@ def plain_server(how: str, files: list[Path]) -> Iterator[Contender]:
 
 
 @contextlib.contextmanager
-def contenders(workload: Workload, args: argparse.Namespace) -> Iterator[list[Contender]]:
+def contenders(workload: Workload, args: argparse.Namespace, scale: float) -> Iterator[list[Contender]]:
     """All servers of one workload, running."""
-    primary, directory = prepare(workload, args.peer, args.dir, args.scale)
-    ours = IbbPrimary(directory, "--max-connections", str(MAX_CONNECTIONS), "--read-only")
+    primary, directory = prepare(workload, args.peer, args.dir, scale)
+    ours = IbbPrimary(directory, "--max-connections", str(MAX_CONNECTIONS), "--read-only", "--verbose")
     files = sorted(directory.glob("*.ibb"))
     with contextlib.ExitStack() as stack:
         stack.callback(primary.stop)
         primary.start()
         stack.callback(ours.kill)
         ours.start()
+        ours.wait_for_log(READY)
         assert primary.port is not None
         yield [
             Contender("ibbmaster", ours.pid, ours.port, ("--user", ours.user, "--password", ours.password)),
@@ -153,15 +162,20 @@ def main() -> None:
         columns = ("load", "consumers", "server", "MB/s", "M events/s", "CPU s/GB", "RSS MiB")
         print("|", " | ".join([*columns, "x MariaDB", "x limit", "CPU x MariaDB"]), "|")
         print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+        counts = [int(count) for count in args.consumers.split(",")]
+        few, many = ([count for count in counts if (count > MANY) is is_many] for is_many in (False, True))
         for workload in (workload for workload in WORKLOADS if workload.name in names):
-            with contenders(workload, args) as running:
-                for consumers in map(int, args.consumers.split(",")):
-                    runs: dict[str, list[Run]] = {one.name: [] for one in running}
-                    for _ in range(args.repeats):
-                        for one in running:
-                            runs[one.name].append(one_run(one, consumers))
-                    for line in table_rows(workload, consumers, runs):
-                        print(line, flush=True)
+            for group, scale in ((few, args.scale), (many, args.scale * MANY_SCALE)):
+                if not group:
+                    continue
+                with contenders(workload, args, scale) as running:
+                    for consumers in group:
+                        runs: dict[str, list[Run]] = {one.name: [] for one in running}
+                        for _ in range(args.repeats):
+                            for one in running:
+                                runs[one.name].append(one_run(one, consumers))
+                        for line in table_rows(workload, consumers, runs):
+                            print(line, flush=True)
 
 
 if __name__ == "__main__":

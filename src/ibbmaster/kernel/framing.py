@@ -19,7 +19,7 @@ from ibbmaster.ibb.chunk import FILLER as _FILLER
 from ibbmaster.ibb.chunk import LAST as _LAST
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
-from ibbmaster.kernel.memory import copy, jit, load16, load32, load64, store32
+from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load16, load32, load64, store32, store64
 
 CONT, LAST, FILLER = int(_CONT), int(_LAST), int(_FILLER)
 TYPE_MASK = 0x3F
@@ -31,6 +31,7 @@ EVENT_HEADER = 19
 GTID_EVENT_MIN = EVENT_HEADER + 13
 EVENT_MAX = 1 << 30
 PACKET_MAX = 0xFFFFFF
+SMALL_EVENT = 256  # bytes: up to here, copies of 32 bytes are faster than a call
 LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED = 1, 2  # filters
 
 
@@ -81,7 +82,8 @@ S_GROUPS, S_EVENTS, S_PAIRS = int(Field.GROUPS), int(Field.EVENTS), int(Field.PA
 S_EVENT_LEFT, S_HEAD_HELD, S_PACKET_LEFT = int(Field.EVENT_LEFT), int(Field.HEAD_HELD), int(Field.PACKET_LEFT)
 S_EMPTY_TAIL, S_IS_DROPPED = int(Field.EMPTY_TAIL), int(Field.IS_DROPPED)
 S_CHUNK_LEFT, S_IS_LAST, S_TO_SKIP = int(Field.CHUNK_LEFT), int(Field.IS_LAST), int(Field.TO_SKIP)
-S_NESTED_TYPE, S_IS_FIRST, S_NOTED = int(Field.NESTED_TYPE), int(Field.IS_FIRST), int(Field.NOTED)
+S_NESTED_TYPE, S_IS_FIRST = int(Field.NESTED_TYPE), int(Field.IS_FIRST)
+S_NOTED = int(Field.NOTED)
 NEED_MORE, NO_DATA, CAREFUL = int(Status.NEED_MORE), int(Status.NO_DATA), int(Status.CAREFUL)
 FULL, BAD_PAGE, DONE = int(Status.FULL), int(Status.BAD_PAGE), int(Status.DONE)
 
@@ -185,14 +187,45 @@ def frame_bytes(source, start, end, state, head, prefix, out):  # type: ignore[n
 
 
 @jit
+def frame_plain(source, start, end, out, position, sequence, prefix, prefix_size):  # type: ignore[no-untyped-def]
+    """Frame the events in source[start:end], all of them whole, at a position of the output.
+
+    `prefix` is a number, with the bytes in front of each event. Returns the position and the
+    sequence number behind them, and how many there are; -1 for the position where the bytes
+    are no events, -2 where there is no room or one is too long.
+    """
+    room = len(out) - 64
+    readable = len(source) - 32
+    offset = start
+    events = 0
+    while end - offset >= EVENT_HEADER:
+        size = load32(source, offset + 9)
+        if size < EVENT_HEADER or size > end - offset:
+            return -1, sequence, events
+        payload = size + prefix_size
+        if position + payload > room or payload >= PACKET_MAX:
+            return -2, sequence, events
+        store64(out, position, payload | (sequence << 24) | (prefix << 32))  # bytes too many are overwritten
+        position += 4 + prefix_size
+        if size <= SMALL_EVENT and offset + size <= readable:
+            for step in range(0, size, 32):
+                copy32(out, position + step, source, offset + step)
+        else:
+            copy(out, position, source, offset, size)
+        position += size
+        offset += size
+        sequence = (sequence + 1) & 0xFF
+        events += 1
+    return position if offset == end else -1, sequence, events
+
+
+@inlined
 def note_pair(pairs, state, domain_id, server_id, seq_no):  # type: ignore[no-untyped-def]
     """Note the last sequence number of a pair, and when that was; False if there is no room for another pair."""
     count = state[S_PAIRS]
-    place = count
-    for index in range(count):
-        if pairs[index, 0] == domain_id and pairs[index, 1] == server_id:
-            place = index
-            break
+    place = 0
+    while place < count and (pairs[place, 0] != domain_id or pairs[place, 1] != server_id):
+        place += 1
     if place == len(pairs):
         return False
     if place == count:
@@ -203,6 +236,67 @@ def note_pair(pairs, state, domain_id, server_id, seq_no):  # type: ignore[no-un
     pairs[place, 2] = seq_no
     pairs[place, 3] = state[S_NOTED]
     return True
+
+
+@inlined
+def is_group_begin(source, start, end):  # type: ignore[no-untyped-def]
+    """Whether the bytes begin with a GTID event."""
+    if end - start < GTID_EVENT_MIN or source[start + 4] != GTID_EVENT:
+        return False
+    return load32(source, start + 9) >= GTID_EVENT_MIN
+
+
+@inlined
+def is_same_pair(source, one, other):  # type: ignore[no-untyped-def]
+    """Whether two groups have the same domain and server."""
+    return load32(source, one + 5) == load32(source, other + 5) and (
+        load32(source, one + EVENT_HEADER + 8) == load32(source, other + EVENT_HEADER + 8)
+    )
+
+
+@inlined
+def note_group(source, start, pairs, state):  # type: ignore[no-untyped-def]
+    """Note the GTID of a group that begins at `start`."""
+    server_id = load32(source, start + 5)
+    seq_no = int(load64(source, start + EVENT_HEADER))
+    domain_id = load32(source, start + EVENT_HEADER + 8)
+    return note_pair(pairs, state, domain_id, server_id, seq_no)
+
+
+@jit
+def frame_run(block, page_start, offset, state, prefix, pairs, out):  # type: ignore[no-untyped-def]
+    """Frame whole groups, each in one chunk of the page that begins at `page_start`, and left as it is.
+
+    Returns the offset behind the last of them. A pair is noted when another one comes, as
+    that costs as much as an event.
+    """
+    position, sequence, prefix_size = state[S_OUT], state[S_SEQUENCE], state[S_PREFIX]
+    noted_last = page_start  # the group that is to be noted; none yet
+    while offset <= DATA - 4:
+        start = page_start + offset
+        data_size = load16(block, start + 1)
+        end = start + 3 + data_size
+        if block[start] != COMMIT | LAST or end > page_start + DATA or block[start + 3] != 0:
+            break
+        start += 4
+        if not is_group_begin(block, start, end) or state[S_PAIRS] + 1 >= len(pairs):
+            break
+        if noted_last != page_start and not is_same_pair(block, start, noted_last):
+            note_group(block, noted_last, pairs, state)
+            noted_last = page_start
+        behind, sequence, events = frame_plain(block, start, end, out, position, sequence, prefix, prefix_size)
+        if behind < 0:
+            sequence = (sequence - events) & 0xFF
+            break
+        noted_last = start
+        position = behind
+        state[S_EVENTS] += events
+        state[S_GROUPS] += 1
+        offset = end - page_start
+    if noted_last != page_start:
+        note_group(block, noted_last, pairs, state)
+    state[S_OUT], state[S_SEQUENCE] = position, sequence
+    return offset
 
 
 @jit
@@ -270,6 +364,9 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  
     verified = page
     state[S_GROUPS] = 0
     state[S_EVENTS] = 0
+    filters = state[S_FILTERS]
+    prefix_size = state[S_PREFIX]
+    prefix_number = load32(prefix, 0) & ((1 << (8 * prefix_size)) - 1)
     status = NEED_MORE
     while page < page_count:
         if page >= verified:
@@ -296,6 +393,11 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  
             if type_byte & CONT:
                 status = CAREFUL
                 break
+            if filters == 0 and type_byte & LAST:
+                behind = frame_run(block, page * PAGE, offset, state, prefix_number, pairs, out)
+                if behind > offset:
+                    offset = behind
+                    continue
             out_before, sequence_before, events_before = state[S_OUT], state[S_SEQUENCE], state[S_EVENTS]
             if type_byte & LAST:
                 source_start, source_end = start + 3, start + 3 + data_size
@@ -367,9 +469,7 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  
 @jit
 def is_group(source, start, end):  # type: ignore[no-untyped-def]
     """Whether the bytes begin with a GTID event and are events to their end."""
-    if end - start < GTID_EVENT_MIN or source[start + 4] != GTID_EVENT:
-        return False
-    if load32(source, start + 9) < GTID_EVENT_MIN:
+    if not is_group_begin(source, start, end):
         return False
     offset = start
     while end - offset >= EVENT_HEADER:
@@ -378,15 +478,6 @@ def is_group(source, start, end):  # type: ignore[no-untyped-def]
             return False
         offset += size
     return offset == end
-
-
-@jit
-def note_group(source, start, pairs, state):  # type: ignore[no-untyped-def]
-    """Note the GTID of a group that begins at `start`."""
-    server_id = load32(source, start + 5)
-    seq_no = int(load64(source, start + EVENT_HEADER))
-    domain_id = load32(source, start + EVENT_HEADER + 8)
-    return note_pair(pairs, state, domain_id, server_id, seq_no)
 
 
 @jit

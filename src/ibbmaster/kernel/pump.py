@@ -28,7 +28,7 @@ from ibbmaster.kernel.framing import (
 )
 from ibbmaster.kernel.memory import jit
 
-PAGES_PER_READ = 32
+PAGES_PER_READ = 16
 WAIT_MS = 10  # for a socket that takes nothing, before the caller shall wait in a better way
 POLLOUT = 4
 DONT_WAIT_NO_SIGNAL = 0x4040  # MSG_DONTWAIT | MSG_NOSIGNAL of Linux

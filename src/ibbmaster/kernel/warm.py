@@ -37,7 +37,7 @@ def warm_up() -> None:
     state = np.zeros(int(Field.SIZE), dtype=np.int64)
     state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
     state[Field.PREFIX_SIZE] = 1
-    head, prefix = np.zeros(32, dtype=np.uint8), np.zeros(3, dtype=np.uint8)
+    head, prefix = np.zeros(32, dtype=np.uint8), np.zeros(8, dtype=np.uint8)
     pairs = np.zeros((4, PAIR_COLUMNS), dtype=np.int64)
     out = np.zeros(256, dtype=np.uint8)
     first_bad_page(block, 1)

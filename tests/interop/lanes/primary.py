@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,6 +90,18 @@ class IbbPrimary:
         with pipe:
             for line in pipe:
                 self.log.append(line.rstrip())
+
+    def wait_for_log(self, text: str) -> None:
+        """Wait until a line with this text was logged.
+
+        Raises:
+            PrimaryError: it did not come.
+        """
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not any(text in line for line in tuple(self.log)):
+            if time.monotonic() > deadline:
+                raise PrimaryError(f"ibbmaster serve did not log {text!r}:\n{self.log_text()}")
+            time.sleep(0.02)
 
     def log_text(self) -> str:
         return "\n".join(self.log)
