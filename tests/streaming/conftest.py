@@ -75,6 +75,8 @@ def run_dump(
     groups = CountedGroups(engine.event_groups(place))
     producer = Producer(groups, session, shared or SharedBlocks())
     ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+    ours.setblocking(False)
     theirs.setblocking(False)
     was = shared_blocks.kernels
     shared_blocks.kernels = loading.load if is_fast else lambda: None

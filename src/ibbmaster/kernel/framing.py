@@ -31,6 +31,7 @@ EVENT_HEADER = 19
 GTID_EVENT_MIN = EVENT_HEADER + 13
 EVENT_MAX = 1 << 30
 PACKET_MAX = 0xFFFFFF
+SEGMENT_MIN = 8192  # bytes: shorter pieces are copied faster than sent by themselves
 SMALL_EVENT = 256  # bytes: up to here, copies of 32 bytes are faster than a call
 LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED = 1, 2  # filters
 
@@ -59,7 +60,8 @@ class Field(IntEnum):
     NESTED_TYPE = 18  # of the record inside the one at hand, -1 for none
     IS_FIRST = 19  # the chunk that comes next begins the record
     NOTED = 20  # GTIDs that were noted since it was 0
-    SIZE = 21
+    SEGMENTS = 21  # pieces of the source that belong between those of the output
+    SIZE = 22
 
 
 PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was
@@ -83,15 +85,17 @@ S_EVENT_LEFT, S_HEAD_HELD, S_PACKET_LEFT = int(Field.EVENT_LEFT), int(Field.HEAD
 S_EMPTY_TAIL, S_IS_DROPPED = int(Field.EMPTY_TAIL), int(Field.IS_DROPPED)
 S_CHUNK_LEFT, S_IS_LAST, S_TO_SKIP = int(Field.CHUNK_LEFT), int(Field.IS_LAST), int(Field.TO_SKIP)
 S_NESTED_TYPE, S_IS_FIRST = int(Field.NESTED_TYPE), int(Field.IS_FIRST)
-S_NOTED = int(Field.NOTED)
+S_NOTED, S_SEGMENTS = int(Field.NOTED), int(Field.SEGMENTS)
 NEED_MORE, NO_DATA, CAREFUL = int(Status.NEED_MORE), int(Status.NO_DATA), int(Status.CAREFUL)
 FULL, BAD_PAGE, DONE = int(Status.FULL), int(Status.BAD_PAGE), int(Status.DONE)
 
 
 @jit
-def frame_bytes(source, start, end, state, head, prefix, out):  # type: ignore[no-untyped-def]
+def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type: ignore[no-untyped-def]
     """Frame the events that lie in source[start:end], which may begin and end inside one.
 
+    As long as there is room in `segments`, long pieces of events are not copied, but noted
+    there: where in the output they belong, where in the source they are, and their size.
     Returns where it stopped and why: DONE, FULL, or CAREFUL where an event's size makes no
     sense; `state` and `head` hold what is needed to go on.
     """
@@ -102,11 +106,12 @@ def frame_bytes(source, start, end, state, head, prefix, out):  # type: ignore[n
     filters = state[S_FILTERS]
     sequence = state[S_SEQUENCE]
     events = state[S_EVENTS]
+    whole_max = SEGMENT_MIN if len(segments) > 0 else PACKET_MAX - prefix_size
     status = DONE
     while offset < end:
         if state[S_EVENT_LEFT] == 0 and state[S_HEAD_HELD] == 0 and end - offset >= EVENT_HEADER:
             size = load32(source, offset + 9)
-            if size <= end - offset and size >= EVENT_HEADER and size + prefix_size < PACKET_MAX:
+            if size <= end - offset and size >= EVENT_HEADER and size < whole_max:
                 if filters != 0 and (
                     (filters & LEAVES_OUT_ANNOTATE and source[offset + 4] == ANNOTATE_ROWS)
                     or (filters & LEAVES_OUT_MARKED and source[offset + 18] & 0x80)
@@ -169,9 +174,16 @@ def frame_bytes(source, start, end, state, head, prefix, out):  # type: ignore[n
                 store32(out, position, state[S_PACKET_LEFT] | (sequence << 24))
                 sequence = (sequence + 1) & 0xFF
                 position += 4
-            taken = min(min(state[S_EVENT_LEFT], end - offset), min(state[S_PACKET_LEFT], room - position - 8))
-            copy(out, position, source, offset, taken)
-            position += taken
+            taken = min(state[S_EVENT_LEFT], min(end - offset, state[S_PACKET_LEFT]))
+            if taken >= SEGMENT_MIN and state[S_SEGMENTS] < len(segments):
+                segments[state[S_SEGMENTS], 0] = position
+                segments[state[S_SEGMENTS], 1] = offset
+                segments[state[S_SEGMENTS], 2] = taken
+                state[S_SEGMENTS] += 1
+            else:
+                taken = min(taken, room - position - 8)
+                copy(out, position, source, offset, taken)
+                position += taken
             offset += taken
             state[S_EVENT_LEFT] -= taken
             state[S_PACKET_LEFT] -= taken
@@ -350,7 +362,57 @@ def gather(block, page_count, page, offset, verified, scratch):  # type: ignore[
 
 
 @jit
-def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  # type: ignore[no-untyped-def]
+def frame_long(block, page_count, page, offset, verified, state, head, prefix, out, segments):  # type: ignore[no-untyped-def]
+    """Frame the group in the record of several chunks that begins at a place, whose first byte is no event.
+
+    Returns status, the place behind the record, and how many pages were verified.
+    """
+    nested = -1
+    to_skip = 1
+    is_first = True
+    while True:
+        if offset > DATA - 4 or block[page * PAGE + offset] == FILLER:
+            page += 1
+            offset = 0
+            if page >= page_count:
+                return NEED_MORE, page, offset, verified
+            if page >= verified:
+                if not is_page_good(block, page * PAGE):
+                    return BAD_PAGE, page, offset, verified
+                verified = page + 1
+            continue
+        start = page * PAGE + offset
+        type_byte = int(block[start])
+        if type_byte == 0:
+            return CAREFUL, page, offset, verified
+        data_size = load16(block, start + 1)
+        end = offset + 3 + data_size
+        found = type_byte & TYPE_MASK
+        if data_size == 0 or end > DATA or not (KNOWN_TYPES >> found) & 1:
+            return CAREFUL, page, offset, verified
+        if nested >= 0 or (found != COMMIT and (found in (GTID_STATE, DUMMY))):
+            if nested >= 0 and (found != nested or not type_byte & CONT):
+                return CAREFUL, page, offset, verified
+            if nested < 0 and type_byte & CONT:
+                return CAREFUL, page, offset, verified
+            nested = -1 if type_byte & LAST else found
+            offset = end
+            continue
+        if found != COMMIT or bool(type_byte & CONT) == is_first:
+            return CAREFUL, page, offset, verified
+        first = start + 3 + to_skip
+        to_skip = 0
+        _, status = frame_bytes(block, first, start + 3 + data_size, state, head, prefix, out, segments)
+        if status != DONE:
+            return status, page, offset, verified
+        is_first = False
+        offset = end
+        if type_byte & LAST:
+            return DONE, page, offset, verified
+
+
+@jit
+def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, segments):  # type: ignore[no-untyped-def]
     """Frame whole event groups of a block of pages, each if all of it is here; pass over other records.
 
     Begins and ends where a record ends, or inside one that is passed over (`SKIP_TYPE`).
@@ -364,6 +426,7 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  
     verified = page
     state[S_GROUPS] = 0
     state[S_EVENTS] = 0
+    state[S_SEGMENTS] = 0
     filters = state[S_FILTERS]
     prefix_size = state[S_PREFIX]
     prefix_number = load32(prefix, 0) & ((1 << (8 * prefix_size)) - 1)
@@ -399,16 +462,22 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  
                     offset = behind
                     continue
             out_before, sequence_before, events_before = state[S_OUT], state[S_SEQUENCE], state[S_EVENTS]
+            segments_before = state[S_SEGMENTS]
+            is_gathered = False
+            if state[S_PAIRS] + 1 >= len(pairs):
+                status = FULL
+                break
             if type_byte & LAST:
                 source_start, source_end = start + 3, start + 3 + data_size
                 next_page, next_offset = page, end
                 if block[source_start] != 0 or not is_group(block, source_start + 1, source_end):
                     status = CAREFUL
                     break
-                if not note_group(block, source_start + 1, pairs, state):
-                    status = FULL
-                    break
-                _, framed = frame_bytes(block, source_start + 1, source_end, state, head, prefix, out)
+                _, framed = frame_bytes(block, source_start + 1, source_end, state, head, prefix, out, segments)
+            elif block[start + 3] == 0 and is_group_begin(block, start + 4, start + 3 + data_size):
+                framed, next_page, next_offset, verified = frame_long(
+                    block, page_count, page, offset, verified, state, head, prefix, out, segments
+                )
             else:
                 gathered, size, next_page, next_offset, verified = gather(
                     block, page_count, page, offset, verified, scratch
@@ -418,19 +487,22 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out):  
                 if gathered != DONE or scratch[0] != 0 or not is_group(scratch, 1, size):
                     status = CAREFUL
                     break
-                if not note_group(scratch, 1, pairs, state):
-                    status = FULL
-                    break
-                source_end = size
-                __, framed = frame_bytes(scratch, 1, size, state, head, prefix, out)
+                is_gathered = True
+                _, framed = frame_bytes(scratch, 1, size, state, head, prefix, out, segments[:0])
             if framed != DONE or state[S_EVENT_LEFT] != 0 or state[S_HEAD_HELD] != 0:
                 state[S_OUT], state[S_SEQUENCE], state[S_EVENTS] = out_before, sequence_before, events_before
+                state[S_SEGMENTS] = segments_before
                 state[S_EVENT_LEFT] = 0
                 state[S_HEAD_HELD] = 0
                 state[S_EMPTY_TAIL] = 0
+                if framed == NEED_MORE:
+                    break
                 status = FULL if framed == FULL and state[S_GROUPS] > 0 else CAREFUL
-                # the pair of this group was noted already: what comes next notes it again
                 break
+            if is_gathered:
+                note_group(scratch, 1, pairs, state)
+            else:
+                note_group(block, start + 4, pairs, state)
             state[S_GROUPS] += 1
             page, offset = next_page, next_offset
             continue
@@ -481,7 +553,7 @@ def is_group(source, start, end):  # type: ignore[no-untyped-def]
 
 
 @jit
-def frame_record(block, page_count, state, head, prefix, out):  # type: ignore[no-untyped-def]
+def frame_record(block, page_count, state, head, prefix, out, segments):  # type: ignore[no-untyped-def]
     """Frame the events in the out-of-band record of which a chunk, or the rest of one, is at hand.
 
     `TO_SKIP` bytes of the record come before the events. DONE behind the record;
@@ -493,6 +565,7 @@ def frame_record(block, page_count, state, head, prefix, out):  # type: ignore[n
     verified = page
     status = NEED_MORE
     state[S_EVENTS] = 0
+    state[S_SEGMENTS] = 0
     while page < page_count:
         if page >= verified:
             if not is_page_good(block, page * PAGE):
@@ -504,7 +577,7 @@ def frame_record(block, page_count, state, head, prefix, out):  # type: ignore[n
             skipped = min(state[S_TO_SKIP], state[S_CHUNK_LEFT])
             state[S_TO_SKIP] -= skipped
             end = start + state[S_CHUNK_LEFT]
-            stopped, framed = frame_bytes(block, start + skipped, end, state, head, prefix, out)
+            stopped, framed = frame_bytes(block, start + skipped, end, state, head, prefix, out, segments)
             offset += stopped - start
             state[S_CHUNK_LEFT] = end - stopped
             if framed != DONE:

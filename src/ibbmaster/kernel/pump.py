@@ -22,19 +22,27 @@ from ibbmaster.kernel.framing import (
     S_OFFSET,
     S_OUT,
     S_PAGE,
+    S_SEGMENTS,
     S_TO_SKIP,
     frame_groups,
     frame_record,
 )
-from ibbmaster.kernel.memory import jit
+from ibbmaster.kernel.memory import copy, jit
 
-PAGES_PER_READ = 16
+PAGES_PER_READ = 16  # 256 KiB and what is made of it stay in the second cache of a core
+PAGES_PER_LONG_READ = 32  # of long groups, of which the last is seldom whole
 WAIT_MS = 10  # for a socket that takes nothing, before the caller shall wait in a better way
 POLLOUT = 4
+IPPROTO_TCP, TCP_CORK = 6, 3
 DONT_WAIT_NO_SIGNAL = 0x4040  # MSG_DONTWAIT | MSG_NOSIGNAL of Linux
+MORE_FOLLOWS = 0x8000  # MSG_MORE
 
 _pread = types.ExternalFunction("pread", types.int64(types.int32, types.intp, types.int64, types.int64))
 _send = types.ExternalFunction("send", types.int64(types.int32, types.intp, types.int64, types.int32))
+_sendfile = types.ExternalFunction("sendfile", types.int64(types.int32, types.int32, types.intp, types.int64))
+_setsockopt = types.ExternalFunction(
+    "setsockopt", types.int32(types.int32, types.int32, types.int32, types.intp, types.uint32)
+)
 _poll = types.ExternalFunction("poll", types.int32(types.intp, types.uint64, types.int32))
 
 
@@ -44,59 +52,123 @@ class Progress(IntEnum):
     FILE_OFFSET = 0  # of the page at hand
     BUDGET = 1  # end after so many bytes
     FRAMED = 2  # bytes of packets
-    REST_START = 3  # what the socket did not take lies in the output from here
-    REST_END = 4  # to here
-    NODE = 5  # index of the node at hand
-    IS_BEGUN = 6  # whether FILE_OFFSET and the state are of a place inside that node
-    SIZE = 7
+    REST = 3  # bytes that the socket did not take
+    NODE = 4  # index of the node at hand
+    IS_BEGUN = 5  # whether FILE_OFFSET and the state are of a place inside that node
+    SIZE = 6
 
 
 P_FILE_OFFSET, P_BUDGET, P_FRAMED = int(Progress.FILE_OFFSET), int(Progress.BUDGET), int(Progress.FRAMED)
-P_REST_START, P_REST_END = int(Progress.REST_START), int(Progress.REST_END)
-P_NODE, P_IS_BEGUN = int(Progress.NODE), int(Progress.IS_BEGUN)
+P_REST, P_NODE, P_IS_BEGUN = int(Progress.REST), int(Progress.NODE), int(Progress.IS_BEGUN)
 
 
 @jit
-def send_all(socket, out, size, wanted):  # type: ignore[no-untyped-def]
-    """Send out[:size]; returns how much of it the socket took."""
-    start = 0
+def cork(socket, is_on, wanted):  # type: ignore[no-untyped-def]
+    """Have pieces wait for each other until a packet of the network is full, or no longer; a few wake-ups fewer."""
+    wanted[0] = is_on
+    _setsockopt(socket, IPPROTO_TCP, TCP_CORK, wanted.ctypes.data, 4)
+
+
+@jit
+def is_writable(socket, wanted):  # type: ignore[no-untyped-def]
+    """Wait a moment for a socket that took nothing; `wanted` has room for a struct pollfd."""
+    cork(socket, 0, wanted)
+    wanted[0] = np.int64(socket) | np.int64(POLLOUT << 32)
+    is_ready = _poll(wanted.ctypes.data, 1, WAIT_MS) > 0
+    cork(socket, 1, wanted)
+    return is_ready
+
+
+@jit
+def send_part(socket, out, start, end, flags, wanted):  # type: ignore[no-untyped-def]
+    """Send out[start:end]; returns how much of it the socket took."""
+    offset = start
     is_retry = False
-    while start < size:
-        taken = _send(socket, out.ctypes.data + start, size - start, DONT_WAIT_NO_SIGNAL)
+    while offset < end:
+        taken = _send(socket, out.ctypes.data + offset, end - offset, flags)
         if taken > 0:
-            start += taken
+            offset += taken
             is_retry = False
-            continue
-        if is_retry:
+        elif is_retry or not is_writable(socket, wanted):
             break
-        wanted[0] = np.int64(socket) | np.int64(POLLOUT << 32)  # a struct pollfd
-        if _poll(wanted.ctypes.data, 1, WAIT_MS) <= 0:
-            break
-        is_retry = True
-    return start
+        else:
+            is_retry = True
+    return offset - start
 
 
 @jit
-def pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, wanted):  # type: ignore[no-untyped-def]
+def send_file(socket, file, start, size, wanted):  # type: ignore[no-untyped-def]
+    """Let the system send a part of a file; returns how much of it the socket took."""
+    sent = 0
+    is_retry = False
+    while sent < size:
+        wanted[1] = start + sent
+        taken = _sendfile(socket, file, wanted.ctypes.data + 8, size - sent)
+        if taken > 0:
+            sent += taken
+            is_retry = False
+        elif is_retry or not is_writable(socket, wanted):
+            break
+        else:
+            is_retry = True
+    return sent
+
+
+@jit
+def send_framed(socket, file, base, pages, state, out, segments, wanted, progress, rest):  # type: ignore[no-untyped-def]
+    """Send what was framed: the output, with the segments between; what is not taken is put into `rest`.
+
+    `base` is where in the file the pages come from.
+    """
+    count = state[S_SEGMENTS]
+    size = state[S_OUT]
+    for index in range(count):
+        size += segments[index, 2]
+    progress[P_FRAMED] += size
+    position = 0
+    filled = 0
+    for index in range(count + 1):
+        end = segments[index, 0] if index < count else state[S_OUT]
+        if filled == 0 and position < end:
+            flags = DONT_WAIT_NO_SIGNAL | (MORE_FOLLOWS if index < count else 0)
+            position += send_part(socket, out, position, end, flags, wanted)
+        if position < end:
+            copy(rest, filled, out, position, end - position)
+            filled += end - position
+            position = end
+        if index < count:
+            start, size = segments[index, 1], segments[index, 2]
+            taken = send_file(socket, file, base + start, size, wanted) if filled == 0 else 0
+            if taken < size:
+                copy(rest, filled, pages, start + taken, size - taken)
+                filled += size - taken
+    progress[P_REST] = filled
+    return filled == 0
+
+
+@jit
+def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
     """Frame and send groups until something else than a whole group in its pages comes; see `frame_groups`.
+
+    Long pieces go from the file to the socket without a copy, after their pages were verified.
 
     Returns why it stopped: FULL also where the budget is used, or the socket takes no more.
     """
+    wanted_pages = PAGES_PER_READ
     while progress[P_FRAMED] < progress[P_BUDGET]:
-        size = _pread(file, pages.ctypes.data, PAGES_PER_READ * PAGE, progress[P_FILE_OFFSET])
+        size = _pread(file, pages.ctypes.data, wanted_pages * PAGE, progress[P_FILE_OFFSET])
         if size < PAGE:
             return NO_DATA
         offset = state[S_OFFSET]
         state[S_PAGE] = 0
         state[S_OUT] = 0
-        status = frame_groups(pages, size // PAGE, state, head, prefix, pairs, scratch, out)
+        status = frame_groups(pages, size // PAGE, state, head, prefix, pairs, scratch, out, segments)
         has_advanced = state[S_PAGE] > 0 or state[S_OFFSET] != offset
+        is_long = size // PAGE - state[S_PAGE] > 2
+        wanted_pages = PAGES_PER_LONG_READ if is_long else PAGES_PER_READ
+        base = progress[P_FILE_OFFSET]
         progress[P_FILE_OFFSET] += state[S_PAGE] * PAGE
-        progress[P_FRAMED] += state[S_OUT]
-        taken = send_all(socket, out, state[S_OUT], wanted)
-        if taken < state[S_OUT]:
-            progress[P_REST_START] = taken
-            progress[P_REST_END] = state[S_OUT]
+        if not send_framed(socket, file, base, pages, state, out, segments, wanted, progress, rest):
             return FULL
         if status == NO_DATA or status == CAREFUL or status == BAD_PAGE:
             return status
@@ -106,7 +178,7 @@ def pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out
 
 
 @jit
-def pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, wanted):  # type: ignore[no-untyped-def]
+def _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
     """Frame and send the events in out-of-band nodes; each row of `nodes` is a file offset and the bytes before events.
 
     Returns why it stopped: DONE behind the last node, FULL where the budget is used or the
@@ -128,22 +200,36 @@ def pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, w
         page_no = progress[P_FILE_OFFSET] // PAGE
         if not first <= page_no < first + count:
             first = page_no
-            count = _pread(file, pages.ctypes.data, PAGES_PER_READ * PAGE, progress[P_FILE_OFFSET]) // PAGE
+            count = _pread(file, pages.ctypes.data, PAGES_PER_LONG_READ * PAGE, progress[P_FILE_OFFSET]) // PAGE
             if count <= 0:
                 return NEED_MORE
         state[S_PAGE] = page_no - first
         state[S_OUT] = 0
-        status = frame_record(pages, count, state, head, prefix, out)
+        status = frame_record(pages, count, state, head, prefix, out, segments)
         progress[P_FILE_OFFSET] = (first + state[S_PAGE]) * PAGE
-        progress[P_FRAMED] += state[S_OUT]
-        taken = send_all(socket, out, state[S_OUT], wanted)
         if status == DONE:
             progress[P_NODE] += 1
             progress[P_IS_BEGUN] = 0
-        if taken < state[S_OUT]:
-            progress[P_REST_START] = taken
-            progress[P_REST_END] = state[S_OUT]
+        if not send_framed(socket, file, first * PAGE, pages, state, out, segments, wanted, progress, rest):
             return FULL
         if status == CAREFUL or status == BAD_PAGE:
             return status
     return DONE
+
+
+@jit
+def pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+    """As `_pump`, with the socket corked meanwhile."""
+    cork(socket, 1, wanted)
+    status = _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, wanted, rest)
+    cork(socket, 0, wanted)
+    return status
+
+
+@jit
+def pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+    """As `_pump_nodes`, with the socket corked meanwhile."""
+    cork(socket, 1, wanted)
+    status = _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, wanted, rest)
+    cork(socket, 0, wanted)
+    return status

@@ -40,13 +40,27 @@ def warm_up() -> None:
     head, prefix = np.zeros(32, dtype=np.uint8), np.zeros(8, dtype=np.uint8)
     pairs = np.zeros((4, PAIR_COLUMNS), dtype=np.int64)
     out = np.zeros(256, dtype=np.uint8)
+    segments = np.zeros((0, 3), dtype=np.int64)
     first_bad_page(block, 1)
     check_groups(block, 0, state, pairs, np.zeros((1, Found.COLUMNS), dtype=np.int64), out)
-    frame_groups(block, 1, state, head, prefix, pairs, out.copy(), out)
-    frame_bytes(block, 0, 0, state, head, prefix, out)
-    frame_record(block, 0, state, head, prefix, out)
+    frame_groups(block, 1, state, head, prefix, pairs, out.copy(), out, segments)
+    frame_bytes(block, 0, 0, state, head, prefix, out, segments)
+    frame_record(block, 0, state, head, prefix, out, segments)
     renumber(out, 0, 0, 0)
     progress = np.zeros(int(Progress.SIZE), dtype=np.int64)
-    wanted = np.zeros(1, dtype=np.int64)
-    pump(-1, -1, progress, block, state, head, prefix, pairs, out.copy(), out, wanted)
-    pump_nodes(-1, -1, progress, np.zeros((0, 2), dtype=np.int64), block, state, head, prefix, out, wanted)
+    wanted = np.zeros(2, dtype=np.int64)
+    pump(-1, -1, progress, block, state, head, prefix, pairs, out.copy(), out, segments, wanted, out.copy())
+    pump_nodes(
+        -1,
+        -1,
+        progress,
+        np.zeros((0, 2), dtype=np.int64),
+        block,
+        state,
+        head,
+        prefix,
+        out,
+        segments,
+        wanted,
+        out.copy(),
+    )

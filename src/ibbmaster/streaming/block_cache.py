@@ -10,7 +10,7 @@ from ibbmaster.streaming.block import Block, Key
 from ibbmaster.streaming.buffers import Buffers
 
 BLOCKS_MAX = 96  # of at most 576 KiB each
-READERS_OF_SHARED = 4  # so many are worth the file in memory of a block
+READERS_OF_SHARED = 8  # so many are worth the file in memory of a block
 
 
 class BlockCache:

@@ -125,7 +125,15 @@ class BlockReader:
                 state[Field.OFFSET] = page_offset
                 state[Field.SKIP_TYPE], state[Field.NESTED_TYPE] = position.skip_type, position.nested_type
                 status = self._kernels.frame_groups(
-                    pages, found, state, workspace.head, workspace.prefix, workspace.pairs, workspace.scratch, out
+                    pages,
+                    found,
+                    state,
+                    workspace.head,
+                    workspace.prefix,
+                    workspace.pairs,
+                    workspace.scratch,
+                    out,
+                    workspace.no_segments,
                 )
                 if state[Field.PAGE] or state[Field.OFFSET] != page_offset:
                     break

@@ -18,6 +18,7 @@ PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cach
 PAGES_MAX = 64  # of a record that is framed as one piece
 OUT_BYTES = 576 * 1024  # packets of one block: events of 19 bytes, the smallest, grow by up to 7
 PAIRS_MAX = 64
+SEGMENTS_MAX = 64
 
 
 def pages_to_border(page_no: int) -> int:
@@ -36,7 +37,9 @@ class Workspace:
     head: Any = field(default_factory=lambda: np.zeros(32, dtype=np.uint8))
     prefix: Any = field(default_factory=lambda: np.zeros(8, dtype=np.uint8))
     pairs: Any = field(default_factory=lambda: np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64))
-    wanted: Any = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # of a socket
+    segments: Any = field(default_factory=lambda: np.zeros((SEGMENTS_MAX, 3), dtype=np.int64))
+    no_segments: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    wanted: Any = field(default_factory=lambda: np.zeros(2, dtype=np.int64))  # arguments of system calls
 
     def gtids(self) -> tuple[Gtid, ...]:
         """The last of each (domain, server) pair that was framed."""

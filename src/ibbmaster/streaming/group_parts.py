@@ -25,7 +25,7 @@ from ibbmaster.store.pages import PageReader
 from ibbmaster.streaming.block import Block, PartPosition, make_block, renumbered
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import Workspace, pages_to_border
-from ibbmaster.streaming.pumping import new_progress, rest_block
+from ibbmaster.streaming.pumping import new_progress
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
 NOT_BEGUN = -1  # file number of a node that was not looked for yet
@@ -115,8 +115,8 @@ class GroupParts:
         if file is None:
             return None
         buffers = self._cache.buffers
-        workspace, out = buffers.workspace(), buffers.take()
-        rest = None
+        workspace, out, rest = buffers.workspace(), buffers.take(), buffers.take()
+        block = None
         try:
             workspace.prepare(self._selection, sequence)
             state, progress = workspace.state, new_progress()
@@ -137,7 +137,9 @@ class GroupParts:
                 workspace.head,
                 workspace.prefix,
                 out,
+                workspace.segments,
                 workspace.wanted,
+                rest,
             )
             number = position.node + int(progress[Progress.NODE])
             if progress[Progress.IS_BEGUN]:
@@ -145,14 +147,16 @@ class GroupParts:
             else:
                 after = _place(workspace, number, NOT_BEGUN, 0)
             is_inside = _is_inside_event(after.state)
-            rest = rest_block(out, buffers, workspace, progress, after=after, is_inside_event=is_inside)
+            state[Field.OUT] = progress[Progress.REST]
+            block = make_block(rest, buffers, state, after=after, is_inside_event=is_inside)
         finally:
             os.close(file)
             buffers.give_back_workspace(workspace)
-            if rest is None:
-                buffers.give_back(out)
+            buffers.give_back(out)
+            if block is None:
+                buffers.give_back(rest)
         self._position = after
-        return rest, int(progress[Progress.FRAMED])
+        return block, int(progress[Progress.FRAMED])
 
     def _frame(self, position: PartPosition, sequence: int, *, only_cached: bool) -> Block | None:
         buffers = self._cache.buffers
@@ -185,7 +189,7 @@ class GroupParts:
         if at.node == 0:
             data = np.frombuffer(bytearray(self.group.gtid_event + self.group.payload), dtype=np.uint8)
             stopped, status = self._kernels.frame_bytes(
-                data, at.file_offset, len(data), state, head, workspace.prefix, out
+                data, at.file_offset, len(data), state, head, workspace.prefix, out, workspace.no_segments
             )
             if status == Status.CAREFUL:
                 raise self._event_problem(workspace)
@@ -214,7 +218,9 @@ class GroupParts:
             if not state[Field.IS_FIRST] and PageReader(self._disk).header(file_no + 1) is not None:
                 return _place(workspace, at.node, file_no + 1, PAGE_SIZE), False
             raise self._node_problem(node)
-        status = self._kernels.frame_record(workspace.pages, found, state, head, workspace.prefix, out)
+        status = self._kernels.frame_record(
+            workspace.pages, found, state, head, workspace.prefix, out, workspace.no_segments
+        )
         page_no += int(state[Field.PAGE])
         behind = _place(workspace, at.node, file_no, page_no * PAGE_SIZE + int(state[Field.OFFSET]))
         match status:

@@ -14,9 +14,9 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.framing import Field
 from ibbmaster.kernel.pump import Progress
 from ibbmaster.store.engine import PagedEventGroups
-from ibbmaster.streaming.block import Block, PartPosition, Position, make_block
+from ibbmaster.streaming.block import Block, Position, make_block
 from ibbmaster.streaming.block_reader import BlockReader
-from ibbmaster.streaming.buffers import Buffers, Workspace
+from ibbmaster.streaming.buffers import Buffers
 
 BUDGET_BYTES = 16 << 20  # in one call: a hop to a thread costs nothing beside that
 
@@ -46,8 +46,8 @@ def pump_blocks(
     file = groups.disk.open(format_file_name(position.file_no))
     if file is None:
         return None
-    workspace, out = buffers.workspace(), buffers.take()
-    rest = None
+    workspace, out, rest = buffers.workspace(), buffers.take(), buffers.take()
+    block = None
     try:
         workspace.prepare(selection, sequence)
         state, progress = workspace.state, new_progress()
@@ -65,7 +65,9 @@ def pump_blocks(
             workspace.pairs,
             workspace.scratch,
             out,
+            workspace.segments,
             workspace.wanted,
+            rest,
         )
         after = Position(
             position.file_no,
@@ -73,14 +75,16 @@ def pump_blocks(
             int(state[Field.SKIP_TYPE]),
             int(state[Field.NESTED_TYPE]),
         )
-        rest = rest_block(out, buffers, workspace, progress, after=after)
+        state[Field.OUT] = progress[Progress.REST]
+        block = make_block(rest, buffers, state, after=after, gtids=workspace.gtids())
     finally:
         os.close(file)
         buffers.give_back_workspace(workspace)
-        if rest is None:
-            buffers.give_back(out)
-    blocks.pass_over(rest)
-    return rest, int(progress[Progress.FRAMED])
+        buffers.give_back(out)
+        if block is None:
+            buffers.give_back(rest)
+    blocks.pass_over(block)
+    return block, int(progress[Progress.FRAMED])
 
 
 def new_progress() -> Any:
@@ -88,20 +92,3 @@ def new_progress() -> Any:
     progress = np.zeros(Progress.SIZE, dtype=np.int64)
     progress[Progress.BUDGET] = BUDGET_BYTES
     return progress
-
-
-def rest_block(
-    out: Any,
-    buffers: Buffers,
-    workspace: Workspace,
-    progress: Any,
-    *,
-    after: Position | PartPosition | None,
-    **options: Any,
-) -> Block:
-    """What the socket did not take of `out`."""
-    start, end = int(progress[Progress.REST_START]), int(progress[Progress.REST_END])
-    if start:
-        out[: end - start] = out[start:end]
-    workspace.state[Field.OUT] = end - start
-    return make_block(out, buffers, workspace.state, after=after, gtids=workspace.gtids(), **options)
