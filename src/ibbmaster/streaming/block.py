@@ -7,10 +7,12 @@ from collections.abc import Hashable
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.framing import Field
-from ibbmaster.streaming.buffers import Buffers
+from ibbmaster.streaming.buffers import OUT_BYTES, Buffers
 
 SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
 SEQUENCE_MASK = 0xFF
@@ -57,11 +59,12 @@ class Block:
         after: Position | PartPosition | None,
         gtids: tuple[Gtid, ...],
         is_inside_event: bool,
+        descriptor: int | None = None,
     ) -> None:
         self._buffer = buffer
         self._pool = pool
         self._size = size
-        self.descriptor: int | None = None  # of the file in memory
+        self.descriptor = descriptor  # of the file in memory, which is the block's from now on
         self.sequence_after = sequence_after  # the number of the packet that comes next
         self.after = after  # None behind the last part of a group
         self.gtids = gtids  # the last one of each (domain, server) pair
@@ -80,25 +83,6 @@ class Block:
     def copy_to(self, target: Any) -> None:
         """Copy the packets to the begin of an array."""
         memoryview(target)[: self._size] = self.data()
-
-    def share(self) -> None:
-        """Move the packets to where the kernel can send them from; small ones are copied faster."""
-        if self._pool is None or self.descriptor is not None:
-            return
-        try:
-            descriptor = os.memfd_create("ibbmaster block")
-        except OSError:
-            return  # there are too many open files: this one is sent as it is
-        try:
-            view = memoryview(self._buffer)[: self._size]
-            while view:
-                view = view[os.write(descriptor, view) :]
-        except OSError:
-            os.close(descriptor)
-            return
-        self.descriptor = descriptor
-        self._pool.give_back(self._buffer)
-        self._pool = self._buffer = None
 
     def __del__(self) -> None:
         if self._pool is not None:
@@ -135,17 +119,47 @@ def make_block(
 
 def renumbered(block: Block, was: int, sequence: int, *, kernels: ModuleType, pool: Buffers, first: int = 0) -> Block:
     """The same block with other packet numbers; its first packet begins at byte `first`."""
-    out = pool.take()
     size = len(block)
+    out = pool.take() if size <= OUT_BYTES else np.empty(size, dtype=np.uint8)
     delta = (sequence - was) & SEQUENCE_MASK
     block.copy_to(out)
     kernels.renumber(out, size, min(first, size), delta)
     return Block(
         out,
-        pool,
+        pool if size <= OUT_BYTES else None,
         size,
         sequence_after=(block.sequence_after + delta) & SEQUENCE_MASK,
         after=block.after,
         gtids=block.gtids,
         is_inside_event=block.is_inside_event,
+    )
+
+
+def shared_block(pieces: list[Block]) -> Block:
+    """Blocks that follow each other as one, where the system can send it from; the first of them if that fails."""
+    first, last = pieces[0], pieces[-1]
+    size = sum(map(len, pieces))
+    if size < SMALL:
+        return first
+    try:
+        descriptor = os.memfd_create("ibbmaster block")
+    except OSError:
+        return first  # too many open files
+    try:
+        for piece in pieces:
+            view = memoryview(piece.data())
+            while view:
+                view = view[os.write(descriptor, view) :]
+    except OSError:
+        os.close(descriptor)
+        return first
+    return Block(
+        None,
+        None,
+        size,
+        sequence_after=last.sequence_after,
+        after=last.after,
+        gtids=tuple(gtid for piece in pieces for gtid in piece.gtids),
+        is_inside_event=last.is_inside_event,
+        descriptor=descriptor,
     )

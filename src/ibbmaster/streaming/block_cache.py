@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 
 from ibbmaster.streaming.block import Block, Key
 from ibbmaster.streaming.buffers import Buffers
 
-BLOCKS_MAX = 96  # of at most 576 KiB each
+BYTES_MAX = 64 << 20  # of packets in all blocks
 READERS_OF_SHARED = 8  # so many are worth the file in memory of a block
 
 
@@ -22,8 +23,10 @@ class BlockCache:
     def __init__(self) -> None:
         self.buffers = Buffers()
         self._readers: weakref.WeakSet[object] = weakref.WeakSet()
+        self._making = threading.Lock()  # held while a block for many is made: the others find it then
         self._lock = threading.Lock()
         self._blocks: OrderedDict[tuple[Key, int], Block] = OrderedDict()
+        self._bytes = 0
         self._numbers: dict[Key, int] = {}  # that of the first packet of the block seen last
 
     def add_reader(self, reader: object) -> None:
@@ -35,33 +38,56 @@ class BlockCache:
         """Whether there are so many readers that one should frame for all."""
         return len(self._readers) >= READERS_OF_SHARED
 
-    def get(self, key: Key, sequence: int) -> Block | None:
-        """The block whose first packet has this number."""
+    def find(
+        self, key: Key, sequence: int, make: Callable[[tuple[Block, int] | None], Block | None], *, only_cached: bool
+    ) -> Block | None:
+        """The block whose first packet has this number, made if it is not there.
+
+        `make` gets the same block with another number, and that number, if there is one. With
+        `only_cached` this does not wait for somebody else who makes a block for many.
+        """
+        block = self._get(key, sequence)
+        if block is not None:
+            return block
+        if not self.is_shared:
+            return self._make(key, sequence, make)
+        if not self._making.acquire(blocking=not only_cached):
+            return None
+        try:
+            block = self._get(key, sequence)
+            return block if block is not None else self._make(key, sequence, make)
+        finally:
+            self._making.release()
+
+    def _make(self, key: Key, sequence: int, make: Callable[[tuple[Block, int] | None], Block | None]) -> Block | None:
+        with self._lock:
+            number = self._numbers.get(key)
+            like = None if number is None else self._blocks.get((key, number))
+        block = make(None if like is None or number is None else (like, number))
+        if block is not None:
+            self._put(key, sequence, block)
+        return block
+
+    def _get(self, key: Key, sequence: int) -> Block | None:
         with self._lock:
             block = self._blocks.get((key, sequence))
             if block is not None:
                 self._blocks.move_to_end((key, sequence))
             return block
 
-    def get_like(self, key: Key) -> tuple[Block, int] | None:
-        """The same block with any number, and that number."""
-        with self._lock:
-            sequence = self._numbers.get(key)
-            block = None if sequence is None else self._blocks.get((key, sequence))
-            return None if block is None or sequence is None else (block, sequence)
-
-    def put(self, key: Key, sequence: int, block: Block) -> None:
+    def _put(self, key: Key, sequence: int, block: Block) -> None:
         """Keep a block for other readers, if there are any; the one that was not used for longest goes."""
         if len(self._readers) < 2:
             return
-        if self.is_shared:
-            block.share()
         dropped: list[Block] = []  # they go when the lock is free again
         with self._lock:
+            old = self._blocks.pop((key, sequence), None)
+            self._bytes += len(block) - (0 if old is None else len(old))
             self._blocks[key, sequence] = block
             self._numbers[key] = sequence
-            while len(self._blocks) > BLOCKS_MAX:
+            while self._bytes > BYTES_MAX:
                 (old_key, old_sequence), old = self._blocks.popitem(last=False)
+                self._bytes -= len(old)
                 if self._numbers.get(old_key) == old_sequence:
                     del self._numbers[old_key]
                 dropped.append(old)

@@ -11,10 +11,12 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.framing import Field, Status
 from ibbmaster.store.engine import PagedEventGroups
 from ibbmaster.store.pages import PageReader
-from ibbmaster.streaming.block import Block, Position, make_block, renumbered
+from ibbmaster.streaming.block import Block, Position, make_block, renumbered, shared_block
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, Workspace, pages_to_border
 
+SHARED_BYTES = 4 * PAGES_PER_BLOCK * PAGE_SIZE  # blocks for many readers end at these places of a file
+PIECES_MAX = 8
 EMPTY_BLOCKS_MAX = 64  # without a packet, passed in one call
 
 
@@ -82,19 +84,32 @@ class BlockReader:
         position = self.position
         if position.file_offset <= PAGE_SIZE or (only_cached and position.file_no != self._file_no):
             return None  # the head of a file, with its state
-        key = (self.identity(position.file_no), position, selection)
-        cache = self._cache
-        block = cache.get(key, sequence)
-        if block is not None:
-            return block
-        like = cache.get_like(key)
-        if like is not None:
-            block = renumbered(*like, sequence, kernels=self._kernels, pool=cache.buffers)
-        else:
+        key = (self.identity(position.file_no), position, selection, self._cache.is_shared)
+
+        def make(like: tuple[Block, int] | None) -> Block | None:
+            if like is not None:
+                return renumbered(*like, sequence, kernels=self._kernels, pool=self._cache.buffers)
             block = self._frame(position, selection, sequence, only_cached=only_cached)
-        if block is not None:
-            cache.put(key, sequence, block)
-        return block
+            if block is None or not self._cache.is_shared:
+                return block
+            return self._longer(block, selection, only_cached=only_cached)
+
+        return self._cache.find(key, sequence, make, only_cached=only_cached)
+
+    def _longer(self, block: Block, selection: Selection, *, only_cached: bool) -> Block:
+        """A block for many readers: the same and what follows, as each of them costs a turn of its own."""
+        pieces = [block]
+        after = block.after
+        assert isinstance(after, Position)
+        border = (after.file_offset // SHARED_BYTES + 1) * SHARED_BYTES - PAGE_SIZE
+        while after.file_offset < border and len(pieces) < PIECES_MAX:
+            more = self._frame(after, selection, pieces[-1].sequence_after, only_cached=only_cached)
+            if more is None:
+                break
+            pieces.append(more)
+            after = more.after
+            assert isinstance(after, Position)
+        return shared_block(pieces)
 
     def _frame(self, position: Position, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
         workspace = self._cache.buffers.workspace()

@@ -22,12 +22,13 @@ from ibbmaster.store.disk import Disk
 from ibbmaster.store.event_groups import StoredGroup
 from ibbmaster.store.out_of_band import NodePlace, OutOfBandReader, check_stream
 from ibbmaster.store.pages import PageReader
-from ibbmaster.streaming.block import Block, PartPosition, make_block, renumbered
+from ibbmaster.streaming.block import Block, PartPosition, make_block, renumbered, shared_block
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import Workspace, pages_to_border
 from ibbmaster.streaming.pumping import new_progress
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
+PIECES_SHARED = 5  # blocks that are one for many readers
 NOT_BEGUN = -1  # file number of a node that was not looked for yet
 NODES_AHEAD = 64  # found in one go: that looks at the disk
 FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is that of a place inside a group
@@ -80,22 +81,33 @@ class GroupParts:
         """
         position = self._position
         assert position is not None
-        key = (*self._key, position)
         cache = self._cache
-        block = cache.get(key, sequence)
-        if block is None:
-            like = cache.get_like(key)
+
+        def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
                 first = position.state[Field.PACKET_LEFT - FIRST_FIELD] if _is_inside_event(position.state) else 0
-                block = renumbered(*like, sequence, kernels=self._kernels, pool=cache.buffers, first=first)
-            else:
-                block = self._frame(position, sequence, only_cached=only_cached)
-            if block is None:
-                return None
-            cache.put(key, sequence, block)
+                return renumbered(*like, sequence, kernels=self._kernels, pool=cache.buffers, first=first)
+            block = self._frame(position, sequence, only_cached=only_cached)
+            if block is None or not cache.is_shared:
+                return block
+            return self._longer(block, only_cached=only_cached)
+
+        block = cache.find((*self._key, position, cache.is_shared), sequence, make, only_cached=only_cached)
+        if block is None:
+            return None
         assert block.after is None or isinstance(block.after, PartPosition)
         self._position = block.after
         return block
+
+    def _longer(self, block: Block, *, only_cached: bool) -> Block:
+        """A block for many readers: the same and what follows, as each of them costs a turn of its own."""
+        pieces = [block]
+        while len(pieces) < PIECES_SHARED and isinstance(pieces[-1].after, PartPosition):
+            more = self._frame(pieces[-1].after, pieces[-1].sequence_after, only_cached=only_cached)
+            if more is None:
+                break
+            pieces.append(more)
+        return shared_block(pieces)
 
     def pump(self, sequence: int, socket: int) -> tuple[Block, int] | None:
         """Send parts to a socket; returns what it did not take, and the bytes framed. For a worker thread.
