@@ -76,9 +76,10 @@ async def connect():
     replicas = []
 
     async def connect(port: int) -> RawReplica:
-        replicas.append(RawReplica(await trio.open_tcp_stream("127.0.0.1", port)))
-        await replicas[-1].log_in()
-        return replicas[-1]
+        replica = RawReplica(await trio.open_tcp_stream("127.0.0.1", port))
+        replicas.append(replica)
+        await replica.log_in()
+        return replica
 
     yield connect
     for replica in replicas:
@@ -217,6 +218,29 @@ async def test_a_damaged_page_ends_the_dump_with_an_error_and_harms_no_other(ser
         other = await connect(port)
         await other.dump(server_id=4, position="0-1-1990")
         assert (await other.event_types(1)) == [EventType.FORMAT_DESCRIPTION]
+
+
+async def test_many_replicas_at_once_get_what_one_gets(serving, connect, growing):
+    assert loading.load() is not None
+    await trio.to_thread.run_sync(growing.commit, 30_000)
+    async with serving(growing.directory) as (_, port):
+        received = {}
+
+        async def read(number):
+            replica = await connect(port)
+            await replica.dump(server_id=10 + number, flags=1)
+            payloads = []
+            while (payload := await replica.packet()) != EOF:
+                payloads.append(payload[:24])
+            received[number] = payloads
+
+        await read(0)
+        with trio.fail_after(120):
+            async with trio.open_nursery() as nursery:
+                for number in range(1, 13):
+                    nursery.start_soon(read, number)
+        assert len(received[0]) > 60_000
+        assert all(payloads == received[0] for payloads in received.values())
 
 
 async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, growing):

@@ -28,6 +28,7 @@ class Dump:
     data: bytearray
     careful_groups: int
     error: str | None
+    producer: Producer  # a reader for as long as it lives
     pumped: int = 0  # bytes that a socket took
     blocks: list[int] = field(default_factory=list)  # their sizes
 
@@ -82,7 +83,7 @@ def run_dump(
     shared_blocks.kernels = loading.load if is_fast else lambda: None
     try:
         session.start()
-        dump = Dump(bytearray(session.data_to_send()), 0, None)
+        dump = Dump(bytearray(session.data_to_send()), 0, None, producer)
         while True:
             if is_pumped:
                 rest = producer.pump(ours.fileno())

@@ -16,6 +16,7 @@ from ibbmaster.store.convert import import_classic
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.streaming import block_cache
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.testing.random_log import random_log
@@ -74,6 +75,22 @@ def test_random_logs_from_any_position(dump_of, tmp_path, seed):
             assert pumped.data == careful.data, (seed, position, options)
     first = dump_of(store, is_fast=True)
     assert first.careful_groups < dump_of(store, is_fast=False).careful_groups
+
+
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_blocks_for_many_readers_hold_the_same_packets(dump_of, tmp_path, monkeypatch, seed):
+    monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 2)
+    store = random_log(seed, RealDisk(tmp_path))
+    state = store.binlog_state()
+    some = ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids if domain_id)
+    shared = SharedBlocks()
+    dumps = [
+        dump_of(store, is_fast=True, shared=shared, position=position, **options)
+        for position, options in [("", {}), ("", {}), (some, {}), ("", {"has_semi_sync": True}), (some, {}), ("", {})]
+    ]  # kept, so that there are several readers
+    assert dumps[0].data == dumps[1].data == dumps[5].data == dump_of(store, is_fast=False).data
+    assert dumps[2].data == dumps[4].data == dump_of(store, is_fast=False, position=some).data
+    assert dumps[3].data == dump_of(store, is_fast=False, has_semi_sync=True).data
 
 
 def test_an_event_of_more_than_a_packet(dump_of, tmp_path):

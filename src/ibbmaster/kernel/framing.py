@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from numba import uint8
+from numba import int64, uint8
 
 from ibbmaster.event.types import EventType
 from ibbmaster.ibb.chunk import CONT as _CONT
@@ -106,7 +106,7 @@ def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type
     filters = state[S_FILTERS]
     sequence = state[S_SEQUENCE]
     events = state[S_EVENTS]
-    whole_max = SEGMENT_MIN if len(segments) > 0 else PACKET_MAX - prefix_size
+    whole_max = SEGMENT_MIN if state[S_SEGMENTS] < len(segments) else PACKET_MAX - prefix_size
     status = DONE
     while offset < end:
         if state[S_EVENT_LEFT] == 0 and state[S_HEAD_HELD] == 0 and end - offset >= EVENT_HEADER:
@@ -488,7 +488,9 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
                     status = CAREFUL
                     break
                 is_gathered = True
-                _, framed = frame_bytes(scratch, 1, size, state, head, prefix, out, segments[:0])
+                state[S_SEGMENTS] = len(segments)  # it does not lie in the pages: there is no room for more
+                _, framed = frame_bytes(scratch, int64(1), size, state, head, prefix, out, segments)
+                state[S_SEGMENTS] = segments_before
             if framed != DONE or state[S_EVENT_LEFT] != 0 or state[S_HEAD_HELD] != 0:
                 state[S_OUT], state[S_SEQUENCE], state[S_EVENTS] = out_before, sequence_before, events_before
                 state[S_SEGMENTS] = segments_before
