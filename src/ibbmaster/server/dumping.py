@@ -8,7 +8,8 @@ that reads slowly slows down only its own dump, and a dump never holds more than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import trio
@@ -61,9 +62,11 @@ class Producer:
         if fast.is_known_end(generation):
             self.is_at_end = True
             return b""
-        block = self._guarded(lambda: fast.next_block(only_cached=True))
-        self._is_far_behind = block is not None and len(block) >= FAR_BEHIND_BYTES
-        return block
+        with self._failures_told():
+            block = fast.next_block(only_cached=True)
+            self._is_far_behind = block is not None and len(block) >= FAR_BEHIND_BYTES
+            return block
+        return self._session.data_to_send()
 
     @property
     def is_far_behind(self) -> bool:
@@ -74,44 +77,46 @@ class Producer:
         """Send to the socket until there is something to decide, or much was sent; returns what it did not take."""
         self._is_far_behind = False
         fast = self._fast
-        pumped: list[tuple[Block, int]] = []
-
-        def run() -> Buffer | None:
-            found = None if fast is None or self._session.has_data_to_send else fast.pump(socket)
-            if found is not None:
-                pumped.append(found)
-            return None
-
-        failed = self._guarded(run)
-        if not pumped:
-            return failed or b""
-        rest, size = pumped[0]
-        self._is_far_behind = size >= BLOCK_SIZE
-        return rest
+        with self._failures_told():
+            pumped = None if fast is None or self._session.has_data_to_send else fast.pump(socket)
+            if pumped is None:
+                return b""
+            rest, size = pumped
+            self._is_far_behind = size >= BLOCK_SIZE
+            return rest
+        return self._session.data_to_send()
 
     def next_block(self, generation: int) -> Buffer | Block:
         """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end or where the dump finishes."""
         self.is_at_end = False
         fast = self._fast_reader()
         if fast is not None and self._pieces is None and not self._session.has_data_to_send:
-            found = self._guarded(lambda: fast.next_block(only_cached=False))
-            if found is not None:
-                return found
-        return self._guarded(lambda: self._careful_block(fast, generation)) or b""
+            with self._failures_told():
+                found = fast.next_block(only_cached=False)
+                if found is not None:
+                    return found
+        block = bytearray(self._session.data_to_send())
+        with self._failures_told():
+            self._fill(block, fast, generation)
+        return block + self._session.data_to_send()
 
-    def _guarded(self, produce: Callable[[], Buffer | Block | None]) -> Buffer | Block | None:
+    @contextlib.contextmanager
+    def _failures_told(self) -> Iterator[None]:
+        """Let the session end the dump when reading fails; what was produced before stays."""
         try:
-            return produce()
+            yield
         except DumpError as error:
-            self._session.fail(error)
+            self._end(error)
         except IbbMasterError as error:
-            self._session.fail(reading_failed(error))
+            self._end(reading_failed(error))
+
+    def _end(self, error: DumpError) -> None:
+        self._session.fail(error)
         self._pieces = None
         self.is_at_end = True
-        return self._session.data_to_send()
 
-    def _careful_block(self, fast: FastReader | None, generation: int) -> bytearray:
-        block = bytearray(self._session.data_to_send())
+    def _fill(self, block: bytearray, fast: FastReader | None, generation: int) -> None:
+        """Append group after group to a block, each as the session decides."""
         self._groups_left = GROUPS_MAX
         while len(block) < BLOCK_SIZE and self._groups_left:
             if self._pieces is None:
@@ -132,8 +137,6 @@ class Producer:
             self._pieces = None
             if fast is not None and self._session.selection is not None:
                 break
-        block += self._session.data_to_send()
-        return block
 
     def _fast_reader(self) -> FastReader | None:
         if self._fast is None:
