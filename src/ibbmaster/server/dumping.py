@@ -59,12 +59,14 @@ class Producer:
         fast = self._fast_reader()
         if fast is None:
             return None
-        if fast.is_known_end(generation):
+        if fast.is_at_end(generation):
             self.is_at_end = True
             return b""
         with self._failures_told():
             block = fast.next_block(only_cached=True)
             self._is_far_behind = block is not None and len(block) >= FAR_BEHIND_BYTES
+            if block is None:
+                fast.begin_look(generation)
             return block
         return self._session.data_to_send()
 
@@ -85,6 +87,10 @@ class Producer:
             self._is_far_behind = size >= BLOCK_SIZE
             return rest
         return self._session.data_to_send()
+
+    def end_look(self) -> bool:
+        """After `next_block`: whether it was no end where others have taken it for one."""
+        return self._fast is not None and self._fast.end_look()
 
     def next_block(self, generation: int) -> Buffer | Block:
         """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end or where the dump finishes."""
@@ -165,7 +171,11 @@ async def run_dump(
             continue
         block = producer.ready_block(generation)
         if block is None:
-            block = await trio.to_thread.run_sync(producer.next_block, generation)
+            try:
+                block = await trio.to_thread.run_sync(producer.next_block, generation)
+            finally:
+                if producer.end_look():
+                    follower.announce()
         if block:
             await sender.send(block)
             session.sent()

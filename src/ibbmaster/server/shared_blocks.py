@@ -24,13 +24,25 @@ if TYPE_CHECKING:
 PUMPS_MAX = (os.cpu_count() or 1) + 2  # threads that send: what more of them do is wait for each other
 
 
+Where = tuple[int, tuple[int, int]]  # the follower's generation, and a place in the log
+
+
+class Look:
+    """Somebody is looking, in a worker thread, what comes at a place; others need not do so, too."""
+
+    def __init__(self, where: Where) -> None:
+        self.where = where
+        self.has_others = False  # somebody relies on it
+
+
 class SharedBlocks:
     """One for each primary."""
 
     def __init__(self) -> None:
         self._cache: BlockCache | None = None
         self.pumps = trio.CapacityLimiter(PUMPS_MAX)
-        self.known_end: tuple[int, tuple[int, int]] | None = None  # the follower's generation, and the place
+        self.known_end: Where | None = None
+        self.look: Look | None = None  # the latest of those under way
 
     def reader(self, groups: EventGroups, session: DumpSession) -> FastReader | None:
         """A reader of blocks, or None: the kernels are not ready, or the groups do not lie in pages."""
@@ -66,6 +78,7 @@ class FastReader:
         self._blocks = BlockReader(groups, cache, ready)
         self._make_parts = GroupParts
         self._parts: GroupParts | None = None  # of the group under way
+        self._look: Look | None = None
 
     def next_block(self, *, only_cached: bool) -> Block | None:
         """Packets, perhaps none; None where the careful path must go on, or with `only_cached` would wait."""
@@ -154,10 +167,29 @@ class FastReader:
             self._note_part(parts, block, len(block))
         return block
 
-    def is_known_end(self, generation: int) -> bool:
-        """Whether somebody has found the end of the log here, and it has not moved since."""
-        known = self._shared.known_end
-        return self._parts is None and known is not None and known == (generation, self._groups.place)
+    def is_at_end(self, generation: int) -> bool:
+        """Whether the log ended here when it last grew, or somebody is looking whether it does."""
+        if self._parts is not None:
+            return False
+        where = generation, self._groups.place
+        look = self._shared.look
+        if look is not None and look.where == where:
+            look.has_others = True
+            return True
+        return self._shared.known_end == where
+
+    def begin_look(self, generation: int) -> None:
+        """Tell others that this one looks what comes here."""
+        self._look = self._shared.look = Look((generation, self._groups.place))
+
+    def end_look(self) -> bool:
+        """The look is over; whether others have to be told that the log does not end there."""
+        look, self._look = self._look, None
+        if look is None:
+            return False
+        if self._shared.look is look:
+            self._shared.look = None
+        return look.has_others and self._shared.known_end != look.where
 
     def note_end(self, generation: int) -> None:
         """Tell others that the log ends here."""
