@@ -170,6 +170,11 @@ class DumpSession:
         if self._last_word is not None and not is_inside_event:
             self._end(self._last_word)
 
+    @property
+    def waits_at_end(self) -> bool:
+        """Whether the end of the log means nothing but to wait for more."""
+        return self._request.waits_at_end and self._rewriter.position >= self._rewriter.send_from
+
     def reached_end(self, *, now: float) -> None:
         """All that is durable was sent: end the dump, or begin to wait for the next heartbeat."""
         if self.is_finished:

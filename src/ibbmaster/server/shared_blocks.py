@@ -173,7 +173,7 @@ class FastReader:
             return False
         where = generation, self._groups.place
         look = self._shared.look
-        if look is not None and look.where == where:
+        if look is not None and look.where == where and self._session.waits_at_end:
             look.has_others = True
             return True
         return self._shared.known_end == where
