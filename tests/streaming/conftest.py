@@ -98,6 +98,7 @@ def run_dump(
             block = producer.ready_block(1)
             if block is None:
                 block = producer.next_block(1)
+                producer.end_look()
             dump.data += as_buffer(block)
             if len(block):
                 dump.blocks.append(len(block))
