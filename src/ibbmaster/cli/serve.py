@@ -6,10 +6,12 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import gc
 import ipaddress
 import json
 import logging
 import re
+import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +41,9 @@ then, on the replica:
     MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos;
   START SLAVE;
 """
+
+OTHER_FILES = 512  # binlog files, blocks in the cache, and what a process needs
+GC_THRESHOLDS = (50_000, 20, 50)  # a thousand waiting replicas are many objects to look at, and none to throw away
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -117,11 +122,26 @@ def run(args: argparse.Namespace) -> int:
 
     from ibbmaster.server.primary import Primary
 
+    gc.set_threshold(*GC_THRESHOLDS)
+    allow_open_files(args.max_connections)
     with open_engine(args) as engine:
         primary = Primary(engine, speaking_like(engine, args, options))
         follow_replicas(engine, primary)
         trio.run(functools.partial(primary.serve, handle_signals=True, task_status=_Announcement(args, primary)))
     return 0
+
+
+def allow_open_files(connections: int) -> None:
+    """Let this process have so many connections, as far as the system lets it choose."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections + OTHER_FILES  # a replica may hold a block in a file of its own
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))
+        if limit < wanted:
+            log.warning(
+                "this process may open %d files: too few for %d connections (see ulimit -Hn)", limit, connections
+            )
 
 
 def holds_classic_files(directory: Path) -> bool:
