@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from ibbmaster.store.disk import RealDisk
     from ibbmaster.store.verify import Totals, verify
 
-    loading.load()
+    loading.load_in_background()
     disk = RealDisk(args.directory)
     size = sum(disk.size(name) for name in disk.list() if parse_file_name(name) is not None)
     totals = Totals()

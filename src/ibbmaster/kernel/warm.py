@@ -8,16 +8,19 @@ import numpy as np
 
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.checking import Found, check_groups
+from ibbmaster.kernel.converting import Conversion, convert_groups
 from ibbmaster.kernel.crc32c import PAGE, first_bad_page
 from ibbmaster.kernel.framing import PAIR_COLUMNS, Field, frame_bytes, frame_groups, frame_record, renumber
 from ibbmaster.kernel.pump import Progress, pump, pump_nodes
 
 __all__ = [
     "check_groups",
+    "convert_groups",
     "first_bad_page",
     "frame_bytes",
     "frame_groups",
     "frame_record",
+    "noted_gtids",
     "pump",
     "pump_nodes",
     "renumber",
@@ -64,3 +67,6 @@ def warm_up() -> None:
         wanted,
         out.copy(),
     )
+    numbers = np.zeros(int(Conversion.SIZE), dtype=np.int64)
+    source = np.frombuffer(bytes(PAGE), dtype=np.uint8)  # not writable, as what is read from files
+    convert_groups(source, 0, numbers, pairs, block.copy(), block.copy(), out, out.copy())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
 from ibbmaster.store.disk import Disk
 
-BATCH_PAGES = 32  # 512 KiB, held all the time
+BATCH_PAGES = 64  # 1 MiB, held all the time
 
 
 class PageWriter:
@@ -39,6 +41,22 @@ class PageWriter:
         self._end = start + len(data)
         self._batch[start : self._end] = data
         self._is_written = False
+
+    def fill(self, page_no: int, page_offset: int, work: Callable[[bytearray, int], int]) -> tuple[int, int]:
+        """Let somebody else place bytes from a position on; returns the position behind them.
+
+        `work` gets a buffer of whole pages and where in it the position is, and returns where
+        it has come to: behind the last byte, or at the start of the page behind a full one.
+        It may not change what was placed before.
+        """
+        if page_no - self._first_no >= BATCH_PAGES:
+            self.write_out()
+        start = (page_no - self._first_no) * PAGE_SIZE + page_offset
+        end = work(self._batch, start)
+        if end > start:
+            self._end = end if end % PAGE_SIZE else end - (PAGE_SIZE - DATA_SIZE)
+            self._is_written = False
+        return self._first_no + end // PAGE_SIZE, end % PAGE_SIZE
 
     def write_out(self) -> None:
         """Write the pages of the batch; a partly filled last one stays in it, to be written again as it grows."""

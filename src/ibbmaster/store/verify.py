@@ -106,8 +106,7 @@ class _Verifier:
         self._waiting_states: list[tuple[RecordRef, bytes]] = []  # inside a commit record whose GTID is not known yet
         self._header: FileHeader | None = None
         self._is_lost = True  # the next page may begin inside a record
-        ready = kernels()
-        self._checks = None if ready is None else PageChecks(ready)
+        self._checks: PageChecks | None = None  # once the kernels are ready
         self._was_blank = False  # the file before was pre-allocated and never used
 
     def lose_track(self) -> None:
@@ -158,6 +157,8 @@ class _Verifier:
                 page_no += BLOCK_PAGES
                 self._count_pages(BLOCK_PAGES)
                 continue
+            if self._checks is None and (ready := kernels()) is not None:
+                self._checks = PageChecks(ready)
             index = 0
             while index < count:
                 if self._checks is not None and self._is_between_records and ended_at is None and not is_blank_file:

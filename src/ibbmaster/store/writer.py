@@ -12,7 +12,7 @@ For a log that must not lose what it acknowledged there is `BinlogStore`. Invari
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 
 from ibbmaster.codec.buffer import Buffer
@@ -124,6 +124,34 @@ class BinlogWriter:
             StoreError: the disk fails, or has failed before.
         """
         return write_whole_group(self, gtid, gtid_event, body).ref
+
+    def fill(self, work: Callable[[bytearray, int, int], tuple[int, tuple[Gtid, ...]]]) -> tuple[Gtid, ...]:
+        """Let somebody else place commit records of known (domain, server) pairs, each at most `inline_size_max` long.
+
+        `work` gets pages, where to begin in them, and where it must end before; it returns
+        where it has come to, as for `PageWriter.fill`, and the last GTID of each pair.
+
+        Raises:
+            StoreError: the disk fails, or has failed before.
+        """
+        self._check_usable()
+        appender = self._appender
+        gtids: tuple[Gtid, ...] = ()
+
+        def place(batch: bytearray, start: int) -> int:
+            nonlocal gtids
+            first_no = appender.page_no - start // PAGE_SIZE
+            limit = min(len(batch), (appender.plain_end - first_no) * PAGE_SIZE)
+            end, gtids = work(batch, start, limit)
+            return end
+
+        try:
+            page_no, page_offset = self._pages.fill(appender.page_no, appender.page_offset, place)
+        except StoreError as error:
+            self._failure = error
+            raise
+        appender.pass_over(page_no, page_offset, gtids)
+        return gtids
 
     def open_group(self) -> GroupWriter:
         """Begin a group whose size is not known yet; several may be open at once."""
