@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
-from ibbmaster.kernel.framing import (
+from ibbmaster.kernel.fields import (
     CAREFUL,
     COMMIT,
     CONT,
@@ -22,9 +22,8 @@ from ibbmaster.kernel.framing import (
     S_OFFSET,
     S_PAGE,
     TYPE_MASK,
-    is_group,
-    note_group,
 )
+from ibbmaster.kernel.groups import is_group, note_group
 from ibbmaster.kernel.memory import copy, jit, load16
 
 NODE_HEAD_MIN = 64  # bytes of a node in its first chunk, unless the record ends there: its header is no longer

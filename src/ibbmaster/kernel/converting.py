@@ -13,7 +13,7 @@ from numba import uint32, uint64
 
 from ibbmaster.event.gtid_event import COMMIT_ID, THREAD_ID, GtidExtraFlag, GtidFlag
 from ibbmaster.kernel.crc32c import DATA, PAGE
-from ibbmaster.kernel.framing import COMMIT, CONT, EVENT_HEADER, FILLER, GTID_EVENT, GTID_EVENT_MIN, LAST
+from ibbmaster.kernel.fields import COMMIT, CONT, EVENT_HEADER, FILLER, GTID_EVENT, GTID_EVENT_MIN, LAST
 from ibbmaster.kernel.memory import copy, jit, load32, load64, store32
 
 GOES_ON, ENDS = 0, 1  # what an event does to its group; every other number is for the twin

@@ -1,93 +1,47 @@
-"""Kernels that frame events as packets: of whole groups in a block of pages, or of a part out of band.
+"""Kernels that frame events as packets.
 
-Arrays are flat, numbers are int64, nothing is allocated; every length from a page is checked
-before it is used, as nothing else would stop a write behind the end of a buffer.
+Arrays are flat, numbers are int64, nothing is allocated; every length is checked before it
+is used, as nothing else would stop a write behind the end of a buffer.
 
-The twins: `ibbmaster.store.event_groups` together with `ibbmaster.dump.framing`, which put
-the same bytes on the wire.
+The twin, which puts the same bytes on the wire: `ibbmaster.dump.framing`.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
+from numba import uint8
 
-from numba import int64, uint8
-
-from ibbmaster.event.types import EventType
-from ibbmaster.ibb.chunk import CONT as _CONT
-from ibbmaster.ibb.chunk import FILLER as _FILLER
-from ibbmaster.ibb.chunk import LAST as _LAST
-from ibbmaster.ibb.chunk import RecordType
-from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
-from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load16, load32, load64, store32, store64
-
-CONT, LAST, FILLER = int(_CONT), int(_LAST), int(_FILLER)
-TYPE_MASK = 0x3F
-COMMIT, OOB_DATA = int(RecordType.COMMIT), int(RecordType.OOB_DATA)
-GTID_STATE, DUMMY = int(RecordType.GTID_STATE), int(RecordType.DUMMY)
-KNOWN_TYPES = sum(1 << int(record_type) for record_type in RecordType)
-GTID_EVENT, ANNOTATE_ROWS = int(EventType.GTID), int(EventType.ANNOTATE_ROWS)
-EVENT_HEADER = 19
-GTID_EVENT_MIN = EVENT_HEADER + 13
-EVENT_MAX = 1 << 30
-PACKET_MAX = 0xFFFFFF
-SEGMENT_MIN = 8192  # bytes: shorter pieces are copied faster than sent by themselves
-SMALL_EVENT = 256  # bytes: up to here, copies of 32 bytes are faster than a call
-LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED = 1, 2  # filters
-
-
-class Field(IntEnum):
-    """Places in the state of a framing: what a call is given and what it leaves."""
-
-    PAGE = 0  # index of the page at hand in the block
-    OFFSET = 1  # on that page
-    OUT = 2  # bytes in the output
-    SEQUENCE = 3  # of the next packet
-    FILTERS = 4
-    PREFIX_SIZE = 5  # 1, or 3 with the header of semi-synchronous replication
-    SKIP_TYPE = 6  # of the record that is being passed over, -1 for none
-    GROUPS = 7  # framed by this call
-    EVENTS = 8  # the same
-    PAIRS = 9  # (domain, server) pairs that were logged since it was 0
-    EVENT_LEFT = 10  # bytes that the event under way still lacks
-    HEAD_HELD = 11  # bytes of an event header that was cut
-    PACKET_LEFT = 12  # bytes that fit into the packet under way
-    EMPTY_TAIL = 13  # the payload under way ends with an empty packet
-    IS_DROPPED = 14  # the event under way is left out
-    CHUNK_LEFT = 15  # bytes of the chunk at hand that were not taken yet
-    IS_LAST = 16  # that chunk ends its record
-    TO_SKIP = 17  # bytes of the record that are no events
-    NESTED_TYPE = 18  # of the record inside the one at hand, -1 for none
-    IS_FIRST = 19  # the chunk that comes next begins the record
-    NOTED = 20  # GTIDs that were noted since it was 0
-    SEGMENTS = 21  # pieces of the source that belong between those of the output
-    SIZE = 22
-
-
-PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was
-
-
-class Status(IntEnum):
-    """Why a kernel stopped."""
-
-    NEED_MORE = 0  # the block has no more pages
-    NO_DATA = 1  # nothing was written here yet
-    CAREFUL = 2  # what comes next is for the careful path
-    FULL = 3  # the output has no more room
-    BAD_PAGE = 4  # the checksum of the page at hand is wrong
-    DONE = 5  # the record, or the bytes, are framed
-
-
-S_PAGE, S_OFFSET, S_OUT, S_SEQUENCE = int(Field.PAGE), int(Field.OFFSET), int(Field.OUT), int(Field.SEQUENCE)
-S_FILTERS, S_PREFIX, S_SKIP_TYPE = int(Field.FILTERS), int(Field.PREFIX_SIZE), int(Field.SKIP_TYPE)
-S_GROUPS, S_EVENTS, S_PAIRS = int(Field.GROUPS), int(Field.EVENTS), int(Field.PAIRS)
-S_EVENT_LEFT, S_HEAD_HELD, S_PACKET_LEFT = int(Field.EVENT_LEFT), int(Field.HEAD_HELD), int(Field.PACKET_LEFT)
-S_EMPTY_TAIL, S_IS_DROPPED = int(Field.EMPTY_TAIL), int(Field.IS_DROPPED)
-S_CHUNK_LEFT, S_IS_LAST, S_TO_SKIP = int(Field.CHUNK_LEFT), int(Field.IS_LAST), int(Field.TO_SKIP)
-S_NESTED_TYPE, S_IS_FIRST = int(Field.NESTED_TYPE), int(Field.IS_FIRST)
-S_NOTED, S_SEGMENTS = int(Field.NOTED), int(Field.SEGMENTS)
-NEED_MORE, NO_DATA, CAREFUL = int(Status.NEED_MORE), int(Status.NO_DATA), int(Status.CAREFUL)
-FULL, BAD_PAGE, DONE = int(Status.FULL), int(Status.BAD_PAGE), int(Status.DONE)
+from ibbmaster.kernel.fields import (
+    ANNOTATE_ROWS,
+    CAREFUL,
+    DONE,
+    EVENT_HEADER,
+    EVENT_MAX,
+    FULL,
+    LEAVES_OUT_ANNOTATE,
+    LEAVES_OUT_MARKED,
+    PACKET_MAX,
+    S_EMPTY_TAIL,
+    S_EVENT_LEFT,
+    S_EVENTS,
+    S_FILTERS,
+    S_HEAD_HELD,
+    S_IS_DROPPED,
+    S_OUT,
+    S_PACKET_LEFT,
+    S_PREFIX,
+    S_SEGMENTS,
+    S_SEQUENCE,
+    SEGMENT_MIN,
+    SMALL_EVENT,
+)
+from ibbmaster.kernel.memory import (
+    copy,
+    copy32,
+    jit,
+    load32,
+    store32,
+    store64,
+)
 
 
 @jit
@@ -229,397 +183,6 @@ def frame_plain(source, start, end, out, position, sequence, prefix, prefix_size
         sequence = (sequence + 1) & 0xFF
         events += 1
     return position if offset == end else -1, sequence, events
-
-
-@inlined
-def note_pair(pairs, state, domain_id, server_id, seq_no):  # type: ignore[no-untyped-def]
-    """Note the last sequence number of a pair, and when that was; False if there is no room for another pair."""
-    count = state[S_PAIRS]
-    place = 0
-    while place < count and (pairs[place, 0] != domain_id or pairs[place, 1] != server_id):
-        place += 1
-    if place == len(pairs):
-        return False
-    if place == count:
-        state[S_PAIRS] = count + 1
-    state[S_NOTED] += 1
-    pairs[place, 0] = domain_id
-    pairs[place, 1] = server_id
-    pairs[place, 2] = seq_no
-    pairs[place, 3] = state[S_NOTED]
-    return True
-
-
-@inlined
-def is_group_begin(source, start, end):  # type: ignore[no-untyped-def]
-    """Whether the bytes begin with a GTID event."""
-    if end - start < GTID_EVENT_MIN or source[start + 4] != GTID_EVENT:
-        return False
-    return load32(source, start + 9) >= GTID_EVENT_MIN
-
-
-@inlined
-def is_same_pair(source, one, other):  # type: ignore[no-untyped-def]
-    """Whether two groups have the same domain and server."""
-    return load32(source, one + 5) == load32(source, other + 5) and (
-        load32(source, one + EVENT_HEADER + 8) == load32(source, other + EVENT_HEADER + 8)
-    )
-
-
-@inlined
-def note_group(source, start, pairs, state):  # type: ignore[no-untyped-def]
-    """Note the GTID of a group that begins at `start`."""
-    server_id = load32(source, start + 5)
-    seq_no = int(load64(source, start + EVENT_HEADER))
-    domain_id = load32(source, start + EVENT_HEADER + 8)
-    return note_pair(pairs, state, domain_id, server_id, seq_no)
-
-
-@jit
-def frame_run(block, page_start, offset, state, prefix, pairs, out):  # type: ignore[no-untyped-def]
-    """Frame whole groups, each in one chunk of the page that begins at `page_start`, and left as it is.
-
-    Returns the offset behind the last of them. A pair is noted when another one comes, as
-    that costs as much as an event.
-    """
-    position, sequence, prefix_size = state[S_OUT], state[S_SEQUENCE], state[S_PREFIX]
-    noted_last = page_start  # the group that is to be noted; none yet
-    while offset <= DATA - 4:
-        start = page_start + offset
-        data_size = load16(block, start + 1)
-        end = start + 3 + data_size
-        if block[start] != COMMIT | LAST or end > page_start + DATA or block[start + 3] != 0:
-            break
-        start += 4
-        if not is_group_begin(block, start, end) or state[S_PAIRS] + 1 >= len(pairs):
-            break
-        if noted_last != page_start and not is_same_pair(block, start, noted_last):
-            note_group(block, noted_last, pairs, state)
-            noted_last = page_start
-        behind, sequence, events = frame_plain(block, start, end, out, position, sequence, prefix, prefix_size)
-        if behind < 0:
-            sequence = (sequence - events) & 0xFF
-            break
-        noted_last = start
-        position = behind
-        state[S_EVENTS] += events
-        state[S_GROUPS] += 1
-        offset = end - page_start
-    if noted_last != page_start:
-        note_group(block, noted_last, pairs, state)
-    state[S_OUT], state[S_SEQUENCE] = position, sequence
-    return offset
-
-
-@jit
-def gather(block, page_count, page, offset, verified, scratch):  # type: ignore[no-untyped-def]
-    """Put the chunks of the record that begins at a place together in `scratch`.
-
-    Returns status, bytes, the place behind the record, and how many pages were verified.
-    """
-    size = 0
-    record_type = int(block[page * PAGE + offset]) & TYPE_MASK
-    nested = -1
-    is_first = True
-    while True:
-        if offset > DATA - 4 or block[page * PAGE + offset] == FILLER:
-            page += 1
-            offset = 0
-            if page >= page_count:
-                return NEED_MORE, size, page, offset, verified
-            if page >= verified:
-                if not is_page_good(block, page * PAGE):
-                    return BAD_PAGE, size, page, offset, verified
-                verified = page + 1
-            continue
-        start = page * PAGE + offset
-        type_byte = int(block[start])
-        if type_byte == 0:
-            return CAREFUL, size, page, offset, verified
-        data_size = load16(block, start + 1)
-        end = offset + 3 + data_size
-        found = type_byte & TYPE_MASK
-        if data_size == 0 or end > DATA or not (KNOWN_TYPES >> found) & 1:
-            return CAREFUL, size, page, offset, verified
-        if nested >= 0 or (found != record_type and (found in (GTID_STATE, DUMMY))):
-            if nested >= 0 and (found != nested or not type_byte & CONT):
-                return CAREFUL, size, page, offset, verified
-            if nested < 0 and type_byte & CONT:
-                return CAREFUL, size, page, offset, verified
-            nested = -1 if type_byte & LAST else found
-            offset = end
-            continue
-        if found != record_type or bool(type_byte & CONT) == is_first:
-            return CAREFUL, size, page, offset, verified
-        if size + data_size > len(scratch):
-            return CAREFUL, size, page, offset, verified
-        copy(scratch, size, block, start + 3, data_size)
-        size += data_size
-        is_first = False
-        offset = end
-        if type_byte & LAST:
-            return DONE, size, page, offset, verified
-
-
-@jit
-def frame_long(block, page_count, page, offset, verified, state, head, prefix, out, segments):  # type: ignore[no-untyped-def]
-    """Frame the group in the record of several chunks that begins at a place, whose first byte is no event.
-
-    Returns status, the place behind the record, and how many pages were verified.
-    """
-    nested = -1
-    to_skip = 1
-    is_first = True
-    while True:
-        if offset > DATA - 4 or block[page * PAGE + offset] == FILLER:
-            page += 1
-            offset = 0
-            if page >= page_count:
-                return NEED_MORE, page, offset, verified
-            if page >= verified:
-                if not is_page_good(block, page * PAGE):
-                    return BAD_PAGE, page, offset, verified
-                verified = page + 1
-            continue
-        start = page * PAGE + offset
-        type_byte = int(block[start])
-        if type_byte == 0:
-            return CAREFUL, page, offset, verified
-        data_size = load16(block, start + 1)
-        end = offset + 3 + data_size
-        found = type_byte & TYPE_MASK
-        if data_size == 0 or end > DATA or not (KNOWN_TYPES >> found) & 1:
-            return CAREFUL, page, offset, verified
-        if nested >= 0 or (found != COMMIT and (found in (GTID_STATE, DUMMY))):
-            if nested >= 0 and (found != nested or not type_byte & CONT):
-                return CAREFUL, page, offset, verified
-            if nested < 0 and type_byte & CONT:
-                return CAREFUL, page, offset, verified
-            nested = -1 if type_byte & LAST else found
-            offset = end
-            continue
-        if found != COMMIT or bool(type_byte & CONT) == is_first:
-            return CAREFUL, page, offset, verified
-        first = start + 3 + to_skip
-        to_skip = 0
-        _, status = frame_bytes(block, first, start + 3 + data_size, state, head, prefix, out, segments)
-        if status != DONE:
-            return status, page, offset, verified
-        is_first = False
-        offset = end
-        if type_byte & LAST:
-            return DONE, page, offset, verified
-
-
-@jit
-def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, segments):  # type: ignore[no-untyped-def]
-    """Frame whole event groups of a block of pages, each if all of it is here; pass over other records.
-
-    Begins and ends where a record ends, or inside one that is passed over (`SKIP_TYPE`).
-    `PAIRS` goes on from what it was. Groups with a part out of band, and everything that is
-    not as it should be, are for the careful path: CAREFUL.
-    """
-    page = state[S_PAGE]
-    offset = state[S_OFFSET]
-    skip_type = state[S_SKIP_TYPE]
-    nested_type = state[S_NESTED_TYPE]
-    verified = page
-    state[S_GROUPS] = 0
-    state[S_EVENTS] = 0
-    state[S_SEGMENTS] = 0
-    filters = state[S_FILTERS]
-    prefix_size = state[S_PREFIX]
-    prefix_number = load32(prefix, 0) & ((1 << (8 * prefix_size)) - 1)
-    status = NEED_MORE
-    while page < page_count:
-        if page >= verified:
-            if not is_page_good(block, page * PAGE):
-                status = BAD_PAGE
-                break
-            verified = page + 1
-        start = page * PAGE + offset
-        if offset > DATA - 4 or block[start] == FILLER:
-            page += 1
-            offset = 0
-            continue
-        type_byte = int(block[start])
-        if type_byte == 0:
-            status = NO_DATA
-            break
-        data_size = load16(block, start + 1)
-        end = offset + 3 + data_size
-        found = type_byte & TYPE_MASK
-        if data_size == 0 or end > DATA or not (KNOWN_TYPES >> found) & 1:
-            status = CAREFUL
-            break
-        if found == COMMIT and skip_type < 0:
-            if type_byte & CONT:
-                status = CAREFUL
-                break
-            if filters == 0 and type_byte & LAST:
-                behind = frame_run(block, page * PAGE, offset, state, prefix_number, pairs, out)
-                if behind > offset:
-                    offset = behind
-                    continue
-            out_before, sequence_before, events_before = state[S_OUT], state[S_SEQUENCE], state[S_EVENTS]
-            segments_before = state[S_SEGMENTS]
-            is_gathered = False
-            if state[S_PAIRS] + 1 >= len(pairs):
-                status = FULL
-                break
-            if type_byte & LAST:
-                source_start, source_end = start + 3, start + 3 + data_size
-                next_page, next_offset = page, end
-                if block[source_start] != 0 or not is_group(block, source_start + 1, source_end):
-                    status = CAREFUL
-                    break
-                _, framed = frame_bytes(block, source_start + 1, source_end, state, head, prefix, out, segments)
-            elif block[start + 3] == 0 and is_group_begin(block, start + 4, start + 3 + data_size):
-                framed, next_page, next_offset, verified = frame_long(
-                    block, page_count, page, offset, verified, state, head, prefix, out, segments
-                )
-            else:
-                gathered, size, next_page, next_offset, verified = gather(
-                    block, page_count, page, offset, verified, scratch
-                )
-                if gathered == NEED_MORE:
-                    break
-                if gathered != DONE or scratch[0] != 0 or not is_group(scratch, 1, size):
-                    status = CAREFUL
-                    break
-                is_gathered = True
-                state[S_SEGMENTS] = len(segments)  # it does not lie in the pages: there is no room for more
-                _, framed = frame_bytes(scratch, int64(1), size, state, head, prefix, out, segments)
-                state[S_SEGMENTS] = segments_before
-            if framed != DONE or state[S_EVENT_LEFT] != 0 or state[S_HEAD_HELD] != 0:
-                state[S_OUT], state[S_SEQUENCE], state[S_EVENTS] = out_before, sequence_before, events_before
-                state[S_SEGMENTS] = segments_before
-                state[S_EVENT_LEFT] = 0
-                state[S_HEAD_HELD] = 0
-                state[S_EMPTY_TAIL] = 0
-                if framed == NEED_MORE:
-                    break
-                status = FULL if framed == FULL and state[S_GROUPS] > 0 else CAREFUL
-                break
-            if is_gathered:
-                note_group(scratch, 1, pairs, state)
-            else:
-                note_group(block, start + 4, pairs, state)
-            state[S_GROUPS] += 1
-            page, offset = next_page, next_offset
-            continue
-        if nested_type >= 0:
-            if found != nested_type or not type_byte & CONT:
-                status = CAREFUL
-                break
-            if type_byte & LAST:
-                nested_type = -1
-        elif skip_type < 0:
-            if type_byte & CONT:
-                status = CAREFUL
-                break
-            if not type_byte & LAST:
-                skip_type = found
-        elif found == skip_type:
-            if not type_byte & CONT:
-                status = CAREFUL
-                break
-            if type_byte & LAST:
-                skip_type = -1
-        elif (found in (GTID_STATE, DUMMY)) and not type_byte & CONT:
-            if not type_byte & LAST:
-                nested_type = found
-        else:
-            status = CAREFUL
-            break
-        offset = end
-    state[S_PAGE] = page
-    state[S_OFFSET] = offset
-    state[S_SKIP_TYPE] = skip_type
-    state[S_NESTED_TYPE] = nested_type
-    return status
-
-
-@jit
-def is_group(source, start, end):  # type: ignore[no-untyped-def]
-    """Whether the bytes begin with a GTID event and are events to their end."""
-    if not is_group_begin(source, start, end):
-        return False
-    offset = start
-    while end - offset >= EVENT_HEADER:
-        size = load32(source, offset + 9)
-        if size < EVENT_HEADER or size > end - offset:
-            return False
-        offset += size
-    return offset == end
-
-
-@jit
-def frame_record(block, page_count, state, head, prefix, out, segments):  # type: ignore[no-untyped-def]
-    """Frame the events in the out-of-band record of which a chunk, or the rest of one, is at hand.
-
-    `TO_SKIP` bytes of the record come before the events. DONE behind the record;
-    NEED_MORE at the end of the block; FULL where the output ends; CAREFUL where the pages or
-    events are not as they should be.
-    """
-    page = state[S_PAGE]
-    offset = state[S_OFFSET]
-    verified = page
-    status = NEED_MORE
-    state[S_EVENTS] = 0
-    state[S_SEGMENTS] = 0
-    while page < page_count:
-        if page >= verified:
-            if not is_page_good(block, page * PAGE):
-                status = BAD_PAGE
-                break
-            verified = page + 1
-        if state[S_CHUNK_LEFT] > 0:
-            start = page * PAGE + offset
-            skipped = min(state[S_TO_SKIP], state[S_CHUNK_LEFT])
-            state[S_TO_SKIP] -= skipped
-            end = start + state[S_CHUNK_LEFT]
-            stopped, framed = frame_bytes(block, start + skipped, end, state, head, prefix, out, segments)
-            offset += stopped - start
-            state[S_CHUNK_LEFT] = end - stopped
-            if framed != DONE:
-                status = framed
-                break
-            if state[S_IS_LAST]:
-                status = DONE
-                break
-            continue
-        start = page * PAGE + offset
-        if offset > DATA - 4 or block[start] == FILLER:
-            page += 1
-            offset = 0
-            continue
-        type_byte = int(block[start])
-        data_size = load16(block, start + 1)
-        found = type_byte & TYPE_MASK
-        if data_size == 0 or offset + 3 + data_size > DATA or not (KNOWN_TYPES >> found) & 1:
-            status = CAREFUL
-            break
-        if state[S_NESTED_TYPE] >= 0 or (not state[S_IS_FIRST] and (found in (GTID_STATE, DUMMY))):
-            if state[S_NESTED_TYPE] >= 0 and (found != state[S_NESTED_TYPE] or not type_byte & CONT):
-                status = CAREFUL
-                break
-            if state[S_NESTED_TYPE] < 0 and type_byte & CONT:
-                status = CAREFUL
-                break
-            state[S_NESTED_TYPE] = -1 if type_byte & LAST else found
-            offset += 3 + data_size
-            continue
-        if found != OOB_DATA or bool(type_byte & CONT) == bool(state[S_IS_FIRST]):
-            status = CAREFUL
-            break
-        state[S_IS_FIRST] = 0
-        state[S_CHUNK_LEFT] = data_size
-        state[S_IS_LAST] = int((type_byte & LAST) != 0)
-        offset += 3
-    state[S_PAGE] = page
-    state[S_OFFSET] = offset
-    return status
 
 
 @jit

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from ibbmaster.kernel.crc32c import PAGE
-from ibbmaster.kernel.framing import (
+from ibbmaster.kernel.fields import (
     BAD_PAGE,
     CAREFUL,
     DONE,
@@ -24,9 +24,8 @@ from ibbmaster.kernel.framing import (
     S_PAGE,
     S_SEGMENTS,
     S_TO_SKIP,
-    frame_groups,
-    frame_record,
 )
+from ibbmaster.kernel.groups import frame_groups, frame_record
 from ibbmaster.kernel.memory import copy, jit
 
 PAGES_PER_READ = 16  # 256 KiB and what is made of it stay in the second cache of a core

@@ -10,7 +10,9 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.checking import Found, check_groups
 from ibbmaster.kernel.converting import Conversion, convert_groups
 from ibbmaster.kernel.crc32c import PAGE, first_bad_page
-from ibbmaster.kernel.framing import PAIR_COLUMNS, Field, frame_bytes, frame_groups, frame_record, renumber
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Field
+from ibbmaster.kernel.framing import frame_bytes, renumber
+from ibbmaster.kernel.groups import frame_groups, frame_record
 from ibbmaster.kernel.pump import Progress, pump, pump_nodes
 
 __all__ = [

@@ -31,7 +31,7 @@ class PageChecks:
     def __init__(self, kernels: ModuleType) -> None:
         import numpy as np
 
-        from ibbmaster.kernel.framing import PAIR_COLUMNS, Field, Status
+        from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Status
 
         self._numpy = np
         self._kernels = kernels

@@ -11,7 +11,7 @@ import numpy as np
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.framing import Field
+from ibbmaster.kernel.fields import Field
 from ibbmaster.streaming.buffers import OUT_BYTES, Buffers
 
 SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer

@@ -8,7 +8,7 @@ from types import ModuleType
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.framing import Field, Status
+from ibbmaster.kernel.fields import Field, Status
 from ibbmaster.store.engine import PagedEventGroups
 from ibbmaster.store.pages import PageReader
 from ibbmaster.streaming.block import Block, Position, make_block, renumbered, shared_block

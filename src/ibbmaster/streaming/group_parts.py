@@ -16,7 +16,7 @@ from ibbmaster.errors import EventError, RecordError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.framing import Field, Status
+from ibbmaster.kernel.fields import Field, Status
 from ibbmaster.kernel.pump import Progress
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.event_groups import StoredGroup

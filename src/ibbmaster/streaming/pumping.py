@@ -11,7 +11,7 @@ import numpy as np
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.framing import Field
+from ibbmaster.kernel.fields import Field
 from ibbmaster.kernel.pump import Progress
 from ibbmaster.store.engine import PagedEventGroups
 from ibbmaster.streaming.block import Block, Position, make_block
