@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
 import trio
 
 from ibbmaster.dump.session import DumpSession
+from ibbmaster.errors import PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.loading import kernels
@@ -107,6 +109,7 @@ class FastReader:
 
         None where it does not go. Takes long: for a worker thread.
         """
+        from ibbmaster.streaming.block import Position
         from ibbmaster.streaming.pumping import pump_blocks
 
         session = self._session
@@ -117,7 +120,7 @@ class FastReader:
             return None
         pumped = pump_blocks(
             self._blocks,
-            self._groups,
+            self._groups.disk,
             self._cache.buffers,
             self._kernels,
             selection=selection,
@@ -126,9 +129,11 @@ class FastReader:
         )
         if pumped is not None:
             rest, size = pumped
-            file_no, file_offset = self._groups.place
-            name = format_file_name(file_no)
+            assert isinstance(rest.after, Position)
+            name, file_offset = format_file_name(rest.after.file_no), rest.after.file_offset
             session.receive_block(size, rest.sequence_after, file_name=name, file_offset=file_offset)
+            with contextlib.suppress(PositionPurgedError):  # it went out already: the next block shall meet it
+                self._blocks.pass_over(rest)
         return pumped
 
     def _pump_parts(self, parts: GroupParts, socket: int) -> tuple[Block, int] | None:
@@ -139,7 +144,6 @@ class FastReader:
 
     def _note_part(self, parts: GroupParts, block: Block, size: int) -> None:
         """Tell the session of a part of a group."""
-        self._groups.check_log()
         if parts.is_finished:
             self._parts = None
         self._session.receive_block(
@@ -164,6 +168,7 @@ class FastReader:
     def _next_part(self, parts: GroupParts, *, only_cached: bool) -> Block | None:
         block = parts.next_part(self._session.sequence, only_cached=only_cached)
         if block is not None:
+            self._groups.check_log()
             self._note_part(parts, block, len(block))
         return block
 

@@ -13,7 +13,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field
 from ibbmaster.kernel.pump import Progress
-from ibbmaster.store.engine import PagedEventGroups
+from ibbmaster.store.disk import Disk
 from ibbmaster.streaming.block import Block, Position, make_block
 from ibbmaster.streaming.block_reader import BlockReader
 from ibbmaster.streaming.buffers import Buffers
@@ -23,7 +23,7 @@ BUDGET_BYTES = 16 << 20  # in one call: a hop to a thread costs nothing beside t
 
 def pump_blocks(
     blocks: BlockReader,
-    groups: PagedEventGroups,
+    disk: Disk,
     buffers: Buffers,
     kernels: ModuleType,
     *,
@@ -33,17 +33,16 @@ def pump_blocks(
 ) -> tuple[Block, int] | None:
     """Send whole groups from where `blocks` is to a socket; returns what it did not take, and the bytes framed.
 
-    None where nothing can be sent in this way. Blocks for as long as it takes: call it in a
-    worker thread.
+    None where nothing can be sent in this way. `blocks` stays where it is: let it pass over
+    the block. Takes long: call it in a worker thread.
 
     Raises:
-        PositionPurgedError: the log was reset.
         StoreError: the file cannot be opened.
     """
     position = blocks.position
     if position.file_offset <= PAGE_SIZE:
         return None
-    file = groups.disk.open(format_file_name(position.file_no))
+    file = disk.open(format_file_name(position.file_no))
     if file is None:
         return None
     workspace, out, rest = buffers.workspace(), buffers.take(), buffers.take()
@@ -83,7 +82,6 @@ def pump_blocks(
         buffers.give_back(out)
         if block is None:
             buffers.give_back(rest)
-    blocks.pass_over(block)
     return block, int(progress[Progress.FRAMED])
 
 
