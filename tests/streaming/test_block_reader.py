@@ -93,6 +93,15 @@ def test_blocks_for_many_readers_hold_the_same_packets(dump_of, tmp_path, monkey
     assert dumps[3].data == dump_of(store, is_fast=False, has_semi_sync=True).data
 
 
+def test_a_dump_that_was_ended_early_marks_no_end_for_others(dump_of, tmp_path):
+    store = random_log(3, RealDisk(tmp_path))
+    shared = SharedBlocks()
+    ended = dump_of(store, is_fast=True, shared=shared, between=lambda session: session.end_of_service())
+    careful = dump_of(store, is_fast=False)
+    assert len(ended.data) < len(careful.data)
+    assert dump_of(store, is_fast=True, shared=shared).data == careful.data
+
+
 def test_an_event_of_more_than_a_packet(dump_of, tmp_path):
     store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=8 << 20, redo_bytes=64 << 20))
     for seq_no, size in enumerate(

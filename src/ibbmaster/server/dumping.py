@@ -129,7 +129,7 @@ class Producer:
                 group = None if self._session.is_finished else self._groups.next_group()
                 if group is None:
                     self.is_at_end = True
-                    if fast is not None:
+                    if fast is not None and not self._session.is_finished:
                         fast.note_end(generation)
                     break
                 self._groups_left -= 1
