@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "if there is none, 1 if there are some, 2 if the directory cannot be read.",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="threads, each with files of its own (default: one for each core, %(default)s here)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
@@ -37,7 +45,12 @@ def run(args: argparse.Namespace) -> int:
     totals = Totals()
     faults = []
     with progress(size) as advance:
-        for fault in verify(disk, totals, on_pages=lambda count: advance(count * PAGE_SIZE)):
+        for fault in verify(
+            disk,
+            totals,
+            others=[RealDisk(args.directory) for _ in range(args.jobs - 1)],
+            on_pages=lambda count: advance(count * PAGE_SIZE),
+        ):
             faults.append(str(fault))
             if not args.json:
                 print(fault, flush=True)

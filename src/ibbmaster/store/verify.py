@@ -6,7 +6,9 @@ has made unknown is not compared: the GTID state is known again at the next file
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+import itertools
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ibbmaster.errors import EventError, FormatError, IbbMasterError, Location, StoreError
@@ -22,6 +24,7 @@ from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.store.cursor import NESTABLE
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.event_groups import GTID_EVENT_SIZE_MAX, decode_first_event
 from ibbmaster.store.out_of_band import OutOfBandReader
@@ -54,11 +57,26 @@ class Totals:
     groups: int = 0
     oob_records: int = 0
 
+    def add(self, other: Totals) -> None:
+        """Count what was read elsewhere."""
+        self.files += other.files
+        self.pages += other.pages
+        self.groups += other.groups
+        self.oob_records += other.oob_records
 
-def verify(disk: Disk, totals: Totals, *, on_pages: Callable[[int], object] = lambda count: None) -> Iterator[Fault]:
+
+def verify(
+    disk: Disk,
+    totals: Totals,
+    *,
+    others: Sequence[Disk] = (),
+    on_pages: Callable[[int], object] = lambda count: None,
+) -> Iterator[Fault]:
     """Yield every fault of a directory, in the order of the files.
 
-    `totals` counts along; `on_pages` hears how many more pages were read.
+    `others` are the same directory, once for each further thread that shall check a part of
+    the log at the same time. `totals` counts along; `on_pages` hears how many more pages
+    were read.
 
     Raises:
         StoreError: there are no binlog files, or the directory cannot be read.
@@ -66,18 +84,25 @@ def verify(disk: Disk, totals: Totals, *, on_pages: Callable[[int], object] = la
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
-    verifier = _Verifier(disk, totals, on_pages)
-    for index, file_no in enumerate(numbers):
-        if index and file_no != numbers[index - 1] + 1:
-            missing = format_file_name(numbers[index - 1] + 1)
-            yield Fault(problem=f"{missing} is missing before {format_file_name(file_no)}")
-            verifier.lose_track()
-        try:
-            yield from verifier.check_file(file_no)
-        except IbbMasterError as error:
-            yield Fault(problem=str(error))
-            verifier.lose_track()
-    yield from verifier.finish()
+    disks = [disk, *others][: len(numbers)]
+    count = len(disks)
+    starts = [len(numbers) * part // count for part in range(count)] + [len(numbers)]
+    parts = [numbers[start : end + 1] for start, end in itertools.pairwise(starts)]  # and the first of the next part
+
+    def check(part: list[int], index: int) -> tuple[list[Fault], Totals]:
+        part_totals = Totals()
+        verifier = _Verifier(disks[index], part_totals, on_pages)
+        return list(verifier.check_files(part, is_last=index == count - 1)), part_totals
+
+    if count == 1:
+        yield from _Verifier(disk, totals, on_pages).check_files(numbers, is_last=True)
+        return
+    told: set[Fault] = set()  # what is wrong where two parts meet may be found by both
+    with ThreadPoolExecutor(count, thread_name_prefix="ibbmaster-verify") as executor:
+        for faults, part_totals in executor.map(check, parts, range(count)):
+            yield from (fault for fault in faults if fault not in told)
+            told = set(faults)
+            totals.add(part_totals)
 
 
 class _Record:
@@ -106,6 +131,7 @@ class _Verifier:
         self._waiting_states: list[tuple[RecordRef, bytes]] = []  # inside a commit record whose GTID is not known yet
         self._header: FileHeader | None = None
         self._is_lost = True  # the next page may begin inside a record
+        self._is_joint = False  # the file at hand is another verifier's, but for its begin
         self._checks: PageChecks | None = None  # once the kernels are ready
         self._was_blank = False  # the file before was pre-allocated and never used
 
@@ -116,6 +142,23 @@ class _Verifier:
         self._state = self._differential = None
         self._is_lost = True
 
+    def check_files(self, numbers: list[int], *, is_last: bool) -> Iterator[Fault]:
+        """Check files in order; unless they are the last, the last one only to where the one before it has ended."""
+        for index, file_no in enumerate(numbers):
+            is_joint = not is_last and index == len(numbers) - 1
+            if index and file_no != numbers[index - 1] + 1:
+                missing = format_file_name(numbers[index - 1] + 1)
+                yield Fault(problem=f"{missing} is missing before {format_file_name(file_no)}")
+                self.lose_track()
+            try:
+                self._is_joint = is_joint
+                yield from self.check_file(file_no)
+            except IbbMasterError as error:
+                yield Fault(problem=str(error))
+                self.lose_track()
+        if is_last:
+            yield from self.finish()
+
     def finish(self) -> Iterator[Fault]:
         """The log ends here."""
         if self._record is not None:
@@ -124,7 +167,7 @@ class _Verifier:
     def check_file(self, file_no: int) -> Iterator[Fault]:
         name = format_file_name(file_no)
         size = self._disk.size(name)
-        self._totals.files += 1
+        self._totals.files += not self._is_joint
         if size % PAGE_SIZE:
             yield Fault(problem=f"{name}: {size} bytes are no whole number of pages of {PAGE_SIZE} bytes")
         header_page = self._disk.read(name, 0, PAGE_SIZE)
@@ -161,7 +204,15 @@ class _Verifier:
                 self._checks = PageChecks(ready)
             index = 0
             while index < count:
-                if self._checks is not None and self._is_between_records and ended_at is None and not is_blank_file:
+                if self._is_joint and (index or offset) and self._record is None and self._nested is None:
+                    return
+                if (
+                    self._checks is not None
+                    and not self._is_joint
+                    and self._is_between_records
+                    and ended_at is None
+                    and not is_blank_file
+                ):
                     checked = self._checks.check(block, count, index, offset)
                     yield from self._take_checked(checked, block, Location(file_no=file_no, page_no=page_no))
                     index, offset = checked.page, checked.offset
@@ -220,6 +271,8 @@ class _Verifier:
                 yield Fault(location=error.location, problem=error.problem)
 
     def _count_pages(self, count: int) -> None:
+        if self._is_joint:
+            return
         self._totals.pages += count
         self._on_pages(count)
 
@@ -246,6 +299,8 @@ class _Verifier:
                 ref = RecordRef(file_no, page_no * PAGE_SIZE + offset)
                 yield from self._take_chunk(found, ref)
                 offset = found.end_offset
+                if self._is_joint and self._record is None and self._nested is None:
+                    return None, offset
                 if self._checks is not None and self._is_between_records:
                     return None, offset
             except FormatError as error:
@@ -271,13 +326,14 @@ class _Verifier:
                 if not self._is_lost:
                     yield Fault(location=ref.location, problem="a record continues that has not begun")
                 return
-            self._is_lost = False
+            if chunk.record_type not in NESTABLE:  # one of those may stand inside a record that began earlier
+                self._is_lost = False
             self._record = _Record(chunk.record_type, ref)
             yield from self._add(self._record, chunk)
             if chunk.is_last:
                 self._record = None
         elif chunk.record_type != self._record.record_type:
-            if chunk.record_type not in (RecordType.GTID_STATE, RecordType.DUMMY) or not chunk.is_first:
+            if chunk.record_type not in NESTABLE or not chunk.is_first:
                 inside = f"inside one of type {self._record.record_type}"
                 yield Fault(location=ref.location, problem=f"a record of type {chunk.record_type} {inside}")
                 self.lose_track()
