@@ -389,6 +389,7 @@ def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path: Path
         assert sum(sizes) > 999_999
 
 
+@pytest.mark.usefixtures("alone")
 def test_memory_does_not_grow_with_a_group(tmp_path: Path) -> None:
     def body() -> Iterator[Buffer]:
         for _ in range(40):
