@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import zlib
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-
-from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN  # noqa: E402
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE  # noqa: E402
-from ibbmaster.kernel import loading  # noqa: E402
+from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.kernel import loading
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,6 @@ import sys
 
 import pytest
 
-pytest.importorskip("numba")
-
 from ibbmaster.kernel import loading
 
 

@@ -6,14 +6,12 @@ import random
 import socket
 import types
 
+import numpy as np
 import pytest
 import trio
 
 from ibbmaster.server.sending import Sender
-
-np = pytest.importorskip("numpy")
-
-from ibbmaster.streaming.block import Block, shared_block  # noqa: E402
+from ibbmaster.streaming.block import Block, joined
 
 
 def block_of(data):
@@ -33,7 +31,7 @@ SOURCES = {
     "bytes": lambda: DATA,
     "a view": lambda: memoryview(bytearray(DATA)),
     "a block": lambda: block_of(DATA),
-    "a block for many": lambda: shared_block([block_of(DATA[:1000]), block_of(DATA[1000:])]),
+    "a block for many": lambda: joined([block_of(DATA[:1000]), block_of(DATA[1000:])]),
     "nothing": lambda: b"",
 }
 

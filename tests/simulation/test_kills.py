@@ -14,7 +14,8 @@ import pytest
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.verify import Totals, verify
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.verify import verify
 from ibbmaster.testing.feeder import PASSWORD, is_whole
 
 KILLS = 200

@@ -12,9 +12,10 @@ from ibbmaster.store.background import Background
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.fault import Totals
 from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.store.verify import Totals, verify
+from ibbmaster.store.verify import verify
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk
 

@@ -14,7 +14,8 @@ from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.kernel import loading
 from ibbmaster.store import verify as verifying
-from ibbmaster.store.verify import Totals, verify
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.verify import verify
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.testing.random_log import random_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk

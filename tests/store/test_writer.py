@@ -19,7 +19,8 @@ from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.verify import Totals, verify
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.verify import verify
 from ibbmaster.store.writer import BinlogWriter
 
 PAGE_SIZE = 16384

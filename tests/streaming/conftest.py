@@ -30,6 +30,7 @@ class Dump:
     error: str | None
     producer: Producer  # a reader for as long as it lives
     pumped: int = 0  # bytes that a socket took
+    rest_max: int = 0  # bytes it did not take of one call, at most
     blocks: list[int] = field(default_factory=list)  # their sizes
 
 
@@ -50,11 +51,20 @@ class CountedGroups:
 
 
 def run_dump(
-    engine, *, is_fast, is_pumped=False, shared=None, position="", profile="engine", between=None, **options
+    engine,
+    *,
+    is_fast,
+    is_pumped=False,
+    send_buffer=4 << 20,
+    shared=None,
+    position="",
+    profile="engine",
+    between=None,
+    **options,
 ) -> Dump:
     """Dump from a position to the end; `between` is called after each block.
 
-    With `is_pumped`, a socket takes what it can whenever that goes.
+    With `is_pumped`, a socket takes what it can whenever that goes: about `send_buffer` bytes at once.
     """
     request = DumpRequest(
         replica_server_id=9,
@@ -76,7 +86,7 @@ def run_dump(
     groups = CountedGroups(engine.event_groups(place))
     producer = Producer(groups, session, shared or SharedBlocks())
     ours, theirs = socket.socketpair()
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
     ours.setblocking(False)
     theirs.setblocking(False)
     was = shared_blocks.kernels
@@ -93,6 +103,7 @@ def run_dump(
                         dump.data += theirs.recv(1 << 20)
                 dump.pumped += len(dump.data) - size
                 dump.data += as_buffer(rest)
+                dump.rest_max = max(dump.rest_max, len(rest))
                 if len(dump.data) > size:
                     continue
             block = producer.ready_block(1)

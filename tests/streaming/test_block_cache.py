@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ibbmaster.streaming import block_cache
-from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.block import OVERHEAD, Block
 from ibbmaster.streaming.block_cache import BlockCache
 
 
@@ -79,7 +79,7 @@ def test_a_reader_that_is_gone_does_not_count(readers):
 
 
 def test_the_blocks_used_longest_ago_go_first(readers, monkeypatch):
-    monkeypatch.setattr(block_cache, "BYTES_MAX", 3500)
+    monkeypatch.setattr(block_cache, "BYTES_MAX", 3 * (1000 + OVERHEAD) + 500)
     cache, made = BlockCache(), []
     for reader in readers[:2]:
         cache.add_reader(reader)
@@ -94,6 +94,20 @@ def test_the_blocks_used_longest_ago_go_first(readers, monkeypatch):
     assert made == []
     find(cache, 2, 0, made)
     assert made == [(2, 0, None)]
+
+
+def test_blocks_without_packets_and_with_large_buffers_count_as_what_they_take(readers, monkeypatch):
+    monkeypatch.setattr(block_cache, "BYTES_MAX", 10 * OVERHEAD)
+    cache = BlockCache()
+    for reader in readers[:2]:
+        cache.add_reader(reader)
+    for key in range(100):
+        cache.find((key,), 0, lambda like: block(0), only_cached=False)
+    assert len(cache) == 10
+    large = block(10)
+    large._buffer = np.zeros(9 * OVERHEAD, dtype=np.uint8)
+    cache.find((100,), 0, lambda like: large, only_cached=False)
+    assert len(cache) == 1
 
 
 def test_what_many_wait_for_is_made_once_and_who_must_not_wait_does_not(readers):

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+JOBS_MAX = 1024
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `verify` to the command line."""
@@ -22,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
     parser.add_argument(
         "--jobs",
-        type=int,
+        type=job_count,
         default=os.cpu_count() or 1,
         metavar="N",
         help="threads, each with files of its own (default: one for each core, %(default)s here)",
@@ -31,13 +33,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
+def job_count(text: str) -> int:
+    """The number of threads that somebody asks for."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= JOBS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {JOBS_MAX}")
+    return int(text)
+
+
 def run(args: argparse.Namespace) -> int:
     """Verify, and list what was found."""
     from ibbmaster.ibb.file_name import parse_file_name
     from ibbmaster.ibb.page import PAGE_SIZE
     from ibbmaster.kernel import loading
     from ibbmaster.store.disk import RealDisk
-    from ibbmaster.store.verify import Totals, verify
+    from ibbmaster.store.fault import Totals
+    from ibbmaster.store.verify import verify
 
     loading.load_in_background()
     disk = RealDisk(args.directory)

@@ -5,13 +5,15 @@ The twin, which says what is wrong: `ibbmaster.store.verify`.
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
 from ibbmaster.kernel.fields import (
     CAREFUL,
     COMMIT,
     CONT,
+    F_FIRST_SIZE,
+    F_OFFSET,
+    F_PAGE,
+    F_SIZE,
     FILLER,
     FULL,
     KNOWN_TYPES,
@@ -23,23 +25,10 @@ from ibbmaster.kernel.fields import (
     S_PAGE,
     TYPE_MASK,
 )
-from ibbmaster.kernel.groups import is_group, note_group
 from ibbmaster.kernel.memory import copy, jit, load16
+from ibbmaster.kernel.records import is_group, note_group
 
 NODE_HEAD_MIN = 64  # bytes of a node in its first chunk, unless the record ends there: its header is no longer
-
-
-class Found(IntEnum):
-    """Columns of the nodes that were found."""
-
-    PAGE = 0  # index in the block
-    OFFSET = 1  # of the record on that page
-    SIZE = 2  # bytes of the whole record
-    FIRST_SIZE = 3  # bytes of its first chunk
-    COLUMNS = 4
-
-
-F_PAGE, F_OFFSET, F_SIZE, F_FIRST_SIZE = int(Found.PAGE), int(Found.OFFSET), int(Found.SIZE), int(Found.FIRST_SIZE)
 
 
 @jit

@@ -6,14 +6,28 @@ for what is read, `ibbmaster.ibb.appender` for what is written.
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-import numpy as np
 from numba import uint32, uint64
 
 from ibbmaster.event.gtid_event import COMMIT_ID, THREAD_ID, GtidExtraFlag, GtidFlag
-from ibbmaster.kernel.crc32c import DATA, PAGE
-from ibbmaster.kernel.fields import COMMIT, CONT, EVENT_HEADER, FILLER, GTID_EVENT, GTID_EVENT_MIN, LAST
+from ibbmaster.kernel.crc32c import DATA, PAGE, byte_tables
+from ibbmaster.kernel.fields import (
+    C_CHECKSUM,
+    C_EVENT_BYTES,
+    C_NOTED,
+    C_PAIRS,
+    C_READ_AT,
+    C_RECORD_MAX,
+    C_SOURCE_OFFSET,
+    C_WRITE_AT,
+    C_WRITE_END,
+    COMMIT,
+    CONT,
+    EVENT_HEADER,
+    FILLER,
+    GTID_EVENT,
+    GTID_EVENT_MIN,
+    LAST,
+)
 from ibbmaster.kernel.memory import copy, jit, load32, load64, store32
 
 GOES_ON, ENDS = 0, 1  # what an event does to its group; every other number is for the twin
@@ -23,46 +37,7 @@ HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
 GTID_FIXED = EVENT_HEADER + 13  # sequence number, domain, flags
 HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
 COMMIT_ID_BYTES, THREAD_ID_BYTES = COMMIT_ID.size, THREAD_ID.size
-
-
-class Conversion(IntEnum):
-    """Places in the numbers of a call."""
-
-    READ_AT = 0  # in the source; moved
-    SOURCE_OFFSET = 1  # of the source's first byte in its file
-    CHECKSUM_BYTES = 2  # at the end of each event
-    WRITE_AT = 3  # in the pages; moved
-    WRITE_END = 4  # pages from here on are not for this call
-    RECORD_MAX = 5  # bytes of a record
-    PAIRS = 6  # that are known: others are for the twin
-    NOTED = 7  # groups, counted on; the last of each pair has its number
-    EVENT_BYTES = 8  # written, counted on
-    SIZE = 9
-
-
-C_READ_AT, C_SOURCE_OFFSET, C_CHECKSUM = (
-    int(Conversion.READ_AT),
-    int(Conversion.SOURCE_OFFSET),
-    int(Conversion.CHECKSUM_BYTES),
-)
-C_WRITE_AT, C_WRITE_END, C_RECORD_MAX = int(Conversion.WRITE_AT), int(Conversion.WRITE_END), int(Conversion.RECORD_MAX)
-C_PAIRS, C_NOTED, C_EVENT_BYTES = int(Conversion.PAIRS), int(Conversion.NOTED), int(Conversion.EVENT_BYTES)
-
-
-def _zlib_tables() -> np.ndarray:
-    """Eight tables of 256: what a byte does to the register after 0 to 7 more bytes of zeros."""
-    tables = np.zeros((8, 256), dtype=np.uint32)
-    for byte in range(256):
-        register = byte
-        for _ in range(8):
-            register = (register >> 1) ^ (0xEDB88320 if register & 1 else 0)
-        tables[0, byte] = register
-    for index in range(1, 8):
-        tables[index] = (tables[index - 1] >> 8) ^ tables[0][tables[index - 1] & 0xFF]
-    return tables
-
-
-ZLIB_TABLES = _zlib_tables()
+ZLIB_TABLES = byte_tables(0xEDB88320)
 
 
 @jit

@@ -19,6 +19,7 @@ from ibbmaster.kernel.memory import jit, load32, load64
 
 PAGE = int(_PAGE_SIZE)
 DATA = PAGE - 4
+CASTAGNOLI = 0x82F63B78  # polynomial of CRC-32C
 STREAM_WORDS = 682  # three streams of so many words are 16368 bytes of a page; one word and a half are left
 STREAM_BYTES = 8 * STREAM_WORDS
 
@@ -30,13 +31,16 @@ def _has_instruction() -> bool:
     return bool(llvm.get_host_cpu_features().get("sse4.2", False))
 
 
-def _byte_tables() -> np.ndarray:
-    """Eight tables of 256: what a byte does to the register after 0 to 7 more bytes of zeros."""
+def byte_tables(polynomial: int) -> np.ndarray:
+    """Eight tables of 256 for a reflected CRC of 32 bits.
+
+    They say what a byte does to the register after 0 to 7 more bytes of zeros.
+    """
     tables = np.zeros((8, 256), dtype=np.uint32)
     for byte in range(256):
         register = byte
         for _ in range(8):
-            register = (register >> 1) ^ (0x82F63B78 if register & 1 else 0)
+            register = (register >> 1) ^ (polynomial if register & 1 else 0)
         tables[0, byte] = register
     for index in range(1, 8):
         tables[index] = (tables[index - 1] >> 8) ^ tables[0][tables[index - 1] & 0xFF]
@@ -45,7 +49,7 @@ def _byte_tables() -> np.ndarray:
 
 def _shift_tables(size: int) -> np.ndarray:
     """Four tables: what each byte of the register becomes after `size` bytes of zeros."""
-    zero_table = _byte_tables()[0]
+    zero_table = BYTE_TABLES[0]
     columns = []
     for bit in range(32):
         register = np.uint32(1 << bit)
@@ -64,7 +68,7 @@ def _shift_tables(size: int) -> np.ndarray:
     return tables
 
 
-BYTE_TABLES = _byte_tables()
+BYTE_TABLES = byte_tables(CASTAGNOLI)
 SHIFT_TABLES = _shift_tables(STREAM_BYTES)
 HAS_INSTRUCTION = _has_instruction()
 
@@ -134,12 +138,3 @@ def is_page_good(block, start):  # type: ignore[no-untyped-def]
         if load64(block, offset) != uint64(0):
             return False
     return True
-
-
-@jit
-def first_bad_page(block, count):  # type: ignore[no-untyped-def]
-    """Index of the first page of a block whose checksum is wrong, `count` if there is none."""
-    for index in range(count):
-        if not is_page_good(block, index * PAGE):
-            return index
-    return count

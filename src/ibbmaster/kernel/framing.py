@@ -22,13 +22,13 @@ from ibbmaster.kernel.fields import (
     PACKET_MAX,
     S_EMPTY_TAIL,
     S_EVENT_LEFT,
-    S_EVENTS,
     S_FILTERS,
     S_HEAD_HELD,
     S_IS_DROPPED,
     S_OUT,
     S_PACKET_LEFT,
     S_PREFIX,
+    S_SEGMENT_BYTES,
     S_SEGMENTS,
     S_SEQUENCE,
     SEGMENT_MIN,
@@ -50,16 +50,16 @@ def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type
 
     As long as there is room in `segments`, long pieces of events are not copied, but noted
     there: where in the output they belong, where in the source they are, and their size.
+    Output and these pieces together are never longer than `out`.
     Returns where it stopped and why: DONE, FULL, or CAREFUL where an event's size makes no
     sense; `state` and `head` hold what is needed to go on.
     """
     offset = start
     position = state[S_OUT]
-    room = len(out)
+    room = len(out) - state[S_SEGMENT_BYTES]
     prefix_size = state[S_PREFIX]
     filters = state[S_FILTERS]
     sequence = state[S_SEQUENCE]
-    events = state[S_EVENTS]
     whole_max = SEGMENT_MIN if state[S_SEGMENTS] < len(segments) else PACKET_MAX - prefix_size
     status = DONE
     while offset < end:
@@ -81,7 +81,6 @@ def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type
                 copy(out, position + 4 + prefix_size, source, offset, size)
                 position += 4 + prefix_size + size
                 sequence = (sequence + 1) & 0xFF
-                events += 1
                 offset += size
                 continue
         if room - position < 64:
@@ -107,7 +106,6 @@ def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type
             ):
                 state[S_IS_DROPPED] = 1
                 continue
-            events += 1
             payload = size + prefix_size
             state[S_PACKET_LEFT] = min(payload, PACKET_MAX)
             state[S_EMPTY_TAIL] = int(payload % PACKET_MAX == 0)
@@ -128,14 +126,15 @@ def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type
                 store32(out, position, state[S_PACKET_LEFT] | (sequence << 24))
                 sequence = (sequence + 1) & 0xFF
                 position += 4
-            taken = min(state[S_EVENT_LEFT], min(end - offset, state[S_PACKET_LEFT]))
+            taken = min(min(state[S_EVENT_LEFT], state[S_PACKET_LEFT]), min(end - offset, room - position - 8))
             if taken >= SEGMENT_MIN and state[S_SEGMENTS] < len(segments):
                 segments[state[S_SEGMENTS], 0] = position
                 segments[state[S_SEGMENTS], 1] = offset
                 segments[state[S_SEGMENTS], 2] = taken
                 state[S_SEGMENTS] += 1
+                state[S_SEGMENT_BYTES] += taken
+                room -= taken
             else:
-                taken = min(taken, room - position - 8)
                 copy(out, position, source, offset, taken)
                 position += taken
             offset += taken
@@ -148,30 +147,26 @@ def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type
             state[S_EMPTY_TAIL] = 0
     state[S_OUT] = position
     state[S_SEQUENCE] = sequence
-    state[S_EVENTS] = events
     return offset, status
 
 
 @jit
-def frame_plain(source, start, end, out, position, sequence, prefix, prefix_size):  # type: ignore[no-untyped-def]
-    """Frame the events in source[start:end], all of them whole, at a position of the output.
+def frame_plain(source, start, end, out, room, position, sequence, prefix, prefix_size):  # type: ignore[no-untyped-def]
+    """Frame the events in source[start:end], all of them whole, at a position of the output, which ends at `room`.
 
-    `prefix` is a number, with the bytes in front of each event. Returns the position and the
-    sequence number behind them, and how many there are; -1 for the position where the bytes
-    are no events, -2 where there is no room or one is too long.
+    `prefix` is a number, with the bytes in front of each event. Up to 32 bytes behind `room`
+    may be written. Returns the position and the sequence number behind the events; -1 and the
+    number as it was where the bytes are no events, there is no room, or one is too long.
     """
-    room = len(out) - 64
     readable = len(source) - 32
     offset = start
-    events = 0
+    number = sequence
     while end - offset >= EVENT_HEADER:
         size = load32(source, offset + 9)
-        if size < EVENT_HEADER or size > end - offset:
-            return -1, sequence, events
         payload = size + prefix_size
-        if position + payload > room or payload >= PACKET_MAX:
-            return -2, sequence, events
-        store64(out, position, payload | (sequence << 24) | (prefix << 32))  # bytes too many are overwritten
+        if size < EVENT_HEADER or size > end - offset or position + payload + 4 > room or payload >= PACKET_MAX:
+            return -1, sequence
+        store64(out, position, payload | (number << 24) | (prefix << 32))  # bytes too many are overwritten
         position += 4 + prefix_size
         if size <= SMALL_EVENT and offset + size <= readable:
             for step in range(0, size, 32):
@@ -180,9 +175,8 @@ def frame_plain(source, start, end, out, position, sequence, prefix, prefix_size
             copy(out, position, source, offset, size)
         position += size
         offset += size
-        sequence = (sequence + 1) & 0xFF
-        events += 1
-    return position if offset == end else -1, sequence, events
+        number = (number + 1) & 0xFF
+    return (position, number) if offset == end else (-1, sequence)
 
 
 @jit

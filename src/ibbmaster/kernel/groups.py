@@ -16,11 +16,8 @@ from ibbmaster.kernel.fields import (
     CONT,
     DONE,
     DUMMY,
-    EVENT_HEADER,
     FILLER,
     FULL,
-    GTID_EVENT,
-    GTID_EVENT_MIN,
     GTID_STATE,
     KNOWN_TYPES,
     LAST,
@@ -30,81 +27,27 @@ from ibbmaster.kernel.fields import (
     S_CHUNK_LEFT,
     S_EMPTY_TAIL,
     S_EVENT_LEFT,
-    S_EVENTS,
     S_FILTERS,
     S_GROUPS,
     S_HEAD_HELD,
     S_IS_FIRST,
     S_IS_LAST,
     S_NESTED_TYPE,
-    S_NOTED,
     S_OFFSET,
     S_OUT,
     S_PAGE,
     S_PAIRS,
     S_PREFIX,
+    S_SEGMENT_BYTES,
     S_SEGMENTS,
     S_SEQUENCE,
     S_SKIP_TYPE,
     S_TO_SKIP,
     TYPE_MASK,
 )
-from ibbmaster.kernel.framing import (
-    frame_bytes,
-    frame_plain,
-)
-from ibbmaster.kernel.memory import (
-    copy,
-    inlined,
-    jit,
-    load16,
-    load32,
-    load64,
-)
-
-
-@inlined
-def note_pair(pairs, state, domain_id, server_id, seq_no):  # type: ignore[no-untyped-def]
-    """Note the last sequence number of a pair, and when that was; False if there is no room for another pair."""
-    count = state[S_PAIRS]
-    place = 0
-    while place < count and (pairs[place, 0] != domain_id or pairs[place, 1] != server_id):
-        place += 1
-    if place == len(pairs):
-        return False
-    if place == count:
-        state[S_PAIRS] = count + 1
-    state[S_NOTED] += 1
-    pairs[place, 0] = domain_id
-    pairs[place, 1] = server_id
-    pairs[place, 2] = seq_no
-    pairs[place, 3] = state[S_NOTED]
-    return True
-
-
-@inlined
-def is_group_begin(source, start, end):  # type: ignore[no-untyped-def]
-    """Whether the bytes begin with a GTID event."""
-    if end - start < GTID_EVENT_MIN or source[start + 4] != GTID_EVENT:
-        return False
-    return load32(source, start + 9) >= GTID_EVENT_MIN
-
-
-@inlined
-def is_same_pair(source, one, other):  # type: ignore[no-untyped-def]
-    """Whether two groups have the same domain and server."""
-    return load32(source, one + 5) == load32(source, other + 5) and (
-        load32(source, one + EVENT_HEADER + 8) == load32(source, other + EVENT_HEADER + 8)
-    )
-
-
-@inlined
-def note_group(source, start, pairs, state):  # type: ignore[no-untyped-def]
-    """Note the GTID of a group that begins at `start`."""
-    server_id = load32(source, start + 5)
-    seq_no = int(load64(source, start + EVENT_HEADER))
-    domain_id = load32(source, start + EVENT_HEADER + 8)
-    return note_pair(pairs, state, domain_id, server_id, seq_no)
+from ibbmaster.kernel.framing import frame_bytes, frame_plain
+from ibbmaster.kernel.memory import jit, load16, load32
+from ibbmaster.kernel.records import gather, is_group, is_group_begin, is_same_pair, note_group, record_chunk
 
 
 @jit
@@ -115,6 +58,7 @@ def frame_run(block, page_start, offset, state, prefix, pairs, out):  # type: ig
     that costs as much as an event.
     """
     position, sequence, prefix_size = state[S_OUT], state[S_SEQUENCE], state[S_PREFIX]
+    room = len(out) - state[S_SEGMENT_BYTES] - 32
     noted_last = page_start  # the group that is to be noted; none yet
     while offset <= DATA - 4:
         start = page_start + offset
@@ -128,69 +72,17 @@ def frame_run(block, page_start, offset, state, prefix, pairs, out):  # type: ig
         if noted_last != page_start and not is_same_pair(block, start, noted_last):
             note_group(block, noted_last, pairs, state)
             noted_last = page_start
-        behind, sequence, events = frame_plain(block, start, end, out, position, sequence, prefix, prefix_size)
+        behind, sequence = frame_plain(block, start, end, out, room, position, sequence, prefix, prefix_size)
         if behind < 0:
-            sequence = (sequence - events) & 0xFF
             break
         noted_last = start
         position = behind
-        state[S_EVENTS] += events
         state[S_GROUPS] += 1
         offset = end - page_start
     if noted_last != page_start:
         note_group(block, noted_last, pairs, state)
     state[S_OUT], state[S_SEQUENCE] = position, sequence
     return offset
-
-
-@jit
-def gather(block, page_count, page, offset, verified, scratch):  # type: ignore[no-untyped-def]
-    """Put the chunks of the record that begins at a place together in `scratch`.
-
-    Returns status, bytes, the place behind the record, and how many pages were verified.
-    """
-    size = 0
-    record_type = int(block[page * PAGE + offset]) & TYPE_MASK
-    nested = -1
-    is_first = True
-    while True:
-        if offset > DATA - 4 or block[page * PAGE + offset] == FILLER:
-            page += 1
-            offset = 0
-            if page >= page_count:
-                return NEED_MORE, size, page, offset, verified
-            if page >= verified:
-                if not is_page_good(block, page * PAGE):
-                    return BAD_PAGE, size, page, offset, verified
-                verified = page + 1
-            continue
-        start = page * PAGE + offset
-        type_byte = int(block[start])
-        if type_byte == 0:
-            return CAREFUL, size, page, offset, verified
-        data_size = load16(block, start + 1)
-        end = offset + 3 + data_size
-        found = type_byte & TYPE_MASK
-        if data_size == 0 or end > DATA or not (KNOWN_TYPES >> found) & 1:
-            return CAREFUL, size, page, offset, verified
-        if nested >= 0 or (found != record_type and (found in (GTID_STATE, DUMMY))):
-            if nested >= 0 and (found != nested or not type_byte & CONT):
-                return CAREFUL, size, page, offset, verified
-            if nested < 0 and type_byte & CONT:
-                return CAREFUL, size, page, offset, verified
-            nested = -1 if type_byte & LAST else found
-            offset = end
-            continue
-        if found != record_type or bool(type_byte & CONT) == is_first:
-            return CAREFUL, size, page, offset, verified
-        if size + data_size > len(scratch):
-            return CAREFUL, size, page, offset, verified
-        copy(scratch, size, block, start + 3, data_size)
-        size += data_size
-        is_first = False
-        offset = end
-        if type_byte & LAST:
-            return DONE, size, page, offset, verified
 
 
 @jit
@@ -201,46 +93,19 @@ def frame_long(block, page_count, page, offset, verified, state, head, prefix, o
     """
     nested = -1
     to_skip = 1
-    is_first = True
     while True:
-        if offset > DATA - 4 or block[page * PAGE + offset] == FILLER:
-            page += 1
-            offset = 0
-            if page >= page_count:
-                return NEED_MORE, page, offset, verified
-            if page >= verified:
-                if not is_page_good(block, page * PAGE):
-                    return BAD_PAGE, page, offset, verified
-                verified = page + 1
-            continue
-        start = page * PAGE + offset
-        type_byte = int(block[start])
-        if type_byte == 0:
-            return CAREFUL, page, offset, verified
-        data_size = load16(block, start + 1)
-        end = offset + 3 + data_size
-        found = type_byte & TYPE_MASK
-        if data_size == 0 or end > DATA or not (KNOWN_TYPES >> found) & 1:
-            return CAREFUL, page, offset, verified
-        if nested >= 0 or (found != COMMIT and (found in (GTID_STATE, DUMMY))):
-            if nested >= 0 and (found != nested or not type_byte & CONT):
-                return CAREFUL, page, offset, verified
-            if nested < 0 and type_byte & CONT:
-                return CAREFUL, page, offset, verified
-            nested = -1 if type_byte & LAST else found
-            offset = end
-            continue
-        if found != COMMIT or bool(type_byte & CONT) == is_first:
-            return CAREFUL, page, offset, verified
-        first = start + 3 + to_skip
-        to_skip = 0
-        _, status = frame_bytes(block, first, start + 3 + data_size, state, head, prefix, out, segments)
+        status, page, offset, data_size, verified, nested = record_chunk(
+            block, page_count, page, offset, verified, COMMIT, to_skip == 1, nested
+        )
         if status != DONE:
             return status, page, offset, verified
-        is_first = False
-        offset = end
-        if type_byte & LAST:
-            return DONE, page, offset, verified
+        start = page * PAGE + offset
+        offset += 3 + data_size
+        first, end = start + 3 + to_skip, start + 3 + data_size
+        to_skip = 0
+        _, status = frame_bytes(block, first, end, state, head, prefix, out, segments)
+        if status != DONE or block[start] & LAST:
+            return status, page, offset, verified
 
 
 @jit
@@ -257,8 +122,7 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
     nested_type = state[S_NESTED_TYPE]
     verified = page
     state[S_GROUPS] = 0
-    state[S_EVENTS] = 0
-    state[S_SEGMENTS] = 0
+    state[S_SEGMENTS] = state[S_SEGMENT_BYTES] = 0
     filters = state[S_FILTERS]
     prefix_size = state[S_PREFIX]
     prefix_number = load32(prefix, 0) & ((1 << (8 * prefix_size)) - 1)
@@ -293,8 +157,8 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
                 if behind > offset:
                     offset = behind
                     continue
-            out_before, sequence_before, events_before = state[S_OUT], state[S_SEQUENCE], state[S_EVENTS]
-            segments_before = state[S_SEGMENTS]
+            out_before, sequence_before = state[S_OUT], state[S_SEQUENCE]
+            segments_before, segment_bytes_before = state[S_SEGMENTS], state[S_SEGMENT_BYTES]
             is_gathered = False
             if state[S_PAIRS] + 1 >= len(pairs):
                 status = FULL
@@ -324,11 +188,9 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
                 _, framed = frame_bytes(scratch, int64(1), size, state, head, prefix, out, segments)
                 state[S_SEGMENTS] = segments_before
             if framed != DONE or state[S_EVENT_LEFT] != 0 or state[S_HEAD_HELD] != 0:
-                state[S_OUT], state[S_SEQUENCE], state[S_EVENTS] = out_before, sequence_before, events_before
-                state[S_SEGMENTS] = segments_before
-                state[S_EVENT_LEFT] = 0
-                state[S_HEAD_HELD] = 0
-                state[S_EMPTY_TAIL] = 0
+                state[S_OUT], state[S_SEQUENCE] = out_before, sequence_before
+                state[S_SEGMENTS], state[S_SEGMENT_BYTES] = segments_before, segment_bytes_before
+                state[S_EVENT_LEFT] = state[S_HEAD_HELD] = state[S_EMPTY_TAIL] = 0
                 if framed == NEED_MORE:
                     break
                 status = FULL if framed == FULL and state[S_GROUPS] > 0 else CAREFUL
@@ -373,20 +235,6 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
 
 
 @jit
-def is_group(source, start, end):  # type: ignore[no-untyped-def]
-    """Whether the bytes begin with a GTID event and are events to their end."""
-    if not is_group_begin(source, start, end):
-        return False
-    offset = start
-    while end - offset >= EVENT_HEADER:
-        size = load32(source, offset + 9)
-        if size < EVENT_HEADER or size > end - offset:
-            return False
-        offset += size
-    return offset == end
-
-
-@jit
 def frame_record(block, page_count, state, head, prefix, out, segments):  # type: ignore[no-untyped-def]
     """Frame the events in the out-of-band record of which a chunk, or the rest of one, is at hand.
 
@@ -394,61 +242,34 @@ def frame_record(block, page_count, state, head, prefix, out, segments):  # type
     NEED_MORE at the end of the block; FULL where the output ends; CAREFUL where the pages or
     events are not as they should be.
     """
-    page = state[S_PAGE]
-    offset = state[S_OFFSET]
+    page, offset, nested = state[S_PAGE], state[S_OFFSET], state[S_NESTED_TYPE]
     verified = page
     status = NEED_MORE
-    state[S_EVENTS] = 0
-    state[S_SEGMENTS] = 0
+    state[S_SEGMENTS] = state[S_SEGMENT_BYTES] = 0
     while page < page_count:
-        if page >= verified:
+        if state[S_CHUNK_LEFT] == 0:
+            status, page, offset, data_size, verified, nested = record_chunk(
+                block, page_count, page, offset, verified, OOB_DATA, state[S_IS_FIRST] == 1, nested
+            )
+            if status != DONE:
+                break
+            state[S_IS_LAST] = int((block[page * PAGE + offset] & LAST) != 0)
+            state[S_IS_FIRST] = 0
+            state[S_CHUNK_LEFT] = data_size
+            offset += 3
+        elif page >= verified:
             if not is_page_good(block, page * PAGE):
                 status = BAD_PAGE
                 break
             verified = page + 1
-        if state[S_CHUNK_LEFT] > 0:
-            start = page * PAGE + offset
-            skipped = min(state[S_TO_SKIP], state[S_CHUNK_LEFT])
-            state[S_TO_SKIP] -= skipped
-            end = start + state[S_CHUNK_LEFT]
-            stopped, framed = frame_bytes(block, start + skipped, end, state, head, prefix, out, segments)
-            offset += stopped - start
-            state[S_CHUNK_LEFT] = end - stopped
-            if framed != DONE:
-                status = framed
-                break
-            if state[S_IS_LAST]:
-                status = DONE
-                break
-            continue
         start = page * PAGE + offset
-        if offset > DATA - 4 or block[start] == FILLER:
-            page += 1
-            offset = 0
-            continue
-        type_byte = int(block[start])
-        data_size = load16(block, start + 1)
-        found = type_byte & TYPE_MASK
-        if data_size == 0 or offset + 3 + data_size > DATA or not (KNOWN_TYPES >> found) & 1:
-            status = CAREFUL
+        skipped = min(state[S_TO_SKIP], state[S_CHUNK_LEFT])
+        state[S_TO_SKIP] -= skipped
+        end = start + state[S_CHUNK_LEFT]
+        stopped, status = frame_bytes(block, start + skipped, end, state, head, prefix, out, segments)
+        offset += stopped - start
+        state[S_CHUNK_LEFT] = end - stopped
+        if status != DONE or state[S_IS_LAST]:
             break
-        if state[S_NESTED_TYPE] >= 0 or (not state[S_IS_FIRST] and (found in (GTID_STATE, DUMMY))):
-            if state[S_NESTED_TYPE] >= 0 and (found != state[S_NESTED_TYPE] or not type_byte & CONT):
-                status = CAREFUL
-                break
-            if state[S_NESTED_TYPE] < 0 and type_byte & CONT:
-                status = CAREFUL
-                break
-            state[S_NESTED_TYPE] = -1 if type_byte & LAST else found
-            offset += 3 + data_size
-            continue
-        if found != OOB_DATA or bool(type_byte & CONT) == bool(state[S_IS_FIRST]):
-            status = CAREFUL
-            break
-        state[S_IS_FIRST] = 0
-        state[S_CHUNK_LEFT] = data_size
-        state[S_IS_LAST] = int((type_byte & LAST) != 0)
-        offset += 3
-    state[S_PAGE] = page
-    state[S_OFFSET] = offset
+    state[S_PAGE], state[S_OFFSET], state[S_NESTED_TYPE] = page, offset, nested
     return status

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 from numba import types
 
@@ -15,6 +13,12 @@ from ibbmaster.kernel.fields import (
     FULL,
     NEED_MORE,
     NO_DATA,
+    P_BUDGET,
+    P_FILE_OFFSET,
+    P_FRAMED,
+    P_IS_BEGUN,
+    P_NODE,
+    P_REST,
     S_CHUNK_LEFT,
     S_IS_FIRST,
     S_IS_LAST,
@@ -22,6 +26,7 @@ from ibbmaster.kernel.fields import (
     S_OFFSET,
     S_OUT,
     S_PAGE,
+    S_SEGMENT_BYTES,
     S_SEGMENTS,
     S_TO_SKIP,
 )
@@ -45,22 +50,6 @@ _setsockopt = types.ExternalFunction(
 _poll = types.ExternalFunction("poll", types.int32(types.intp, types.uint64, types.int32))
 
 
-class Progress(IntEnum):
-    """Places in the numbers that a call is given and leaves."""
-
-    FILE_OFFSET = 0  # of the page at hand
-    BUDGET = 1  # end after so many bytes
-    FRAMED = 2  # bytes of packets
-    REST = 3  # bytes that the socket did not take
-    NODE = 4  # index of the node at hand
-    IS_BEGUN = 5  # whether FILE_OFFSET and the state are of a place inside that node
-    SIZE = 6
-
-
-P_FILE_OFFSET, P_BUDGET, P_FRAMED = int(Progress.FILE_OFFSET), int(Progress.BUDGET), int(Progress.FRAMED)
-P_REST, P_NODE, P_IS_BEGUN = int(Progress.REST), int(Progress.NODE), int(Progress.IS_BEGUN)
-
-
 @jit
 def cork(socket, is_on, wanted):  # type: ignore[no-untyped-def]
     """Have pieces wait for each other until a packet of the network is full, or no longer; a few wake-ups fewer."""
@@ -79,12 +68,16 @@ def is_writable(socket, wanted):  # type: ignore[no-untyped-def]
 
 
 @jit
-def send_part(socket, out, start, end, flags, wanted):  # type: ignore[no-untyped-def]
-    """Send out[start:end]; returns how much of it the socket took."""
+def send_part(socket, file, out, start, end, flags, wanted):  # type: ignore[no-untyped-def]
+    """Send out[start:end], or that part of a file, unless that is -1; returns how much of it the socket took."""
     offset = start
     is_retry = False
     while offset < end:
-        taken = _send(socket, out.ctypes.data + offset, end - offset, flags)
+        if file < 0:
+            taken = _send(socket, out.ctypes.data + offset, end - offset, flags)
+        else:
+            wanted[1] = offset
+            taken = _sendfile(socket, file, wanted.ctypes.data + 8, end - offset)
         if taken > 0:
             offset += taken
             is_retry = False
@@ -96,48 +89,30 @@ def send_part(socket, out, start, end, flags, wanted):  # type: ignore[no-untype
 
 
 @jit
-def send_file(socket, file, start, size, wanted):  # type: ignore[no-untyped-def]
-    """Let the system send a part of a file; returns how much of it the socket took."""
-    sent = 0
-    is_retry = False
-    while sent < size:
-        wanted[1] = start + sent
-        taken = _sendfile(socket, file, wanted.ctypes.data + 8, size - sent)
-        if taken > 0:
-            sent += taken
-            is_retry = False
-        elif is_retry or not is_writable(socket, wanted):
-            break
-        else:
-            is_retry = True
-    return sent
-
-
-@jit
 def send_framed(socket, file, base, pages, state, out, segments, wanted, progress, rest):  # type: ignore[no-untyped-def]
     """Send what was framed: the output, with the segments between; what is not taken is put into `rest`.
 
-    `base` is where in the file the pages come from.
+    `base` is where in the file the pages come from. `rest` is as long as `out`, and all that
+    was framed is no longer: see `frame_bytes`.
     """
     count = state[S_SEGMENTS]
-    size = state[S_OUT]
-    for index in range(count):
-        size += segments[index, 2]
-    progress[P_FRAMED] += size
+    progress[P_FRAMED] += state[S_OUT] + state[S_SEGMENT_BYTES]
     position = 0
     filled = 0
     for index in range(count + 1):
         end = segments[index, 0] if index < count else state[S_OUT]
         if filled == 0 and position < end:
             flags = DONT_WAIT_NO_SIGNAL | (MORE_FOLLOWS if index < count else 0)
-            position += send_part(socket, out, position, end, flags, wanted)
+            position += send_part(socket, -1, out, position, end, flags, wanted)
         if position < end:
             copy(rest, filled, out, position, end - position)
             filled += end - position
             position = end
         if index < count:
             start, size = segments[index, 1], segments[index, 2]
-            taken = send_file(socket, file, base + start, size, wanted) if filled == 0 else 0
+            taken = 0
+            if filled == 0:
+                taken = send_part(socket, file, out, base + start, base + start + size, 0, wanted)
             if taken < size:
                 copy(rest, filled, pages, start + taken, size - taken)
                 filled += size - taken

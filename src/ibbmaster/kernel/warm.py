@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.checking import Found, check_groups
-from ibbmaster.kernel.converting import Conversion, convert_groups
-from ibbmaster.kernel.crc32c import PAGE, first_bad_page
-from ibbmaster.kernel.fields import PAIR_COLUMNS, Field
+from ibbmaster.kernel.checking import check_groups
+from ibbmaster.kernel.converting import convert_groups
+from ibbmaster.kernel.crc32c import PAGE
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, Field, Found, Progress
 from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_groups, frame_record
-from ibbmaster.kernel.pump import Progress, pump, pump_nodes
+from ibbmaster.kernel.pump import pump, pump_nodes
 
 __all__ = [
     "check_groups",
     "convert_groups",
-    "first_bad_page",
     "frame_bytes",
     "frame_groups",
     "frame_record",
-    "noted_gtids",
     "pump",
     "pump_nodes",
     "renumber",
     "warm_up",
 ]
-
-
-def noted_gtids(pairs: Any, state: Any) -> tuple[Gtid, ...]:
-    """The last GTID of each (domain, server) pair that a kernel has noted, in the order in which they came."""
-    rows = sorted(pairs[: state[Field.PAIRS]].tolist(), key=lambda row: row[3])
-    return tuple(Gtid(domain_id=row[0], server_id=row[1], seq_no=row[2] % 2**64) for row in rows)
 
 
 def warm_up() -> None:
@@ -46,7 +35,6 @@ def warm_up() -> None:
     pairs = np.zeros((4, PAIR_COLUMNS), dtype=np.int64)
     out = np.zeros(256, dtype=np.uint8)
     segments = np.zeros((0, 3), dtype=np.int64)
-    first_bad_page(block, 1)
     check_groups(block, 0, state, pairs, np.zeros((1, Found.COLUMNS), dtype=np.int64), out)
     frame_groups(block, 1, state, head, prefix, pairs, out.copy(), out, segments)
     frame_bytes(block, 0, 0, state, head, prefix, out, segments)

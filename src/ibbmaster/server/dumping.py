@@ -2,7 +2,9 @@
 
 Blocks that are in memory, or whose pages are, are made on the event loop: that takes less
 than a hop to a thread. What may have to wait for a disk, and groups about which something
-has to be decided, are read and framed in a worker thread. There is no queue, so a replica
+has to be decided, are read and framed in a worker thread. A replica alone that is far
+behind has a thread for a while, which reads, frames and sends without coming back for each
+block. There is no queue, so a replica
 that reads slowly slows down only its own dump, and a dump never holds more than one block.
 """
 
@@ -44,7 +46,6 @@ class Producer:
         self._shared = shared
         self._fast: FastReader | None = None  # once the kernels are ready
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group under way
-        self._groups_left = 0
         self._is_far_behind = False
         self.is_at_end = False  # after the block that was produced last
 
@@ -123,8 +124,8 @@ class Producer:
 
     def _fill(self, block: bytearray, fast: FastReader | None, generation: int) -> None:
         """Append group after group to a block, each as the session decides."""
-        self._groups_left = GROUPS_MAX
-        while len(block) < BLOCK_SIZE and self._groups_left:
+        groups_left = GROUPS_MAX
+        while len(block) < BLOCK_SIZE and groups_left:
             if self._pieces is None:
                 group = None if self._session.is_finished else self._groups.next_group()
                 if group is None:
@@ -132,7 +133,7 @@ class Producer:
                     if fast is not None and not self._session.is_finished:
                         fast.note_end(generation)
                     break
-                self._groups_left -= 1
+                groups_left -= 1
                 if fast is not None and fast.begin_group(group):
                     break
                 self._pieces = self._session.receive_group(group)

@@ -109,7 +109,7 @@ class FastReader:
 
         None where it does not go. Takes long: for a worker thread.
         """
-        from ibbmaster.streaming.block import Position
+        from ibbmaster.streaming.position import Position
         from ibbmaster.streaming.pumping import pump_blocks
 
         session = self._session

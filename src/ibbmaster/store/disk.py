@@ -59,6 +59,9 @@ class Disk(Protocol):
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
         """Fill `target` as `read` does; returns the bytes read. With `only_cached`, None if that would have to wait."""
 
+    def next_data(self, name: str, offset: int) -> int:
+        """Where from an offset on there may be something else than zeros; the end of the file if nowhere."""
+
     def open(self, name: str) -> int | None:
         """A descriptor to read a file with, for the caller to close; None if what it gives is not what `read` gives.
 
@@ -138,6 +141,16 @@ class RealDisk:
                 return _fill(self._descriptor(name), offset, target, os.RWF_NOWAIT if only_cached else 0)
         finally:
             self._lock.release()
+
+    def next_data(self, name: str, offset: int) -> int:
+        with self._errors(name), self._lock:
+            descriptor = self._descriptor(name)
+            try:
+                return os.lseek(descriptor, offset, os.SEEK_DATA)  # nobody uses the place of a descriptor
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    return os.fstat(descriptor).st_size
+                raise
 
     def open(self, name: str) -> int | None:
         with self._errors(name), self._lock:

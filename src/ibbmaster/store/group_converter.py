@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from types import ModuleType
 
 from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, noted_gtids
 from ibbmaster.store.classic_file import STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.store.classic_window import EventWindow
 from ibbmaster.store.writer import BinlogWriter
@@ -25,16 +26,13 @@ class GroupConverter:
     def __init__(self, writer: BinlogWriter, kernels: ModuleType) -> None:
         import numpy as np
 
-        from ibbmaster.kernel.converting import Conversion
-
         self.group_count = 0
         self.event_bytes = 0
         self._numpy = np
-        self._field = Conversion
         self._writer = writer
         self._kernels = kernels
         self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
-        self._pairs = np.zeros((PAIRS_MAX, 4), dtype=np.int64)
+        self._pairs = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64)
         self._roles = [
             np.frombuffer(bytearray(roles), dtype=np.uint8) for roles in (TRANSACTION_ROLES, STANDALONE_ROLES)
         ]
@@ -51,7 +49,7 @@ class GroupConverter:
         if self._to_skip:
             self._to_skip -= 1
             return ()
-        numbers, field, pairs = self._numbers, self._field, self._pairs
+        numbers, pairs = self._numbers, self._pairs
         count = 0
         for gtid in known:
             if count < PAIRS_MAX:
@@ -60,26 +58,26 @@ class GroupConverter:
         if not count:
             return ()
         numbers[:] = 0
-        numbers[field.READ_AT], numbers[field.SOURCE_OFFSET] = window.position, window.block_offset
-        numbers[field.CHECKSUM_BYTES], numbers[field.PAIRS] = window.checksum_size, count
-        numbers[field.RECORD_MAX] = self._writer.shape.inline_size_max
+        numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
+        numbers[Conversion.CHECKSUM_BYTES], numbers[Conversion.PAIRS] = window.checksum_size, count
+        numbers[Conversion.RECORD_MAX] = self._writer.shape.inline_size_max
         source = self._numpy.frombuffer(window.block, dtype=self._numpy.uint8)
-        taken: tuple[Gtid, ...] = ()
-
-        def work(batch: bytearray, start: int, end: int) -> tuple[int, tuple[Gtid, ...]]:
-            nonlocal taken
-            numbers[field.WRITE_AT], numbers[field.WRITE_END] = start, end
-            before = int(numbers[field.NOTED])
-            pages = self._numpy.frombuffer(batch, dtype=self._numpy.uint8)
-            self._kernels.convert_groups(source, len(window.block), numbers, pairs, *self._roles, self._scratch, pages)
-            rows = sorted((row for row in pairs[:count].tolist() if row[3] > before), key=lambda row: row[3])
-            taken = tuple(Gtid(domain_id=row[0], server_id=row[1], seq_no=row[2] % 2**64) for row in rows)
-            return int(numbers[field.WRITE_AT]), taken
-
-        self._writer.fill(work)
+        pages, numbers[Conversion.WRITE_AT], numbers[Conversion.WRITE_END] = self._writer.room()
+        self._kernels.convert_groups(
+            source,
+            len(window.block),
+            numbers,
+            pairs,
+            *self._roles,
+            self._scratch,
+            self._numpy.frombuffer(pages, dtype=self._numpy.uint8),
+        )
+        taken = noted_gtids(pairs, count)
+        if taken:
+            self._writer.placed(int(numbers[Conversion.WRITE_AT]), taken)
         self._failures = 0 if taken else min(self._failures + 1, FAILURES_MAX)
         self._to_skip = 2**self._failures - 1 if self._failures > 2 else 0
-        window.position = int(numbers[field.READ_AT])
-        self.group_count += int(numbers[field.NOTED])
-        self.event_bytes += int(numbers[field.EVENT_BYTES])
+        window.position = int(numbers[Conversion.READ_AT])
+        self.group_count += int(numbers[Conversion.NOTED])
+        self.event_bytes += int(numbers[Conversion.EVENT_BYTES])
         return taken

@@ -81,26 +81,10 @@ class LogWriter:
             self.durable = DurableEnd(LogEnd(0, 0, 0), state)
             self._begin_log()
             return
-        name = format_file_name(end.header.file_no)
-        size_pages = max(end.size_pages, end.header.size_pages)
-        if end.size_pages < size_pages:  # cut by a flush whose next file was lost
-            disk.allocate(name, size_pages * PAGE_SIZE)
-        self.appender = Appender(
-            file_no=end.header.file_no,
-            next_shape=self._next_shape,
-            references=self._references,
-            state=state,
-            page_no=end.page_no,
-            page_offset=end.page_offset,
-            shape=FileShape(
-                size_pages=size_pages,
-                state_interval_pages=end.header.state_interval_pages,
-                start_lsn=end.header.start_lsn,
-            ),
-            differential=end.differential,
-        )
+        self.appender = end.appender(disk, next_shape=self._next_shape, references=self._references)
         self.durable = DurableEnd(self.end(), state)
         if end.page_offset:
+            name = format_file_name(end.header.file_no)
             data = disk.read(name, end.page_no * PAGE_SIZE, PAGE_SIZE)
             self.fifo.load_last(end.header.file_no, end.page_no, data, end.page_offset)
 

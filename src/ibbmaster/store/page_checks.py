@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Found, Status, noted_gtids
 
 PAIRS_MAX = 256
 NODES_MAX = 4096
@@ -31,15 +32,11 @@ class PageChecks:
     def __init__(self, kernels: ModuleType) -> None:
         import numpy as np
 
-        from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Status
-
         self._numpy = np
         self._kernels = kernels
-        self._field: Any = Field
-        self._need_more = int(Status.NEED_MORE)
         self._state = np.zeros(Field.SIZE, dtype=np.int64)
         self._pairs = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64)
-        self._nodes = np.zeros((NODES_MAX, 4), dtype=np.int64)
+        self._nodes = np.zeros((NODES_MAX, Found.COLUMNS), dtype=np.int64)
         self._scratch = np.empty(SCRATCH_BYTES, dtype=np.uint8)
 
     def check(self, block: bytearray, page_count: int, page: int, offset: int) -> Checked:
@@ -47,18 +44,18 @@ class PageChecks:
 
         The page of that place must be verified already if `offset` is not 0.
         """
-        state, field = self._state, self._field
+        state = self._state
         state[:] = 0
-        state[field.PAGE], state[field.OFFSET] = page, offset
+        state[Field.PAGE], state[Field.OFFSET] = page, offset
         pages = self._numpy.frombuffer(block, dtype=self._numpy.uint8)
         count, reason = self._kernels.check_groups(pages, page_count, state, self._pairs, self._nodes, self._scratch)
         return Checked(
-            page=int(state[field.PAGE]),
-            offset=int(state[field.OFFSET]),
-            groups=int(state[field.GROUPS]),
-            gtids=self._kernels.noted_gtids(self._pairs, state),
+            page=int(state[Field.PAGE]),
+            offset=int(state[Field.OFFSET]),
+            groups=int(state[Field.GROUPS]),
+            gtids=noted_gtids(self._pairs, state[Field.PAIRS]),
             nodes=[tuple(row) for row in self._nodes[:count].tolist()],
-            is_cut=reason == self._need_more,
+            is_cut=reason == Status.NEED_MORE,
         )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_name import format_file_name
@@ -42,20 +40,22 @@ class PageWriter:
         self._batch[start : self._end] = data
         self._is_written = False
 
-    def fill(self, page_no: int, page_offset: int, work: Callable[[bytearray, int], int]) -> tuple[int, int]:
-        """Let somebody else place bytes from a position on; returns the position behind them.
+    def room(self, page_no: int, page_offset: int) -> tuple[bytearray, int]:
+        """Whole pages for somebody else to place bytes in from a position on, and where in them that is.
 
-        `work` gets a buffer of whole pages and where in it the position is, and returns where
-        it has come to: behind the last byte, or at the start of the page behind a full one.
-        It may not change what was placed before.
+        What was placed before may not be changed; `placed` says how far it went.
         """
         if page_no - self._first_no >= BATCH_PAGES:
             self.write_out()
-        start = (page_no - self._first_no) * PAGE_SIZE + page_offset
-        end = work(self._batch, start)
-        if end > start:
-            self._end = end if end % PAGE_SIZE else end - (PAGE_SIZE - DATA_SIZE)
-            self._is_written = False
+        return self._batch, (page_no - self._first_no) * PAGE_SIZE + page_offset
+
+    def placed(self, end: int) -> tuple[int, int]:
+        """Take what was placed up to `end`: behind the last byte, or the start of the page behind a full one.
+
+        Returns the position there.
+        """
+        self._end = end if end % PAGE_SIZE else end - (PAGE_SIZE - DATA_SIZE)
+        self._is_written = False
         return self._first_no + end // PAGE_SIZE, end % PAGE_SIZE
 
     def write_out(self) -> None:

@@ -12,8 +12,10 @@ For a log that must not lose what it acknowledged there is `BinlogStore`. Invari
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from types import TracebackType
+from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import FailedError, StoreError
@@ -30,6 +32,14 @@ from ibbmaster.store.disk import Disk
 from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.store.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
 from ibbmaster.store.page_writer import PageWriter
+
+
+class Room(NamedTuple):
+    """Pages to place records in, from byte `start` up to before byte `end`."""
+
+    pages: bytearray
+    start: int
+    end: int
 
 
 class BinlogWriter:
@@ -78,25 +88,9 @@ class BinlogWriter:
             self._pages = PageWriter(disk, 0)
             self._appender = Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
         else:
-            file_no, size_pages = end.header.file_no, max(end.size_pages, end.header.size_pages)
-            self._next_lsn = end.header.start_lsn + size_pages * PAGE_SIZE
-            self._pages = PageWriter(disk, file_no, page_no=end.page_no, page_offset=end.page_offset)
-            self._appender = Appender(
-                file_no=file_no,
-                next_shape=self._next_shape,
-                references=self._references,
-                state=state,
-                page_no=end.page_no,
-                page_offset=end.page_offset,
-                shape=FileShape(
-                    size_pages=size_pages,
-                    state_interval_pages=end.header.state_interval_pages,
-                    start_lsn=end.header.start_lsn,
-                ),
-                differential=end.differential,
-            )
-            if end.size_pages < size_pages:  # cut by a flush whose next file was lost
-                self._disk.allocate(format_file_name(file_no), size_pages * PAGE_SIZE)
+            self._appender = end.appender(disk, next_shape=self._next_shape, references=self._references)
+            self._pages = PageWriter(disk, end.header.file_no, page_no=end.page_no, page_offset=end.page_offset)
+            self._next_lsn = end.header.start_lsn + self._appender.shape.size_pages * PAGE_SIZE
         if end is None:
             _, changes = self._appender.flush()  # header and state, so that the directory holds a log from now on
             self._write(changes)
@@ -125,33 +119,22 @@ class BinlogWriter:
         """
         return write_whole_group(self, gtid, gtid_event, body).ref
 
-    def fill(self, work: Callable[[bytearray, int, int], tuple[int, tuple[Gtid, ...]]]) -> tuple[Gtid, ...]:
-        """Let somebody else place commit records of known (domain, server) pairs, each at most `inline_size_max` long.
-
-        `work` gets pages, where to begin in them, and where it must end before; it returns
-        where it has come to, as for `PageWriter.fill`, and the last GTID of each pair.
+    def room(self) -> Room:
+        """Where somebody else may place commit records of known pairs, each at most `inline_size_max` long.
 
         Raises:
             StoreError: the disk fails, or has failed before.
         """
         self._check_usable()
         appender = self._appender
-        gtids: tuple[Gtid, ...] = ()
+        with self._failing():
+            pages, start = self._pages.room(appender.page_no, appender.page_offset)
+        first_no = appender.page_no - start // PAGE_SIZE
+        return Room(pages, start, min(len(pages), (appender.plain_end - first_no) * PAGE_SIZE))
 
-        def place(batch: bytearray, start: int) -> int:
-            nonlocal gtids
-            first_no = appender.page_no - start // PAGE_SIZE
-            limit = min(len(batch), (appender.plain_end - first_no) * PAGE_SIZE)
-            end, gtids = work(batch, start, limit)
-            return end
-
-        try:
-            page_no, page_offset = self._pages.fill(appender.page_no, appender.page_offset, place)
-        except StoreError as error:
-            self._failure = error
-            raise
-        appender.pass_over(page_no, page_offset, gtids)
-        return gtids
+    def placed(self, end: int, gtids: Iterable[Gtid]) -> None:
+        """Take what was placed in `room` up to `end`; `gtids` are the last of each pair."""
+        self._appender.pass_over(*self._pages.placed(end), gtids)
 
     def open_group(self) -> GroupWriter:
         """Begin a group whose size is not known yet; several may be open at once."""
@@ -164,12 +147,9 @@ class BinlogWriter:
             StoreError: the disk fails, or has failed before.
         """
         self._check_usable()
-        try:
+        with self._failing():
             self._pages.write_out()
             self._pages.sync()
-        except StoreError as error:
-            self._failure = error
-            raise
 
     def close(self) -> None:
         """Flush, and give up what is open; a second call does nothing."""
@@ -217,12 +197,9 @@ class BinlogWriter:
             raise StoreError(
                 f"a record of {len(data)} bytes: with this file size it can have {self.shape.record_size_max}"
             )
-        try:
+        with self._failing():
             ref, changes = self._appender.append(record_type, data, gtid)
             self._write(changes)
-        except BaseException as error:  # the appender is ahead of the files now
-            self._failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
-            raise
         return ref
 
     # Files --------------------------------------------------------------------------------
@@ -232,6 +209,15 @@ class BinlogWriter:
             raise FailedError(f"the log was not written any further after an error: {self._failure}")
         if self._is_closed:
             raise StoreError("the log was closed")
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """After an error in here memory and files may differ, so nothing is written any more."""
+        try:
+            yield
+        except BaseException as error:
+            self._failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
+            raise
 
     def _write(self, changes: list[PageChange]) -> None:
         for change in changes:

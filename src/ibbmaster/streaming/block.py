@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,30 +13,13 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.fields import Field
 from ibbmaster.streaming.buffers import OUT_BYTES, Buffers
+from ibbmaster.streaming.position import PartPosition, Position
 
 SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
 SEQUENCE_MASK = 0xFF
+OVERHEAD = 2048  # bytes: a block without packets, its key and what they refer to
 
 Key = tuple[Hashable, ...]
-
-
-class Position(NamedTuple):
-    """A place in the log between records, or inside one that is passed over (types other than -1)."""
-
-    file_no: int
-    file_offset: int
-    skip_type: int = -1
-    nested_type: int = -1
-
-
-class PartPosition(NamedTuple):
-    """A place inside a group: in which of its nodes, and the state of the framing there; node 0 is its inline part."""
-
-    node: int
-    file_no: int
-    file_offset: int
-    state: tuple[int, ...]
-    head: bytes
 
 
 class Block:
@@ -74,15 +57,16 @@ class Block:
         """Bytes of packets."""
         return self._size
 
+    @property
+    def held_bytes(self) -> int:
+        """Memory that it takes."""
+        return OVERHEAD + (self._size if self.descriptor is not None else len(self._buffer))
+
     def data(self) -> Buffer:
         """The packets; good for as long as the block is kept."""
         if self.descriptor is None:
             return memoryview(self._buffer)[: self._size]
         return os.pread(self.descriptor, self._size, 0)
-
-    def copy_to(self, target: Any) -> None:
-        """Copy the packets to the begin of an array."""
-        memoryview(target)[: self._size] = self.data()
 
     def __del__(self) -> None:
         if self._pool is not None:
@@ -120,9 +104,9 @@ def make_block(
 def renumbered(block: Block, was: int, sequence: int, *, kernels: ModuleType, pool: Buffers, first: int = 0) -> Block:
     """The same block with other packet numbers; its first packet begins at byte `first`."""
     size = len(block)
-    out = pool.take() if size <= OUT_BYTES else np.empty(size, dtype=np.uint8)
+    out: Any = pool.take() if size <= OUT_BYTES else np.empty(size, dtype=np.uint8)
     delta = (sequence - was) & SEQUENCE_MASK
-    block.copy_to(out)
+    memoryview(out)[:size] = block.data()
     kernels.renumber(out, size, min(first, size), delta)
     return Block(
         out,
@@ -135,7 +119,18 @@ def renumbered(block: Block, was: int, sequence: int, *, kernels: ModuleType, po
     )
 
 
-def shared_block(pieces: list[Block]) -> Block:
+def longer(first: Block, follow: Callable[[Block], Block | None], *, pieces_max: int) -> Block:
+    """A block for many readers: `first` and what follows, as each of them costs every reader a turn.
+
+    `follow` makes the block behind another one, None where there shall be none.
+    """
+    pieces = [first]
+    while len(pieces) < pieces_max and (more := follow(pieces[-1])) is not None:
+        pieces.append(more)
+    return joined(pieces)
+
+
+def joined(pieces: list[Block]) -> Block:
     """Blocks that follow each other as one, where the system can send it from; the first of them if that fails."""
     first, last = pieces[0], pieces[-1]
     size = sum(map(len, pieces))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ibbmaster.streaming.block import Block, Key
 from ibbmaster.streaming.buffers import Buffers
 
-BYTES_MAX = 64 << 20  # of packets in all blocks
+BYTES_MAX = 64 << 20  # of memory that all blocks take
 READERS_OF_SHARED = 8  # so many are worth the file in memory of a block
 
 
@@ -82,12 +82,12 @@ class BlockCache:
         dropped: list[Block] = []  # they go when the lock is free again
         with self._lock:
             old = self._blocks.pop((key, sequence), None)
-            self._bytes += len(block) - (0 if old is None else len(old))
+            self._bytes += block.held_bytes - (0 if old is None else old.held_bytes)
             self._blocks[key, sequence] = block
             self._numbers[key] = sequence
             while self._bytes > BYTES_MAX:
                 (old_key, old_sequence), old = self._blocks.popitem(last=False)
-                self._bytes -= len(old)
+                self._bytes -= old.held_bytes
                 if self._numbers.get(old_key) == old_sequence:
                     del self._numbers[old_key]
                 dropped.append(old)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from types import ModuleType
+from typing import Any
 
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.ibb.file_name import format_file_name
@@ -11,9 +12,10 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Status
 from ibbmaster.store.engine import PagedEventGroups
 from ibbmaster.store.pages import PageReader
-from ibbmaster.streaming.block import Block, Position, make_block, renumbered, shared_block
+from ibbmaster.streaming.block import Block, longer, make_block, renumbered
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, Workspace, pages_to_border
+from ibbmaster.streaming.position import Position
 
 SHARED_BYTES = 4 * PAGES_PER_BLOCK * PAGE_SIZE  # blocks for many readers end at these places of a file
 PIECES_MAX = 8
@@ -75,9 +77,8 @@ class BlockReader:
             PositionPurgedError: the log was reset.
         """
         self._groups.check_log()
-        assert isinstance(block.after, Position)
-        self._position = block.after
-        file_no, file_offset, skip_type, _ = block.after
+        self._position = _end(block)
+        file_no, file_offset, skip_type, _ = self._position
         self._groups.pass_over(file_no, file_offset, block.gtids, is_inside_record=skip_type >= 0)
 
     def _next(self, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
@@ -96,74 +97,68 @@ class BlockReader:
 
         return self._cache.find(key, sequence, make, only_cached=only_cached)
 
-    def _longer(self, block: Block, selection: Selection, *, only_cached: bool) -> Block:
-        """A block for many readers: the same and what follows, as each of them costs a turn of its own."""
-        pieces = [block]
-        after = block.after
-        assert isinstance(after, Position)
-        border = (after.file_offset // SHARED_BYTES + 1) * SHARED_BYTES - PAGE_SIZE
-        while after.file_offset < border and len(pieces) < PIECES_MAX:
-            more = self._frame(after, selection, pieces[-1].sequence_after, only_cached=only_cached)
-            if more is None:
-                break
-            pieces.append(more)
-            after = more.after
-            assert isinstance(after, Position)
-        return shared_block(pieces)
+    def _longer(self, first: Block, selection: Selection, *, only_cached: bool) -> Block:
+        border = (_end(first).file_offset // SHARED_BYTES + 1) * SHARED_BYTES - PAGE_SIZE
+
+        def follow(block: Block) -> Block | None:
+            if _end(block).file_offset >= border:
+                return None
+            return self._frame(_end(block), selection, block.sequence_after, only_cached=only_cached)
+
+        return longer(first, follow, pieces_max=PIECES_MAX)
 
     def _frame(self, position: Position, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
-        workspace = self._cache.buffers.workspace()
-        try:
-            return self._frame_in(workspace, position, selection, sequence, only_cached=only_cached)
-        finally:
-            self._cache.buffers.give_back_workspace(workspace)
+        buffers = self._cache.buffers
+        with buffers.workspace() as workspace:
+            out = buffers.take()
+            after = self._frame_in(workspace, out, position, selection, sequence, only_cached=only_cached)
+            if after is None:
+                buffers.give_back(out)
+                return None
+            return make_block(out, buffers, workspace.state, after=after, gtids=workspace.gtids())
 
     def _frame_in(
-        self, workspace: Workspace, position: Position, selection: Selection, sequence: int, *, only_cached: bool
-    ) -> Block | None:
+        self,
+        workspace: Workspace,
+        out: Any,
+        position: Position,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+    ) -> Position | None:
+        """Frame from a position on into `out`; returns where that ended, None if nothing could be done."""
         name = format_file_name(position.file_no)
-        first_page_no, page_offset = divmod(position.file_offset, PAGE_SIZE)
+        state = workspace.state
+        first_page_no = position.file_offset // PAGE_SIZE
         page_count = pages_to_border(first_page_no)
-        pages, state = workspace.pages, workspace.state
-        view = memoryview(pages)
-        out = self._cache.buffers.take()
-        is_used = False
-        try:
-            while True:
-                size = self._groups.disk.read_into(
-                    name, first_page_no * PAGE_SIZE, view[: page_count * PAGE_SIZE], only_cached=only_cached
-                )
-                if not size:
-                    return None
-                found = size // PAGE_SIZE
-                workspace.prepare(selection, sequence)
-                state[Field.OFFSET] = page_offset
-                state[Field.SKIP_TYPE], state[Field.NESTED_TYPE] = position.skip_type, position.nested_type
-                status = self._kernels.frame_groups(
-                    pages,
-                    found,
-                    state,
-                    workspace.head,
-                    workspace.prefix,
-                    workspace.pairs,
-                    workspace.scratch,
-                    out,
-                    workspace.no_segments,
-                )
-                if state[Field.PAGE] or state[Field.OFFSET] != page_offset:
-                    break
-                if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
-                    return None
-                page_count += PAGES_PER_BLOCK  # of a group that is longer
-            after = Position(
-                position.file_no,
-                (first_page_no + int(state[Field.PAGE])) * PAGE_SIZE + int(state[Field.OFFSET]),
-                int(state[Field.SKIP_TYPE]),
-                int(state[Field.NESTED_TYPE]),
+        while True:
+            target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
+            size = self._groups.disk.read_into(name, first_page_no * PAGE_SIZE, target, only_cached=only_cached)
+            if not size:
+                return None
+            found = size // PAGE_SIZE
+            workspace.prepare(selection, sequence)
+            workspace.go_to(position)
+            status = self._kernels.frame_groups(
+                workspace.pages,
+                found,
+                state,
+                workspace.head,
+                workspace.prefix,
+                workspace.pairs,
+                workspace.scratch,
+                out,
+                workspace.no_segments,
             )
-            block = make_block(out, self._cache.buffers, state, after=after, gtids=workspace.gtids())
-            is_used = True
-            return block
-        finally:
-            if not is_used:
-                self._cache.buffers.give_back(out)
+            after = workspace.position(position.file_no, first_page_no + int(state[Field.PAGE]))
+            if after.file_offset != position.file_offset:
+                return after
+            if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
+                return None
+            page_count += PAGES_PER_BLOCK  # of a group that is longer
+
+
+def _end(block: Block) -> Position:
+    assert isinstance(block.after, Position)
+    return block.after

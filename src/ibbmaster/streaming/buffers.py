@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +13,8 @@ import numpy as np
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field
-from ibbmaster.kernel.warm import noted_gtids
+from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, noted_gtids
+from ibbmaster.streaming.position import Position
 
 PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cache of a core
 PAGES_MAX = 64  # of a record that is framed as one piece
@@ -43,7 +45,7 @@ class Workspace:
 
     def gtids(self) -> tuple[Gtid, ...]:
         """The last of each (domain, server) pair that was framed."""
-        return noted_gtids(self.pairs, self.state)
+        return noted_gtids(self.pairs, self.state[Field.PAIRS])
 
     def prepare(self, selection: Selection, sequence: int) -> None:
         """Begin a block whose first packet has this number, with nothing under way."""
@@ -56,6 +58,18 @@ class Workspace:
         state[Field.PREFIX_SIZE] = size = len(selection.prefix)
         self.prefix[:size] = memoryview(selection.prefix)
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
+
+    def go_to(self, position: Position) -> int:
+        """Have the framing begin at a position; returns its page, which is to be the first of `pages`."""
+        page_no, self.state[Field.OFFSET] = divmod(position.file_offset, PAGE_SIZE)
+        self.state[Field.SKIP_TYPE], self.state[Field.NESTED_TYPE] = position.skip_type, position.nested_type
+        return page_no
+
+    def position(self, file_no: int, page_no: int) -> Position:
+        """Where the framing is; `page_no` is that of the page at hand."""
+        state = self.state
+        file_offset = page_no * PAGE_SIZE + int(state[Field.OFFSET])
+        return Position(file_no, file_offset, int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE]))
 
 
 class Buffers:
@@ -77,9 +91,12 @@ class Buffers:
         """Let a buffer be used again."""
         self._free.append(buffer)  # atomic; may be called by the garbage collector while the lock is held
 
-    def workspace(self) -> Workspace:
+    @contextlib.contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        """Lend a workspace."""
         with self._lock:
-            return self._workspaces.pop() if self._workspaces else Workspace()
-
-    def give_back_workspace(self, workspace: Workspace) -> None:
-        self._workspaces.append(workspace)
+            workspace = self._workspaces.pop() if self._workspaces else Workspace()
+        try:
+            yield workspace
+        finally:
+            self._workspaces.append(workspace)

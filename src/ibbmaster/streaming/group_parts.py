@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Iterator
 from itertools import chain, islice, takewhile
 from types import ModuleType
@@ -16,16 +15,16 @@ from ibbmaster.errors import EventError, RecordError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.fields import Field, Status
-from ibbmaster.kernel.pump import Progress
+from ibbmaster.kernel.fields import Field, Progress, Status
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.event_groups import StoredGroup
 from ibbmaster.store.out_of_band import NodePlace, OutOfBandReader, check_stream
 from ibbmaster.store.pages import PageReader
-from ibbmaster.streaming.block import Block, PartPosition, make_block, renumbered, shared_block
+from ibbmaster.streaming.block import Block, longer, make_block, renumbered
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import Workspace, pages_to_border
-from ibbmaster.streaming.pumping import new_progress
+from ibbmaster.streaming.position import PartPosition
+from ibbmaster.streaming.pumping import pump_call
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
 PIECES_SHARED = 5  # blocks that are one for many readers
@@ -83,6 +82,11 @@ class GroupParts:
         assert position is not None
         cache = self._cache
 
+        def follow(block: Block) -> Block | None:
+            if not isinstance(block.after, PartPosition):
+                return None
+            return self._frame(block.after, block.sequence_after, only_cached=only_cached)
+
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
                 first = position.state[Field.PACKET_LEFT - FIRST_FIELD] if _is_inside_event(position.state) else 0
@@ -90,7 +94,7 @@ class GroupParts:
             block = self._frame(position, sequence, only_cached=only_cached)
             if block is None or not cache.is_shared:
                 return block
-            return self._longer(block, only_cached=only_cached)
+            return longer(block, follow, pieces_max=PIECES_SHARED)
 
         block = cache.find((*self._key, position, cache.is_shared), sequence, make, only_cached=only_cached)
         if block is None:
@@ -98,16 +102,6 @@ class GroupParts:
         assert block.after is None or isinstance(block.after, PartPosition)
         self._position = block.after
         return block
-
-    def _longer(self, block: Block, *, only_cached: bool) -> Block:
-        """A block for many readers: the same and what follows, as each of them costs a turn of its own."""
-        pieces = [block]
-        while len(pieces) < PIECES_SHARED and isinstance(pieces[-1].after, PartPosition):
-            more = self._frame(pieces[-1].after, pieces[-1].sequence_after, only_cached=only_cached)
-            if more is None:
-                break
-            pieces.append(more)
-        return shared_block(pieces)
 
     def pump(self, sequence: int, socket: int) -> tuple[Block, int] | None:
         """Send parts to a socket; returns what it did not take, and the bytes framed. For a worker thread.
@@ -123,81 +117,65 @@ class GroupParts:
             return None
         ahead = self._nodes[position.node - 1 :]
         places = list(takewhile(lambda place: place.ref.file_no == file_no, ahead))
-        file = self._disk.open(format_file_name(file_no))
-        if file is None:
-            return None
-        buffers = self._cache.buffers
-        workspace, out, rest = buffers.workspace(), buffers.take(), buffers.take()
-        block = None
-        try:
-            workspace.prepare(self._selection, sequence)
-            state, progress = workspace.state, new_progress()
-            state[FIRST_FIELD:] = position.state
-            if position.head:
-                workspace.head[: len(position.head)] = memoryview(position.head)
+        with pump_call(self._disk, file_no, self._cache.buffers, self._selection, sequence) as call:
+            if call is None:
+                return None
+            workspace, progress = call.workspace, call.progress
+            self._resume(workspace, position)
             if position.file_no != NOT_BEGUN:
-                page_no, state[Field.OFFSET] = divmod(position.file_offset, PAGE_SIZE)
+                page_no, workspace.state[Field.OFFSET] = divmod(position.file_offset, PAGE_SIZE)
                 progress[Progress.FILE_OFFSET], progress[Progress.IS_BEGUN] = page_no * PAGE_SIZE, 1
-            nodes = np.array([(place.ref.file_offset, place.header_size) for place in places], dtype=np.int64)
             self._kernels.pump_nodes(
-                file,
+                call.file,
                 socket,
                 progress,
-                nodes,
+                np.array([(place.ref.file_offset, place.header_size) for place in places], dtype=np.int64),
                 workspace.pages,
-                state,
+                workspace.state,
                 workspace.head,
                 workspace.prefix,
-                out,
+                call.out,
                 workspace.segments,
                 workspace.wanted,
-                rest,
+                call.rest,
             )
             number = position.node + int(progress[Progress.NODE])
             if progress[Progress.IS_BEGUN]:
-                after = _place(workspace, number, file_no, int(progress[Progress.FILE_OFFSET] + state[Field.OFFSET]))
+                file_offset = int(progress[Progress.FILE_OFFSET] + workspace.state[Field.OFFSET])
+                after = _place(workspace, number, file_no, file_offset)
             else:
                 after = _place(workspace, number, NOT_BEGUN, 0)
-            is_inside = _is_inside_event(after.state)
-            state[Field.OUT] = progress[Progress.REST]
-            block = make_block(rest, buffers, state, after=after, is_inside_event=is_inside)
-        finally:
-            os.close(file)
-            buffers.give_back_workspace(workspace)
-            buffers.give_back(out)
-            if block is None:
-                buffers.give_back(rest)
-        self._position = after
-        return block, int(progress[Progress.FRAMED])
+            self._position = after
+            return call.result(after, is_inside_event=_is_inside_event(after.state))
 
     def _frame(self, position: PartPosition, sequence: int, *, only_cached: bool) -> Block | None:
         buffers = self._cache.buffers
-        workspace, out = buffers.workspace(), buffers.take()
-        block = None
-        try:
+        with buffers.workspace() as workspace:
             workspace.prepare(self._selection, sequence)
+            out = buffers.take()
             after: PartPosition | None = position
             is_full = False
-            while after is not None and not is_full and workspace.state[Field.OUT] < BLOCK_BYTES:
-                after, is_full = self._step(workspace, after, out, only_cached=only_cached)
-            is_inside = after is not None and _is_inside_event(after.state)
-            block = make_block(out, buffers, workspace.state, after=after, is_inside_event=is_inside)
-        except _WouldWaitError:
-            pass
-        finally:
-            if block is None:
+            try:
+                while after is not None and not is_full and workspace.state[Field.OUT] < BLOCK_BYTES:
+                    after, is_full = self._step(workspace, after, out, only_cached=only_cached)
+            except _WouldWaitError:
                 buffers.give_back(out)
-            buffers.give_back_workspace(workspace)
-        return block
+                return None
+            is_inside = after is not None and _is_inside_event(after.state)
+            return make_block(out, buffers, workspace.state, after=after, is_inside_event=is_inside)
+
+    def _resume(self, workspace: Workspace, at: PartPosition) -> None:
+        """Have the framing go on at a place."""
+        workspace.state[FIRST_FIELD:] = at.state
+        if at.head:
+            workspace.head[: len(at.head)] = memoryview(at.head)
 
     def _step(
         self, workspace: Workspace, at: PartPosition, out: object, *, only_cached: bool
     ) -> tuple[PartPosition | None, bool]:
         """One call of a kernel; returns the place behind it, None at the end, and whether the output is full."""
+        self._resume(workspace, at)
         state, head = workspace.state, workspace.head
-        state[FIRST_FIELD:] = at.state
-        if at.head:
-            head[: len(at.head)] = memoryview(at.head)
         if at.node == 0:
             data = np.frombuffer(bytearray(self.group.gtid_event + self.group.payload), dtype=np.uint8)
             stopped, status = self._kernels.frame_bytes(

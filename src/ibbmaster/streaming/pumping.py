@@ -2,23 +2,71 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ibbmaster.dump.rewriting import Selection
+from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.fields import Field
-from ibbmaster.kernel.pump import Progress
+from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.store.disk import Disk
-from ibbmaster.streaming.block import Block, Position, make_block
+from ibbmaster.streaming.block import Block, make_block
 from ibbmaster.streaming.block_reader import BlockReader
-from ibbmaster.streaming.buffers import Buffers
+from ibbmaster.streaming.buffers import Buffers, Workspace
+from ibbmaster.streaming.position import PartPosition, Position
 
 BUDGET_BYTES = 16 << 20  # in one call: a hop to a thread costs nothing beside that
+
+
+class PumpCall(NamedTuple):
+    """What one call of a pump needs, but the socket."""
+
+    file: int  # descriptor
+    workspace: Workspace
+    progress: Any
+    out: Any
+    rest: Any
+    buffers: Buffers
+
+    def result(
+        self, after: Position | PartPosition, *, gtids: tuple[Gtid, ...] = (), is_inside_event: bool = False
+    ) -> tuple[Block, int]:
+        """What the socket did not take, a block that owns `rest` from now on, and how many bytes were framed."""
+        state = self.workspace.state
+        state[Field.OUT] = self.progress[Progress.REST]
+        block = make_block(self.rest, self.buffers, state, after=after, gtids=gtids, is_inside_event=is_inside_event)
+        return block, int(self.progress[Progress.FRAMED])
+
+
+@contextlib.contextmanager
+def pump_call(
+    disk: Disk, file_no: int, buffers: Buffers, selection: Selection, sequence: int
+) -> Iterator[PumpCall | None]:
+    """Prepare a call for one file; None if a socket cannot be fed from it.
+
+    Raises:
+        StoreError: the file cannot be opened.
+    """
+    file = disk.open(format_file_name(file_no))
+    if file is None:
+        yield None
+        return
+    try:
+        with buffers.workspace() as workspace:
+            workspace.prepare(selection, sequence)
+            progress = np.zeros(Progress.SIZE, dtype=np.int64)
+            progress[Progress.BUDGET] = BUDGET_BYTES
+            out = buffers.take()
+            yield PumpCall(file, workspace, progress, out, buffers.take(), buffers)
+            buffers.give_back(out)
+    finally:
+        os.close(file)
 
 
 def pump_blocks(
@@ -42,51 +90,25 @@ def pump_blocks(
     position = blocks.position
     if position.file_offset <= PAGE_SIZE:
         return None
-    file = disk.open(format_file_name(position.file_no))
-    if file is None:
-        return None
-    workspace, out, rest = buffers.workspace(), buffers.take(), buffers.take()
-    block = None
-    try:
-        workspace.prepare(selection, sequence)
-        state, progress = workspace.state, new_progress()
-        first_page_no, state[Field.OFFSET] = divmod(position.file_offset, PAGE_SIZE)
-        state[Field.SKIP_TYPE], state[Field.NESTED_TYPE] = position.skip_type, position.nested_type
-        progress[Progress.FILE_OFFSET] = first_page_no * PAGE_SIZE
+    with pump_call(disk, position.file_no, buffers, selection, sequence) as call:
+        if call is None:
+            return None
+        workspace, progress = call.workspace, call.progress
+        progress[Progress.FILE_OFFSET] = workspace.go_to(position) * PAGE_SIZE
         kernels.pump(
-            file,
+            call.file,
             socket,
             progress,
             workspace.pages,
-            state,
+            workspace.state,
             workspace.head,
             workspace.prefix,
             workspace.pairs,
             workspace.scratch,
-            out,
+            call.out,
             workspace.segments,
             workspace.wanted,
-            rest,
+            call.rest,
         )
-        after = Position(
-            position.file_no,
-            int(progress[Progress.FILE_OFFSET] + state[Field.OFFSET]),
-            int(state[Field.SKIP_TYPE]),
-            int(state[Field.NESTED_TYPE]),
-        )
-        state[Field.OUT] = progress[Progress.REST]
-        block = make_block(rest, buffers, state, after=after, gtids=workspace.gtids())
-    finally:
-        os.close(file)
-        buffers.give_back_workspace(workspace)
-        buffers.give_back(out)
-        if block is None:
-            buffers.give_back(rest)
-    return block, int(progress[Progress.FRAMED])
-
-
-def new_progress() -> Any:
-    """That of a call with the whole budget."""
-    progress = np.zeros(Progress.SIZE, dtype=np.int64)
-    progress[Progress.BUDGET] = BUDGET_BYTES
-    return progress
+        after = workspace.position(position.file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
+        return call.result(after, gtids=workspace.gtids())

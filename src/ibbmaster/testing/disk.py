@@ -49,6 +49,9 @@ class MemoryDisk:
         target[: len(data)] = data
         return len(data)
 
+    def next_data(self, name: str, offset: int) -> int:
+        return offset
+
     def open(self, name: str) -> int | None:
         return None
 

@@ -97,6 +97,9 @@ class SimulatedDisk:
         target[: len(data)] = data
         return len(data)
 
+    def next_data(self, name: str, offset: int) -> int:
+        return offset
+
     def open(self, name: str) -> int | None:
         return None
 
