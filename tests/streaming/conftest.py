@@ -62,7 +62,7 @@ def run_dump(
     between=None,
     **options,
 ) -> Dump:
-    """Dump from a position to the end; `between` is called after each block.
+    """Dump from a position to the end; `between` is called after each block, and the log may grow there.
 
     With `is_pumped`, a socket takes what it can whenever that goes: about `send_buffer` bytes at once.
     """
@@ -91,6 +91,7 @@ def run_dump(
     theirs.setblocking(False)
     was = shared_blocks.kernels
     shared_blocks.kernels = loading.load if is_fast else lambda: None
+    generation = 1
     try:
         session.start()
         dump = Dump(bytearray(session.data_to_send()), 0, None, producer)
@@ -106,9 +107,10 @@ def run_dump(
                 dump.rest_max = max(dump.rest_max, len(rest))
                 if len(dump.data) > size:
                     continue
-            block = producer.ready_block(1)
+            generation += between is not None
+            block = producer.ready_block(generation)
             if block is None:
-                block = producer.next_block(1)
+                block = producer.next_block(generation)
                 producer.end_look()
             dump.data += as_buffer(block)
             if len(block):

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.gtid import Gtid
+from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.binlog_store import BinlogStore
@@ -78,6 +79,72 @@ def test_random_logs_from_any_position(dump_of, tmp_path, seed):
                 assert pumped.data == careful.data, (seed, position, options, send_buffer)
     first = dump_of(store, is_fast=True)
     assert first.careful_groups < dump_of(store, is_fast=False).careful_groups
+
+
+@pytest.mark.parametrize("first", [1, 2**63 - 1000, 2**64 - 3001], ids=["small", "over 2^63", "up to 2^64"])
+def test_the_way_to_a_position_is_walked_group_by_group_only_where_something_is_decided(dump_of, tmp_path, first):
+    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=4 << 20, state_interval_bytes=0))
+    for index in range(3000):
+        gtid = Gtid(domain_id=index % 3 and 7, server_id=1 + index % 2, seq_no=first + index)
+        body = make_event(23, 1, bytes(30_000 if index % 500 == 0 else 60))
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), [body, make_event(16, 1, bytes(8))])
+    store.group_commit_ordered(ticket)
+    zero, seven = f"0-1-{first + 2400}", f"7-1-{first + 2500}"
+    hole = f"7-2-{first + 2502}"  # the log has that number in domain 0
+    until = GtidPosition.parse(f"{zero},7-1-{first + 2900}")
+    for position, careful_max in [
+        (f"{zero},{seven}", 50),  # those of domain 0 behind its position
+        (f"{zero},{hole}", 50),
+        (seven, 850),  # all of domain 0
+        (f"{zero},{seven},9-9-9", 50),  # the log does not know domain 9
+        ("9-9-9", 10),
+    ]:
+        for options in ({}, {"is_strict": True}, {"until": until}):
+            careful = dump_of(store, is_fast=False, position=position, **options)
+            fast = dump_of(store, is_fast=True, position=position, **options)
+            assert (fast.data, fast.error) == (careful.data, careful.error), (position, options)
+            assert fast.careful_groups <= careful_max or "until" in options
+            assert dump_of(store, is_fast=True, is_pumped=True, position=position, **options).data == careful.data
+
+
+@pytest.mark.parametrize("is_pumped", [False, True])
+@pytest.mark.parametrize(("wanted", "is_error"), [(6, False), (19, False), (30, True)])
+def test_a_domain_that_only_the_replica_knew_is_judged_when_it_turns_up(dump_of, tmp_path, wanted, is_error, is_pumped):
+    calls = 0
+    for name in ("True", "False"):
+        (tmp_path / name).mkdir()
+
+    def write(domain_id: int, numbers: range) -> None:
+        for seq_no in numbers:
+            gtid = Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
+            body = [make_event(23, 1, bytes(1000)), make_event(16, 1, bytes(8))]
+            ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+        store.group_commit_ordered(ticket)
+
+    def come(session: DumpSession) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            write(0, range(1000, 1400))
+            write(9, range(1, 20))
+            write(0, range(1400, 3000))
+        elif calls > 30:
+            session.end_of_service()
+
+    dumps = []
+    for is_fast in (False, True):
+        store = BinlogStore(RealDisk(tmp_path / str(is_fast)), StoreOptions(max_file_bytes=8 << 20))
+        calls = 0
+        write(0, range(1, 500))
+        dumps.append(
+            dump_of(store, is_fast=is_fast, is_pumped=is_pumped and is_fast, position=f"9-1-{wanted}", between=come)
+        )
+    careful, fast = dumps
+    assert calls > 1
+    assert (fast.data, fast.error) == (careful.data, careful.error)
+    assert (fast.error is not None) == is_error
+    if not is_error:
+        assert fast.careful_groups < 1000 < 2000 < careful.careful_groups
 
 
 @pytest.mark.parametrize("seed", range(100, 106))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.artificial import (
@@ -26,7 +26,7 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.types import EventFlag
-from ibbmaster.gtid import GtidState
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.wire.response import Eof, encode_eof, encode_err
 
 SAME_SERVER_ID = 4052
@@ -147,10 +147,29 @@ class DumpSession:
 
     @property
     def selection(self) -> Selection | None:
-        """How groups may be framed by somebody else from here on, told by `receive_block`; None if they may not."""
-        if not self._needs_no_care or self.is_finished or not self._skipping.decides_nothing:
+        """How groups may be framed by somebody else from here on, told by `receive_block`; None if they may not.
+
+        Those of `watched_domain_ids` may never.
+        """
+        if not self._needs_no_care or self.is_finished or self._skipping.watched_domain_ids is None:
             return None
         return self._framer.selection
+
+    @property
+    def watched_domain_ids(self) -> frozenset[int]:
+        """Domains that the replica knows and this log did not when the dump began."""
+        return self._skipping.watched_domain_ids or frozenset()
+
+    @property
+    def limits(self) -> tuple[Gtid, ...]:
+        """Somebody else may pass over groups of these domains before these GTIDs, told by `receive_skipped`."""
+        return self._skipping.limits if self._needs_no_care and not self.is_finished else ()
+
+    def receive_skipped(self, gtids: Iterable[Gtid], *, file_name: str, file_offset: int) -> None:
+        """Groups were passed over up to a place in the log; `gtids` are the last of each (domain, server) pair."""
+        self._place = (file_name, file_offset)
+        for gtid in gtids:
+            self._state.log(gtid)
 
     @property
     def sequence(self) -> int:

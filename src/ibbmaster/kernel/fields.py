@@ -59,8 +59,14 @@ PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that 
 
 
 def noted_gtids(pairs: Any, count: int) -> tuple[Gtid, ...]:
-    """The last GTID of each of the first `count` pairs that a kernel has noted, in the order in which they came."""
-    rows = sorted((row for row in pairs[:count].tolist() if row[3]), key=lambda row: row[3])
+    """The last GTID of each of the first `count` pairs that a kernel has noted.
+
+    Domains stand in the order in which they came, servers in that of their last groups:
+    logged like this, they leave the same state as all groups one by one.
+    """
+    rows = [row for row in pairs[:count].tolist() if row[3]]
+    first = {row[0]: index for index, row in reversed(list(enumerate(rows)))}
+    rows.sort(key=lambda row: (first[row[0]], row[3]))
     return tuple(Gtid(domain_id=row[0], server_id=row[1], seq_no=row[2] % 2**64) for row in rows)
 
 

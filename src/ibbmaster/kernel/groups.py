@@ -47,7 +47,15 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.kernel.framing import frame_bytes, frame_plain
 from ibbmaster.kernel.memory import jit, load16, load32
-from ibbmaster.kernel.records import gather, is_group, is_group_begin, is_same_pair, note_group, record_chunk
+from ibbmaster.kernel.records import (
+    gather,
+    is_group,
+    is_group_begin,
+    is_same_pair,
+    is_skipped,
+    note_group,
+    record_chunk,
+)
 
 
 @jit
@@ -109,12 +117,15 @@ def frame_long(block, page_count, page, offset, verified, state, head, prefix, o
 
 
 @jit
-def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, segments):  # type: ignore[no-untyped-def]
+def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, segments, skips):  # type: ignore[no-untyped-def]
     """Frame whole event groups of a block of pages, each if all of it is here; pass over other records.
 
     Begins and ends where a record ends, or inside one that is passed over (`SKIP_TYPE`).
     `PAIRS` goes on from what it was. Groups with a part out of band, and everything that is
     not as it should be, are for the careful path: CAREFUL.
+
+    With `skips`, groups are passed over instead, up to the first that is not one of those:
+    see `is_skipped`.
     """
     page = state[S_PAGE]
     offset = state[S_OFFSET]
@@ -152,6 +163,18 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
             if type_byte & CONT:
                 status = CAREFUL
                 break
+            if len(skips) > 0:
+                first, behind = start + 4, start + 3 + data_size
+                if block[start + 3] != 0 or not is_group_begin(block, first, behind):
+                    status = CAREFUL
+                    break
+                if not is_skipped(block, first, skips) or not note_group(block, first, pairs, state):
+                    status = CAREFUL
+                    break
+                state[S_GROUPS] += 1
+                skip_type = -1 if type_byte & LAST else found
+                offset = end
+                continue
             if filters == 0 and type_byte & LAST:
                 behind = frame_run(block, page * PAGE, offset, state, prefix_number, pairs, out)
                 if behind > offset:

@@ -136,7 +136,7 @@ def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, ou
         offset = state[S_OFFSET]
         state[S_PAGE] = 0
         state[S_OUT] = 0
-        status = frame_groups(pages, size // PAGE, state, head, prefix, pairs, scratch, out, segments)
+        status = frame_groups(pages, size // PAGE, state, head, prefix, pairs, scratch, out, segments, segments[:0])
         has_advanced = state[S_PAGE] > 0 or state[S_OFFSET] != offset
         is_long = size // PAGE - state[S_PAGE] > 2
         wanted_pages = PAGES_PER_LONG_READ if is_long else PAGES_PER_READ

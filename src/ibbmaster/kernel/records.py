@@ -5,6 +5,8 @@ The twins: `ibbmaster.store.cursor` for chunks, `ibbmaster.store.event_groups` f
 
 from __future__ import annotations
 
+from numba import uint64
+
 from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
 from ibbmaster.kernel.fields import (
     BAD_PAGE,
@@ -110,6 +112,20 @@ def is_group(source, start, end):
             return False
         offset += size
     return offset == end
+
+
+@jit
+def is_skipped(source, start, skips):  # type: ignore[no-untyped-def]
+    """Whether a group that begins at `start` comes before the one at which its domain's skipping ends.
+
+    Each row of `skips` is domain, server and sequence number of such a group.
+    """
+    domain_id = load32(source, start + EVENT_HEADER + 8)
+    for row in range(len(skips)):
+        if skips[row, 0] == domain_id:
+            is_other_server = skips[row, 1] != load32(source, start + 5)
+            return is_other_server or load64(source, start + EVENT_HEADER) < uint64(skips[row, 2])
+    return False
 
 
 @inlined

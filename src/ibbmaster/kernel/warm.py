@@ -36,7 +36,7 @@ def warm_up() -> None:
     out = np.zeros(256, dtype=np.uint8)
     segments = np.zeros((0, 3), dtype=np.int64)
     check_groups(block, 0, state, pairs, np.zeros((1, Found.COLUMNS), dtype=np.int64), out)
-    frame_groups(block, 1, state, head, prefix, pairs, out.copy(), out, segments)
+    frame_groups(block, 1, state, head, prefix, pairs, out.copy(), out, segments, segments)
     frame_bytes(block, 0, 0, state, head, prefix, out, segments)
     frame_record(block, 0, state, head, prefix, out, segments)
     renumber(out, 0, 0, 0)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 BLOCK_SIZE = 256 * 1024  # one hop to a thread and one send for so many bytes
 FAR_BEHIND_BYTES = 128 * 1024  # a block of so many is not the last one
+SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
+GROUPS_OF_SKIP = 50  # groups take about as long as to pass over many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps nobody waiting
 
 SENDING = "Sending binlog event to slave"  # states as SHOW PROCESSLIST has them
@@ -125,8 +127,14 @@ class Producer:
     def _fill(self, block: bytearray, fast: FastReader | None, generation: int) -> None:
         """Append group after group to a block, each as the session decides."""
         groups_left = GROUPS_MAX
-        while len(block) < BLOCK_SIZE and groups_left:
+        tries_left = SKIP_TRIES
+        while len(block) < BLOCK_SIZE and groups_left > 0:
             if self._pieces is None:
+                if fast is not None and tries_left:
+                    if fast.skip():
+                        tries_left, groups_left = SKIP_TRIES, groups_left - GROUPS_OF_SKIP
+                    else:
+                        tries_left -= 1
                 group = None if self._session.is_finished else self._groups.next_group()
                 if group is None:
                     self.is_at_end = True
@@ -142,7 +150,7 @@ class Producer:
                 block += piece
                 continue
             self._pieces = None
-            if fast is not None and self._session.selection is not None:
+            if fast is not None and fast.may_go_on:
                 break
 
     def _fast_reader(self) -> FastReader | None:

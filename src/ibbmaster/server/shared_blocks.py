@@ -90,7 +90,9 @@ class FastReader:
             return self._next_part(self._parts, only_cached=only_cached)
         if selection is None:
             return None
-        block = self._blocks.next_block(selection, session.sequence, only_cached=only_cached)
+        block = self._blocks.next_block(
+            selection, session.sequence, watched=session.watched_domain_ids, only_cached=only_cached
+        )
         if block is None:
             return None
         file_no, file_offset = self._groups.place
@@ -98,6 +100,20 @@ class FastReader:
             len(block), block.sequence_after, file_name=format_file_name(file_no), file_offset=file_offset
         )
         return block
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether nothing has to be decided about the groups that come next."""
+        return self._session.selection is not None and not self._blocks.needs_care
+
+    def skip(self) -> bool:
+        """Pass over groups that the replica has; whether there were any. For a worker thread."""
+        limits = self._session.limits
+        gtids = self._blocks.skip(limits) if limits and self._parts is None else ()
+        if gtids:
+            file_no, file_offset = self._groups.place
+            self._session.receive_skipped(gtids, file_name=format_file_name(file_no), file_offset=file_offset)
+        return bool(gtids)
 
     @property
     def is_shared(self) -> bool:
@@ -116,7 +132,7 @@ class FastReader:
         selection = session.selection
         if self._parts is not None and not session.is_finished:
             return self._pump_parts(self._parts, socket)
-        if selection is None:
+        if selection is None or session.watched_domain_ids:
             return None
         pumped = pump_blocks(
             self._blocks,
@@ -160,6 +176,8 @@ class FastReader:
 
         selection = self._session.selection
         if not isinstance(group, StoredGroup) or group.gtid is None or selection is None:
+            return False
+        if group.gtid.domain_id in self._session.watched_domain_ids:
             return False
         identity = self._blocks.identity(group.ref.file_no)
         self._parts = self._make_parts(self._groups.disk, group, identity, selection, self._cache, self._kernels)

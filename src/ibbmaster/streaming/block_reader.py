@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Iterable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from ibbmaster.dump.rewriting import Selection
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Status
@@ -19,6 +22,8 @@ from ibbmaster.streaming.position import Position
 
 SHARED_BYTES = 4 * PAGES_PER_BLOCK * PAGE_SIZE  # blocks for many readers end at these places of a file
 PIECES_MAX = 8
+SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
+NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 EMPTY_BLOCKS_MAX = 64  # without a packet, passed in one call
 
 
@@ -35,6 +40,7 @@ class BlockReader:
         cache.add_reader(self)
         self._kernels = kernels
         self._position = Position(-1, 0)  # behind the block that was given last
+        self._care_end = self._position  # behind the block with a group of a watched domain
         self._file_no = -1
         self._identity: Hashable = None  # of that file: one of the same name has another
 
@@ -45,23 +51,33 @@ class BlockReader:
             self._file_no = file_no
         return self._identity
 
-    def next_block(self, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+    def next_block(
+        self, selection: Selection, sequence: int, *, watched: Collection[int] = (), only_cached: bool
+    ) -> Block | None:
         """The next packets, perhaps none; None where the careful path must go on, or with `only_cached` would wait.
 
-        `sequence` is the number of the first packet.
+        `sequence` is the number of the first packet. Groups of `watched` domains are for the careful path.
 
         Raises:
             PositionPurgedError: the log was reset.
             StoreError: a file cannot be read.
         """
         for _ in range(EMPTY_BLOCKS_MAX):
-            block = self._next(selection, sequence, only_cached=only_cached)
+            block = None if self.needs_care else self._next(selection, sequence, only_cached=only_cached)
             if block is None:
+                return None
+            if any(gtid.domain_id in watched for gtid in block.gtids):
+                self._care_end = _end(block)
                 return None
             self.pass_over(block)
             if block:
                 break
         return block
+
+    @property
+    def needs_care(self) -> bool:
+        """Whether a group of a watched domain is not far."""
+        return self.position < self._care_end
 
     @property
     def position(self) -> Position:
@@ -76,10 +92,41 @@ class BlockReader:
         Raises:
             PositionPurgedError: the log was reset.
         """
+        self._go_to(_end(block), block.gtids)
+
+    def _go_to(self, position: Position, gtids: Iterable[Gtid]) -> None:
         self._groups.check_log()
-        self._position = _end(block)
-        file_no, file_offset, skip_type, _ = self._position
-        self._groups.pass_over(file_no, file_offset, block.gtids, is_inside_record=skip_type >= 0)
+        self._position = position
+        file_no, file_offset, skip_type, _ = position
+        self._groups.pass_over(file_no, file_offset, gtids, is_inside_record=skip_type >= 0)
+
+    def skip(self, limits: Iterable[Gtid]) -> tuple[Gtid, ...]:
+        """Go on behind groups that come before the limit of their domain; returns the last of each pair.
+
+        Stops before the first group that is a limit, has none, or needs the careful path, or
+        after many.
+
+        Raises:
+            PositionPurgedError: the log was reset.
+            StoreError: a file cannot be read.
+        """
+        rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
+        skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
+        passed = GtidState()
+        for _ in range(SKIPPED_BLOCKS_MAX):
+            position = self.position
+            if position.file_offset <= PAGE_SIZE:
+                break
+            with self._cache.buffers.workspace() as workspace:
+                nothing = workspace.scratch[:0]
+                after = self._frame_in(workspace, nothing, position, NOTHING, 0, only_cached=False, skips=skips)
+                gtids = workspace.gtids()
+            if after is None:
+                break
+            self._go_to(after, gtids)
+            for gtid in gtids:
+                passed.log(gtid)
+        return tuple(passed)
 
     def _next(self, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
         position = self.position
@@ -126,8 +173,9 @@ class BlockReader:
         sequence: int,
         *,
         only_cached: bool,
+        skips: Any = None,
     ) -> Position | None:
-        """Frame from a position on into `out`; returns where that ended, None if nothing could be done."""
+        """Frame, or skip, from a position on; returns where that ended, None if nothing could be done."""
         name = format_file_name(position.file_no)
         state = workspace.state
         first_page_no = position.file_offset // PAGE_SIZE
@@ -149,7 +197,8 @@ class BlockReader:
                 workspace.pairs,
                 workspace.scratch,
                 out,
-                workspace.no_segments,
+                workspace.none,
+                workspace.none if skips is None else skips,
             )
             after = workspace.position(position.file_no, first_page_no + int(state[Field.PAGE]))
             if after.file_offset != position.file_offset:

@@ -40,7 +40,7 @@ class Workspace:
     prefix: Any = field(default_factory=lambda: np.zeros(8, dtype=np.uint8))
     pairs: Any = field(default_factory=lambda: np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64))
     segments: Any = field(default_factory=lambda: np.zeros((SEGMENTS_MAX, 3), dtype=np.int64))
-    no_segments: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    none: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))  # of segments, or of skips
     wanted: Any = field(default_factory=lambda: np.zeros(2, dtype=np.int64))  # arguments of system calls
 
     def gtids(self) -> tuple[Gtid, ...]:

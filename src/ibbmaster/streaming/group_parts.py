@@ -179,7 +179,7 @@ class GroupParts:
         if at.node == 0:
             data = np.frombuffer(bytearray(self.group.gtid_event + self.group.payload), dtype=np.uint8)
             stopped, status = self._kernels.frame_bytes(
-                data, at.file_offset, len(data), state, head, workspace.prefix, out, workspace.no_segments
+                data, at.file_offset, len(data), state, head, workspace.prefix, out, workspace.none
             )
             if status == Status.CAREFUL:
                 raise self._event_problem(workspace)
@@ -208,9 +208,7 @@ class GroupParts:
             if not state[Field.IS_FIRST] and PageReader(self._disk).header(file_no + 1) is not None:
                 return _place(workspace, at.node, file_no + 1, PAGE_SIZE), False
             raise self._node_problem(node)
-        status = self._kernels.frame_record(
-            workspace.pages, found, state, head, workspace.prefix, out, workspace.no_segments
-        )
+        status = self._kernels.frame_record(workspace.pages, found, state, head, workspace.prefix, out, workspace.none)
         page_no += int(state[Field.PAGE])
         behind = _place(workspace, at.node, file_no, page_no * PAGE_SIZE + int(state[Field.OFFSET]))
         match status:
