@@ -67,6 +67,13 @@ def test_verify_ends_with_1_and_names_each_fault(capsys, tmp_path):
     assert json.loads(out)["faults"]
 
 
+@pytest.mark.parametrize("jobs", ["0", "-1", "x", "1025", "9" * 5000, "²"])
+def test_verify_refuses_a_number_of_threads_that_makes_no_sense(capsys, tmp_path, jobs):
+    with pytest.raises(SystemExit):
+        run(capsys, "verify", tmp_path, "--jobs", jobs)
+    assert "no number from 1 to 1024" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", [["verify"], ["seek", "0-1-1"]], ids=["verify", "seek"])
 def test_a_directory_without_binlogs_is_said_to_be_one(capsys, tmp_path, command):
     code, out, err = run(capsys, command[0], tmp_path, *command[1:])

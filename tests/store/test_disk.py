@@ -29,6 +29,19 @@ def test_reads_past_the_end_are_short(disk):
     assert (disk.read("a", 0, 100), disk.read("a", 50, 1)) == (b"\0\0\0xyz", b"")
 
 
+def test_holes_are_told_from_data(disk):
+    disk.create("a")
+    disk.truncate("a", 1 << 20)
+    disk.write("a", 1 << 19, b"x")
+    assert disk.next_data("a", 0) in (0, 1 << 19)  # a file system may know no holes
+    assert disk.next_data("a", 1 << 19) == 1 << 19
+    assert disk.next_data("a", (1 << 19) + (1 << 18)) in ((1 << 19) + (1 << 18), 1 << 20)
+    assert disk.next_data("a", 1 << 20) == 1 << 20
+    assert disk.next_data("a", 1 << 21) == 1 << 20
+    with pytest.raises(MissingFileError, match="no such file"):
+        disk.next_data("b", 0)
+
+
 def test_short_writes_and_reads_of_the_system_are_gone_on_with(disk, monkeypatch):
     pwrite, pread = os.pwrite, os.pread
     monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: pwrite(fd, data[:7], offset))

@@ -14,6 +14,7 @@ from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.kernel import loading
 from ibbmaster.store import verify as verifying
+from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.fault import Totals
 from ibbmaster.store.verify import verify
 from ibbmaster.testing.disk import MemoryDisk
@@ -174,3 +175,26 @@ def test_all_ways_to_check_find_the_same(monkeypatch):
             found.append(([str(fault) for fault in verify(MemoryDisk(changed), totals, others=disks)], totals))
         assert found[0] == found[1]
         assert found[2:] == found[:2]
+
+
+def test_the_holes_of_a_sparse_file_are_blank_pages_and_what_lies_behind_them_is_found(tmp_path, long_log):
+    for name, data in long_log.disk.files.items():
+        (tmp_path / name).write_bytes(data)
+    last = max(tmp_path.iterdir())
+    size, larger = last.stat().st_size, 400 * PAGE_SIZE
+    page = bytearray(PAGE_SIZE)
+    seal_page(page)
+    page[0] = 1
+    for has_data in (False, True):
+        with last.open("r+b") as file:
+            file.truncate(larger)
+            if has_data:
+                file.seek(300 * PAGE_SIZE)
+                file.write(page)
+        totals = Totals()
+        found = [str(fault) for fault in verify(RealDisk(tmp_path), totals)]
+        dense = MemoryDisk({path.name: path.read_bytes() for path in tmp_path.iterdir()})
+        assert found == faults(dense)
+        assert any("page 300" in fault for fault in found) == has_data
+        assert totals.pages == sum(len(data) // PAGE_SIZE for data in dense.files.values())
+    assert size < larger

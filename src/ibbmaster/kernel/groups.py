@@ -164,16 +164,24 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
                 status = CAREFUL
                 break
             if len(skips) > 0:
-                first, behind = start + 4, start + 3 + data_size
-                if block[start + 3] != 0 or not is_group_begin(block, first, behind):
-                    status = CAREFUL
-                    break
-                if not is_skipped(block, first, skips) or not note_group(block, first, pairs, state):
-                    status = CAREFUL
-                    break
+                if block[start + 3] == 0 and is_group_begin(block, start + 4, start + 3 + data_size):
+                    if not is_skipped(block, start + 4, skips) or not note_group(block, start + 4, pairs, state):
+                        status = CAREFUL
+                        break
+                    skip_type = -1 if type_byte & LAST else found
+                    offset = end
+                else:  # its first event is cut
+                    gathered, size, next_page, next_offset, verified = gather(
+                        block, page_count, page, offset, verified, scratch
+                    )
+                    if gathered == NEED_MORE:
+                        break
+                    is_whole = gathered == DONE and scratch[0] == 0 and is_group_begin(scratch, 1, size)
+                    if not is_whole or not is_skipped(scratch, 1, skips) or not note_group(scratch, 1, pairs, state):
+                        status = CAREFUL
+                        break
+                    page, offset = next_page, next_offset
                 state[S_GROUPS] += 1
-                skip_type = -1 if type_byte & LAST else found
-                offset = end
                 continue
             if filters == 0 and type_byte & LAST:
                 behind = frame_run(block, page * PAGE, offset, state, prefix_number, pairs, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ibbmaster.store.classic_window import EventWindow
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.group_converter import GroupConverter
 from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.store.write_behind import WriteBehindDisk
 from ibbmaster.store.writer import BinlogWriter
 
 PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
@@ -70,13 +72,16 @@ def import_classic(
             event_bytes += len(piece)
             yield piece
 
-    with BinlogWriter(
-        disk,
-        initial_state=reader.initial_state,
-        max_file_bytes=max_file_bytes,
-        state_interval_bytes=state_interval_bytes,
-        is_sparse=True,
-    ) as writer:
+    with (
+        closing(WriteBehindDisk(disk)) as behind,
+        BinlogWriter(
+            behind,
+            initial_state=reader.initial_state,
+            max_file_bytes=max_file_bytes,
+            state_interval_bytes=state_interval_bytes,
+            is_sparse=True,
+        ) as writer,
+    ):
         first_file_no, _ = writer.end
         joint = _Joint(log=writer.state, classic=reader.initial_state)
         converter: GroupConverter | None = None  # once the kernels are ready
