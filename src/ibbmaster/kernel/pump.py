@@ -35,6 +35,7 @@ from ibbmaster.kernel.memory import copy, jit
 
 PAGES_PER_READ = 16  # 256 KiB and what is made of it stay in the second cache of a core
 PAGES_PER_LONG_READ = 32  # of long groups, of which the last is seldom whole
+READ_MAX = 1 << 28  # bytes of a file in one call: where nothing is framed, somebody may want to end it
 WAIT_MS = 10  # for a socket that takes nothing, before the caller shall wait in a better way
 POLLOUT = 4
 IPPROTO_TCP, TCP_CORK = 6, 3
@@ -126,10 +127,12 @@ def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, ou
 
     Long pieces go from the file to the socket without a copy, after their pages were verified.
 
-    Returns why it stopped: FULL also where the budget is used, or the socket takes no more.
+    Returns why it stopped: FULL also where the budget is used, or the socket takes no more,
+    or much was read.
     """
     wanted_pages = PAGES_PER_READ
-    while progress[P_FRAMED] < progress[P_BUDGET]:
+    last = progress[P_FILE_OFFSET] + READ_MAX
+    while progress[P_FRAMED] < progress[P_BUDGET] and progress[P_FILE_OFFSET] < last:
         size = _pread(file, pages.ctypes.data, wanted_pages * PAGE, progress[P_FILE_OFFSET])
         if size < PAGE:
             return NO_DATA

@@ -67,7 +67,8 @@ class Producer:
             return b""
         with self._failures_told():
             block = fast.next_block(only_cached=True)
-            self._is_far_behind = block is not None and len(block) >= FAR_BEHIND_BYTES
+            size = -1 if block is None else len(block)
+            self._is_far_behind = size == 0 or size >= FAR_BEHIND_BYTES  # without packets: large groups to be passed
             if block is None:
                 fast.begin_look(generation)
             return block
@@ -87,7 +88,7 @@ class Producer:
             if pumped is None:
                 return b""
             rest, size = pumped
-            self._is_far_behind = size >= BLOCK_SIZE
+            self._is_far_behind = size > 0
             return rest
         return self._session.data_to_send()
 

@@ -24,7 +24,7 @@ SHARED_BYTES = 4 * PAGES_PER_BLOCK * PAGE_SIZE  # blocks for many readers end at
 PIECES_MAX = 8
 SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
-EMPTY_BLOCKS_MAX = 64  # without a packet, passed in one call
+EMPTY_BLOCKS_MAX = 8  # without a packet, passed in one call
 
 
 class BlockReader:
