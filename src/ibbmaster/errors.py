@@ -14,7 +14,11 @@ IbbMasterError
 ├── PositionError              a replica asked for a place that cannot be served
 │   └── PositionPurgedError    ... because files it needs are gone
 ├── StoreError                 a directory cannot be read or written as a binlog
-│   └── MissingFileError       a binlog file that must be there is not
+│   ├── MissingFileError       a binlog file that must be there is not
+│   ├── DiskFullError          no room on the disk; the same call may succeed later
+│   ├── BusyError              another process has the directory, or somebody still needs what should go
+│   ├── FailedError            the disk failed before: nothing is written until the store is opened again
+│   └── DamageError            recovery found what no crash leaves behind
 ├── RemoteProtocolError        the peer broke the conversation; drop it
 │   ├── PacketOrderError       ... by numbering its packets wrongly
 │   └── PacketTooLargeError    ... by announcing more than it may send
@@ -133,6 +137,22 @@ class StoreError(IbbMasterError):
 
 class MissingFileError(StoreError):
     """A binlog file that other files need is not in the directory."""
+
+
+class DiskFullError(StoreError):
+    """There is no room on the disk. Nothing was lost; the same call may succeed later."""
+
+
+class BusyError(StoreError):
+    """Another process has the directory, or somebody still needs what should be removed."""
+
+
+class FailedError(StoreError):
+    """The disk failed before, so nothing is written any more until the store is opened again."""
+
+
+class DamageError(StoreError):
+    """Recovery found what no crash leaves behind, and keeps its hands off."""
 
 
 class RemoteProtocolError(IbbMasterError):

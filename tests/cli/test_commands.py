@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.cli.main import main
+from ibbmaster.gtid import Gtid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
 
@@ -60,6 +65,13 @@ def test_verify_ends_with_1_and_names_each_fault(capsys, tmp_path):
     code, out, _ = run(capsys, "verify", tmp_path, "--json")
     assert code == 1
     assert json.loads(out)["faults"]
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "x", "1025", "9" * 5000, "²"])
+def test_verify_refuses_a_number_of_threads_that_makes_no_sense(capsys, tmp_path, jobs):
+    with pytest.raises(SystemExit):
+        run(capsys, "verify", tmp_path, "--jobs", jobs)
+    assert "no number from 1 to 1024" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["verify"], ["seek", "0-1-1"]], ids=["verify", "seek"])
@@ -117,3 +129,113 @@ def test_inspect_does_not_follow_links_or_wait_for_fifos(capsys, tmp_path):
         code, _, err = run(capsys, "inspect", tmp_path / name)
         assert code == 2
         assert name in err
+
+
+# Commands that change a directory
+
+
+def feed(directory, seq_nos, size=3000, *, crash=False):
+    """Groups of domain 0; after a crash they are in the redo log and perhaps not in the files."""
+    directory.mkdir(exist_ok=True)
+    disk = RealDisk(directory)
+    store = BinlogStore(disk, StoreOptions(max_file_bytes=1 << 17, is_sparse=True))
+    for seq_no in seq_nos:
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+    if crash:
+        disk.close()
+    else:
+        store.close()
+
+
+def test_recover_applies_the_redo_log_and_a_second_time_nothing(capsys, tmp_path):
+    feed(tmp_path, range(1, 20), crash=True)
+    code, out, err = run(capsys, "recover", tmp_path, "--json")
+    answer = json.loads(out)
+    assert (code, err, answer["gtid_state"], answer["prepared"]) == (0, "", "0-1-19", [])
+    assert answer["replayed_records"] > 0
+    code, out, _ = run(capsys, "recover", tmp_path)
+    assert out.startswith("0 redo records applied, 0 transactions rolled back\nthe log ends at binlog-000000.ibb")
+    assert run(capsys, "verify", tmp_path)[0] == 0
+
+
+def test_flush_begins_the_next_file(capsys, tmp_path):
+    feed(tmp_path, range(1, 4))
+    assert run(capsys, "flush", tmp_path) == (0, "the active file is binlog-000001.ibb, GTID state [0-1-3]\n", "")
+    code, _, err = run(capsys, "flush", tmp_path, "--delete-domain", "0")
+    assert (code, "domain 0 cannot be deleted: binlog files still hold groups of it" in err) == (2, True)
+
+
+def test_a_domain_is_forgotten_once_its_files_are_purged(capsys, tmp_path):
+    feed(tmp_path, range(1, 4))
+    run(capsys, "flush", tmp_path)
+    run(capsys, "purge", tmp_path, "--to", "binlog-000001.ibb")
+    code, out, _ = run(capsys, "flush", tmp_path, "--delete-domain", "0", "--delete-domain", "9")
+    assert (code, out) == (
+        0,
+        "domain 9 is not in the GTID state\nthe active file is binlog-000002.ibb, GTID state []\n",
+    )
+
+
+def test_purge_says_what_went_and_what_could_not(capsys, tmp_path):
+    feed(tmp_path, range(1, 150))
+    code, out, _ = run(capsys, "purge", tmp_path, "--to", "binlog-000002.ibb", "--json")
+    assert (code, json.loads(out)["removed"]) == (0, ["binlog-000000.ibb", "binlog-000001.ibb"])
+    code, out, _ = run(capsys, "purge", tmp_path, "--max-total", "0")
+    assert code == 1
+    assert "is in use" in out
+    assert run(capsys, "purge", tmp_path, "--before", "2001-01-01")[1].startswith("0 files removed")
+
+
+PURGES_REFUSED = {
+    "a file name that is none": (["--to", "x"], "expected the name of a file, as binlog-000012.ibb"),
+    "a time that is none": (["--before", "noon"], "expected a time, as '2026-01-31 12:00:00'"),
+    "a size that is none": (["--max-total", "many"], "expected a number of bytes, as 500M"),
+    "a size that is not ASCII": (["--max-total", "٣M"], "expected a number of bytes"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), PURGES_REFUSED.values(), ids=PURGES_REFUSED)
+def test_a_purge_that_makes_no_sense_is_refused(capsys, tmp_path, options, message):
+    code, _, err = run(capsys, "purge", tmp_path, *options)
+    assert (code, message in err) == (2, True)
+
+
+def test_reset_asks_to_be_told_twice(capsys, tmp_path):
+    feed(tmp_path, range(1, 4))
+    code, _, err = run(capsys, "reset", tmp_path)
+    assert (code, "add --yes to do it" in err) == (2, True)
+    assert run(capsys, "reset", tmp_path, "--yes", "--state", "0-1-7") == (
+        0,
+        "the log begins again with binlog-000000.ibb, GTID state [0-1-7]\n",
+        "",
+    )
+
+
+def test_backup_makes_a_directory_that_can_be_used(capsys, tmp_path):
+    feed(tmp_path / "a", range(1, 20), crash=True)
+    code, out, err = run(capsys, "backup", tmp_path / "a", "--to", tmp_path / "b", "--json")
+    assert (code, err, json.loads(out)["gtid_state"]) == (0, "", "0-1-19")
+    assert run(capsys, "verify", tmp_path / "b")[0] == 0
+    code, _, err = run(capsys, "backup", tmp_path / "a", "--to", tmp_path / "b")
+    assert (code, "is not empty: give a new directory" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["recover"], ["flush"], ["purge", "--max-total", "1"], ["reset", "--yes"], ["backup", "--to", "elsewhere"]],
+    ids=lambda command: command[0],
+)
+def test_a_log_is_not_begun_where_there_is_none(capsys, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    code, out, err = run(capsys, command[0], "empty", *command[1:])
+    assert (code, out, err) == (2, "", "ibbmaster: empty: no binlog files (binlog-000000.ibb and so on)\n")
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_a_directory_that_is_in_use_is_said_to_be(capsys, tmp_path):
+    feed(tmp_path, range(1, 4))
+    with BinlogStore(RealDisk(tmp_path)):
+        code, _, err = run(capsys, "flush", tmp_path)
+    assert (code, "another process is writing here; end it first" in err) == (2, True)

@@ -8,8 +8,14 @@ import pytest
 
 from ibbmaster.cli import credentials
 from ibbmaster.cli.main import build_parser, main
-from ibbmaster.cli.serve import parse_listen, read_options
+from ibbmaster.cli.serve import open_engine, parse_listen, read_options
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.gtid import Gtid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
 
 LISTEN = {
     "127.0.0.1:3307": ("127.0.0.1", 3307),
@@ -101,3 +107,68 @@ def test_a_primary_whose_port_is_taken_says_so(tmp_path, capsys):
         port = taken.getsockname()[1]
         assert main(["serve", str(directory), "--listen", f"127.0.0.1:{port}", "--tls", "off"]) == 2
     assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
+
+
+# What is opened
+
+
+def options_of(directory, *more):
+    return build_parser().parse_args(["serve", str(directory), *more])
+
+
+def crashed_store(directory):
+    disk = RealDisk(directory)
+    store = BinlogStore(disk, StoreOptions(max_file_bytes=1 << 17))
+    gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
+    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(100))])
+    disk.close()
+
+
+def test_a_directory_with_a_redo_log_is_recovered_and_written(tmp_path):
+    crashed_store(tmp_path)
+    with open_engine(options_of(tmp_path)) as engine:
+        assert isinstance(engine, BinlogStore)
+        assert str(engine.binlog_state()) == "0-1-1"
+
+
+def test_read_only_changes_nothing_and_says_what_may_be_missing(tmp_path, caplog):
+    crashed_store(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with open_engine(options_of(tmp_path, "--read-only")) as engine:
+        assert isinstance(engine, BinlogDirectory)
+        assert str(engine.binlog_state()) == ""
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert "has a redo log, which is not looked at" in caplog.text
+
+
+def test_a_directory_that_another_process_writes_is_read(tmp_path):
+    with BinlogStore(RealDisk(tmp_path)) as store, open_engine(options_of(tmp_path)) as engine:
+        assert isinstance(engine, BinlogDirectory)
+        assert str(engine.binlog_state()) == str(store.binlog_state())
+
+
+def test_an_archive_without_a_redo_log_is_only_read(tmp_path):
+    crashed_store(tmp_path)
+    with open_engine(options_of(tmp_path)):
+        pass
+    for path in tmp_path.glob("ibbmaster-redo-*"):
+        path.unlink()
+    with open_engine(options_of(tmp_path)) as engine:
+        assert isinstance(engine, BinlogDirectory)
+    with open_engine(options_of(tmp_path, "--max-total", "100G")) as engine:
+        assert isinstance(engine, BinlogStore)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--expire", "0"], "--expire 0.0: expected a number of seconds above 0"),
+        (["--expire", "nan"], "--expire nan: expected a number of seconds above 0"),
+        (["--max-total", "x"], "expected a number of bytes"),
+        (["--replicas-needed", "-1"], "expected 0 or more"),
+    ],
+)
+def test_options_about_the_files_are_checked(tmp_path, options, message):
+    crashed_store(tmp_path)
+    with pytest.raises(ConfigurationError, match=message), open_engine(options_of(tmp_path, *options)):
+        pass

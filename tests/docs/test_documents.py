@@ -113,9 +113,11 @@ def run_document(text: str, run: Callable[[str], list[str]]) -> tuple[str, list[
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_commands_of_a_document_print_what_it_says(
-    path: Path, tmp_path: Path, request: pytest.FixtureRequest
+    path: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = path.read_text()
+    monkeypatch.chdir(tmp_path)
+    doctest.testfile(str(path), module_relative=False, encoding="utf-8", report=False)  # commands may use what it made
     rewritten, wrong = run_document(text, Runner(tmp_path).run)
 
     if request.config.getoption("--rewrite") and rewritten != text:
@@ -125,7 +127,10 @@ def test_the_commands_of_a_document_print_what_it_says(
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_examples_of_a_document_give_what_it_says(path: Path) -> None:
+def test_the_examples_of_a_document_give_what_it_says(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")
 
     assert result.failed == 0

@@ -162,6 +162,7 @@ SIZES = (16_777_213, 16_777_214, 16_777_215, 16_777_216, 2 * PACKET_MAX - 1, 2 *
     [("engine", {}, 1), ("engine", {"has_semi_sync": True}, 3), ("classic-11.8", {}, 5)],
     ids=["engine", "semi-sync", "classic"],
 )
+@pytest.mark.usefixtures("alone")
 def test_an_event_of_16_mb_and_more_is_split_and_never_held(
     make: SimpleNamespace, converse: Converse, size: int, profile: str, changes: dict[str, bool], extra: int
 ) -> None:
@@ -207,6 +208,7 @@ def test_the_checksum_of_a_large_event_covers_its_new_header(make: SimpleNamespa
     assert zlib.crc32(memoryview(payload)[1:-4]) == int.from_bytes(payload[-4:], "little")
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_huge_group_of_small_events_is_never_held(make: SimpleNamespace, converse: Converse) -> None:
     event = make.event(EventType.WRITE_ROWS_V1, bytes(981))
     block = event * 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import struct
 import subprocess
@@ -17,6 +18,7 @@ from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
 from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.kernel import loading
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.wire.auth import answer_native
@@ -74,9 +76,10 @@ async def connect():
     replicas = []
 
     async def connect(port: int) -> RawReplica:
-        replicas.append(RawReplica(await trio.open_tcp_stream("127.0.0.1", port)))
-        await replicas[-1].log_in()
-        return replicas[-1]
+        replica = RawReplica(await trio.open_tcp_stream("127.0.0.1", port))
+        replicas.append(replica)
+        await replica.log_in()
+        return replica
 
     yield connect
     for replica in replicas:
@@ -217,6 +220,29 @@ async def test_a_damaged_page_ends_the_dump_with_an_error_and_harms_no_other(ser
         assert (await other.event_types(1)) == [EventType.FORMAT_DESCRIPTION]
 
 
+async def test_many_replicas_at_once_get_what_one_gets(serving, connect, growing):
+    loading.load()
+    await trio.to_thread.run_sync(growing.commit, 30_000)
+    async with serving(growing.directory) as (_, port):
+        received = {}
+
+        async def read(number):
+            replica = await connect(port)
+            await replica.dump(server_id=10 + number, flags=1)
+            payloads = []
+            while (payload := await replica.packet()) != EOF:
+                payloads.append(payload[:24])
+            received[number] = payloads
+
+        await read(0)
+        with trio.fail_after(120):
+            async with trio.open_nursery() as nursery:
+                for number in range(1, 13):
+                    nursery.start_soon(read, number)
+        assert len(received[0]) > 60_000
+        assert all(payloads == received[0] for payloads in received.values())
+
+
 async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, growing):
     await trio.to_thread.run_sync(growing.commit, 20_000)
     async with serving(growing.directory) as (primary, port):
@@ -229,17 +255,24 @@ async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, grow
         primary.registry.kill(1, query_only=False)
 
 
-async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(tmp_path, connect):
+@pytest.mark.parametrize("kernels", ["on", "off"])
+async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(tmp_path, connect, kernels):
     """Measured on a server of its own: what ten replicas in the middle of a large group add to it."""
     log = Growing(tmp_path / "log")
     events = (encode_event(event_type=EventType.ANNOTATE_ROWS, body=bytes(1 << 20), server_id=1) for _ in range(64))
     log.commit_group(events)
-    command = ["serve", str(log.directory), "--listen", "127.0.0.1:0", "--json", "--password", "replpw", "--tls", "off"]
+    options = ["--listen", "127.0.0.1:0", "--json", "--password", "replpw", "--tls", "off", "-v"]
     process = await trio.lowlevel.open_process(
-        [sys.executable, "-m", "ibbmaster", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "ibbmaster", "serve", str(log.directory), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, loading.SWITCH: kernels},
     )
     try:
         port = json.loads(await process.stdout.receive_some())["port"]
+        said = b""
+        while kernels == "on" and loading.READY.encode() not in said:
+            said += await process.stderr.receive_some()
         first = await connect(port)
         await first.dump(server_id=100, flags=2)
         await first.event_types(2)
@@ -253,6 +286,7 @@ async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_grou
         process.terminate()
         await process.wait()
         await process.stdout.aclose()
+        await process.stderr.aclose()
 
 
 def resident_size(pid: int) -> int:

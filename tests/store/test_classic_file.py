@@ -433,6 +433,7 @@ def test_a_large_group_cut_short_in_a_closed_file_is_an_error_from_its_body(copy
                 pass
 
 
+@pytest.mark.usefixtures("alone")
 def test_memory_does_not_grow_with_an_event(copy: Path) -> None:
     def blocks() -> Iterator[bytes]:
         yield from (bytes(1 << 20) for _ in range(40))

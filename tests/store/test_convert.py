@@ -16,7 +16,8 @@ from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.store.convert import ImportReport, import_classic
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.verify import Totals, verify
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.verify import verify
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 SERIES = sorted(path.parent.relative_to(CLASSIC).as_posix() for path in CLASSIC.glob("*/*/expected.json"))

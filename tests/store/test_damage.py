@@ -10,7 +10,8 @@ from ibbmaster.errors import EventError, FormatError, StoreError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.verify import Totals, verify
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.verify import verify
 from ibbmaster.testing.disk import MemoryDisk
 
 

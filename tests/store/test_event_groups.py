@@ -52,6 +52,7 @@ def test_a_commit_record_of_any_size_is_handed_over_whole(new_log, event, size):
     assert read_all(log.disk) == log.groups
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_large_group_is_never_held_in_memory(new_log, event):
     log = new_log(size_pages=5000, interval_pages=0)
     forest = OobForest()

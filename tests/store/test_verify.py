@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from ibbmaster.gtid import Gtid
@@ -10,7 +12,19 @@ from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.ibb.record import RecordRef
-from ibbmaster.store.verify import Totals, verify
+from ibbmaster.kernel import loading
+from ibbmaster.store import verify as verifying
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.verify import verify
+from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.random_log import random_log
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+
+
+@pytest.fixture(params=["with kernels", "without"], autouse=True)
+def kernels_or_not(request, monkeypatch):
+    monkeypatch.setattr(verifying, "kernels", loading.load if request.param == "with kernels" else lambda: None)
 
 
 def faults(disk):
@@ -134,3 +148,53 @@ def test_long_state_records_inside_other_records_are_no_fault(new_log, event):
     for seq_no in range(1, 30):
         log.commit(f"0-1-{seq_no}", event(7000))
     assert faults(log.disk) == []
+
+
+def test_all_ways_to_check_find_the_same(monkeypatch):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    disk = SimulatedDisk()
+    random_log(chance.randrange(1000), disk).close()
+    files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
+    for _ in range(15):
+        name = chance.choice([name for name in files if any(files[name][PAGE_SIZE:])])
+        page_no = chance.randrange(1, len(files[name]) // PAGE_SIZE)
+        start = page_no * PAGE_SIZE
+        page = bytearray(files[name][start : start + PAGE_SIZE])
+        for _ in range(chance.randrange(1, 3)):
+            page[chance.randrange(PAGE_SIZE - 4)] ^= 1 << chance.randrange(8)
+        if chance.random() < 0.8:
+            seal_page(page)
+        changed = {**files, name: files[name][:start] + bytes(page) + files[name][start + PAGE_SIZE :]}
+        found = []
+        for ready, others in ((loading.load, 0), (lambda: None, 0), (loading.load, 1), (loading.load, 50)):
+            monkeypatch.setattr(verifying, "kernels", ready)
+            totals = Totals()
+            disks = [MemoryDisk(changed) for _ in range(others)]
+            found.append(([str(fault) for fault in verify(MemoryDisk(changed), totals, others=disks)], totals))
+        assert found[0] == found[1]
+        assert found[2:] == found[:2]
+
+
+def test_the_holes_of_a_sparse_file_are_blank_pages_and_what_lies_behind_them_is_found(tmp_path, long_log):
+    for name, data in long_log.disk.files.items():
+        (tmp_path / name).write_bytes(data)
+    last = max(tmp_path.iterdir())
+    size, larger = last.stat().st_size, 400 * PAGE_SIZE
+    page = bytearray(PAGE_SIZE)
+    seal_page(page)
+    page[0] = 1
+    for has_data in (False, True):
+        with last.open("r+b") as file:
+            file.truncate(larger)
+            if has_data:
+                file.seek(300 * PAGE_SIZE)
+                file.write(page)
+        totals = Totals()
+        found = [str(fault) for fault in verify(RealDisk(tmp_path), totals)]
+        dense = MemoryDisk({path.name: path.read_bytes() for path in tmp_path.iterdir()})
+        assert found == faults(dense)
+        assert any("page 300" in fault for fault in found) == has_data
+        assert totals.pages == sum(len(data) // PAGE_SIZE for data in dense.files.values())
+    assert size < larger

@@ -540,6 +540,7 @@ def test_random_bytes_in_any_state_do_no_harm(client_in_state: Callable[[], Clie
             assert not any(isinstance(event, LoggedIn | CommandReceived) for event in client.events[before:])
 
 
+@pytest.mark.usefixtures("alone")
 def test_10000_clients_that_leave_after_the_greeting_leave_nothing_behind() -> None:
     tracemalloc.start()
     try:

@@ -71,6 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Import, and say what was done."""
+    from ibbmaster.kernel import loading
     from ibbmaster.store.convert import import_classic
     from ibbmaster.store.disk import RealDisk
 
@@ -82,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
     is_new = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True)
     disk = RealDisk(directory)
+    loading.load_in_background()
     try:
         with _progress_bar(is_wanted=sys.stderr.isatty() and not args.json) as progress:
             report = import_classic(

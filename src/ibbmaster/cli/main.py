@@ -11,7 +11,20 @@ from collections.abc import Sequence
 import ibbmaster
 from ibbmaster.errors import IbbMasterError
 
-COMMANDS = ("serve", "import_", "inspect", "verify", "seek", "demo")  # modules of ibbmaster.cli, in the order of --help
+COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
+    "serve",
+    "import_",
+    "inspect",
+    "verify",
+    "seek",
+    "recover",
+    "flush",
+    "purge",
+    "reset",
+    "backup",
+    "demo",
+)
+
 
 EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import functools
+import gc
 import ipaddress
 import json
 import logging
 import re
+import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibbmaster.cli import credentials
+from ibbmaster.cli.purge import parse_size
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from ibbmaster.server.options import PrimaryOptions
     from ibbmaster.server.primary import Primary
     from ibbmaster.store.engine import BinlogEngine
+    from ibbmaster.store.store_options import StoreOptions
+
+log = logging.getLogger(__name__)
 
 DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
 
@@ -33,6 +41,9 @@ then, on the replica:
     MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos;
   START SLAVE;
 """
+
+OTHER_FILES = 512  # binlog files, blocks in the cache, and what a process needs
+GC_THRESHOLDS = (50_000, 20, 50)  # a thousand waiting replicas are many objects to look at, and none to throw away
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -78,6 +89,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     shape.add_argument("--server-id", type=int, default=1, metavar="N", help="this primary's server_id (default: 1)")
     shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
+    life = parser.add_argument_group("the directory")
+    life.add_argument(
+        "--read-only",
+        action="store_true",
+        help="change nothing in DIR: do not recover it, serve what can be read",
+    )
+    life.add_argument("--expire", type=float, metavar="SECONDS", help="remove files last written so long ago")
+    life.add_argument("--max-total", metavar="SIZE", help="remove the oldest files when all have more than this")
+    life.add_argument(
+        "--replicas-needed",
+        type=int,
+        default=1,
+        metavar="N",
+        help="remove files only while so many replicas are connected (default: %(default)s)",
+    )
     parser.add_argument("--max-connections", type=int, default=151, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print where it listens as one line of JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="log every connection and statement")
@@ -96,10 +122,26 @@ def run(args: argparse.Namespace) -> int:
 
     from ibbmaster.server.primary import Primary
 
-    engine = open_engine(args.directory)
-    primary = Primary(engine, speaking_like(engine, args, options))
-    trio.run(functools.partial(primary.serve, handle_signals=True, task_status=_Announcement(args, primary)))
+    gc.set_threshold(*GC_THRESHOLDS)
+    allow_open_files(args.max_connections)
+    with open_engine(args) as engine:
+        primary = Primary(engine, speaking_like(engine, args, options))
+        follow_replicas(engine, primary)
+        trio.run(functools.partial(primary.serve, handle_signals=True, task_status=_Announcement(args, primary)))
     return 0
+
+
+def allow_open_files(connections: int) -> None:
+    """Let this process have so many connections, as far as the system lets it choose."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections + OTHER_FILES  # a replica may hold a block in a file of its own
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))
+        if limit < wanted:
+            log.warning(
+                "this process may open %d files: too few for %d connections (see ulimit -Hn)", limit, connections
+            )
 
 
 def holds_classic_files(directory: Path) -> bool:
@@ -111,16 +153,78 @@ def holds_classic_files(directory: Path) -> bool:
     return is_numbered and not any(parse_file_name(name) is not None for name in names)
 
 
-def open_engine(directory: Path) -> BinlogEngine:
-    """The engine for what is in a directory."""
+@contextlib.contextmanager
+def open_engine(args: argparse.Namespace) -> Iterator[BinlogEngine]:
+    """The engine for what is in a directory.
+
+    One with a redo log is opened to be written: recovered, and its files looked after, unless
+    another process does that already. Any other one is only read.
+    """
+    from ibbmaster.store.disk import RealDisk
+    from ibbmaster.store.redo_log import SEGMENT_NAMES
+
+    directory: Path = args.directory
     if holds_classic_files(directory):
         from ibbmaster.store.classic_engine import ClassicBinlog
 
-        return ClassicBinlog([directory])
+        yield ClassicBinlog([directory])
+        return
+    has_redo = set(SEGMENT_NAMES) & set(RealDisk(directory).list())
+    options = store_options(args)
+    if args.read_only or not (has_redo or args.expire is not None or args.max_total is not None):
+        if has_redo:
+            log.warning("%s has a redo log, which is not looked at: its last groups may be missing", directory)
+        yield read_only(directory)
+        return
+    from ibbmaster.errors import BusyError
+    from ibbmaster.store.background import Background
+    from ibbmaster.store.binlog_store import BinlogStore
+
+    try:
+        store = BinlogStore(RealDisk(directory), options)
+    except BusyError:
+        log.info("another process writes %s: groups are served once they are in its files", directory)
+        yield read_only(directory)
+        return
+    log.info("%d redo records applied, %d transactions rolled back", store.replayed_records, store.rolled_back)
+    with store, Background(store):
+        yield store
+
+
+def read_only(directory: Path) -> BinlogEngine:
+    """The directory as it is, and as it grows."""
     from ibbmaster.store.directory import BinlogDirectory
     from ibbmaster.store.disk import RealDisk
 
     return BinlogDirectory(RealDisk(directory))
+
+
+def store_options(args: argparse.Namespace) -> StoreOptions:
+    """What the options say about the files' life.
+
+    Raises:
+        ConfigurationError: an option cannot be used as given.
+    """
+    from ibbmaster.store.store_options import StoreOptions
+
+    if args.expire is not None and not args.expire > 0:
+        raise ConfigurationError(f"--expire {args.expire}: expected a number of seconds above 0")
+    if args.replicas_needed < 0:
+        raise ConfigurationError(f"--replicas-needed {args.replicas_needed}: expected 0 or more")
+    return StoreOptions(
+        is_sparse=True,
+        expire_s=args.expire,
+        max_total_bytes=None if args.max_total is None else parse_size(args.max_total),
+        replicas_needed_for_purge=args.replicas_needed,
+    )
+
+
+def follow_replicas(engine: BinlogEngine, primary: Primary) -> None:
+    """Tell a store how many replicas are connected."""
+    from ibbmaster.store.binlog_store import BinlogStore
+
+    if isinstance(engine, BinlogStore):
+        engine.connected_replicas = lambda: sum(session.dump_server_id is not None for session in primary.registry)
 
 
 def speaking_like(engine: BinlogEngine, args: argparse.Namespace, options: PrimaryOptions) -> PrimaryOptions:

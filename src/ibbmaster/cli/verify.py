@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+JOBS_MAX = 1024
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -19,23 +22,45 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "if there is none, 1 if there are some, 2 if the directory cannot be read.",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    parser.add_argument(
+        "--jobs",
+        type=job_count,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="threads, each with files of its own (default: one for each core, %(default)s here)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
+
+
+def job_count(text: str) -> int:
+    """The number of threads that somebody asks for."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= JOBS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {JOBS_MAX}")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
     """Verify, and list what was found."""
     from ibbmaster.ibb.file_name import parse_file_name
     from ibbmaster.ibb.page import PAGE_SIZE
+    from ibbmaster.kernel import loading
     from ibbmaster.store.disk import RealDisk
-    from ibbmaster.store.verify import Totals, verify
+    from ibbmaster.store.fault import Totals
+    from ibbmaster.store.verify import verify
 
+    loading.load_in_background()
     disk = RealDisk(args.directory)
     size = sum(disk.size(name) for name in disk.list() if parse_file_name(name) is not None)
     totals = Totals()
     faults = []
     with progress(size) as advance:
-        for fault in verify(disk, totals, on_pages=lambda count: advance(count * PAGE_SIZE)):
+        for fault in verify(
+            disk,
+            totals,
+            others=[RealDisk(args.directory) for _ in range(args.jobs - 1)],
+            on_pages=lambda count: advance(count * PAGE_SIZE),
+        ):
             faults.append(str(fault))
             if not args.json:
                 print(fault, flush=True)

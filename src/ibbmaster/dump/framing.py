@@ -13,7 +13,7 @@ from itertools import chain
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import DumpError
-from ibbmaster.dump.rewriting import Rewriter, gtid_flags
+from ibbmaster.dump.rewriting import Rewriter, Selection, gtid_flags
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import (
     CHECKSUM,
@@ -42,6 +42,22 @@ class EventFramer:
         self._packets = PacketStream()
         self.size_sent = 0  # bytes framed so far
         self.is_inside_event = False  # a large event has begun to go out and is not complete
+
+    @property
+    def selection(self) -> Selection | None:
+        """How events are framed here, if they are not changed."""
+        return self._rewriter.selection(self._prefix)
+
+    @property
+    def sequence(self) -> int:
+        """Number of the next packet."""
+        return self._packets.sequence
+
+    def note_framed(self, size: int, sequence: int, *, is_inside_event: bool) -> None:
+        """Somebody else has framed events by `selection`; `sequence` is the number of the next packet."""
+        self.size_sent += size
+        self._packets.sequence = sequence
+        self.is_inside_event = is_inside_event
 
     def frame_payload(self, payload: bytes) -> bytes:
         """An answer that is no event: EOF or ERR."""
@@ -140,7 +156,7 @@ def divide_events(data: bytes) -> list[bytes]:
         (size,) = unpack_size(data, offset + SIZE_OFFSET)
         next_offset = offset + size
         if size < EVENT_HEADER_SIZE or next_offset > end:
-            _check_size(size)
+            check_event_size(size)
             raise EventError(f"the events end inside an event, {next_offset - end} bytes early")
         events.append(data[offset:next_offset])
         offset = next_offset
@@ -231,7 +247,7 @@ class _Cutter:
         if self._held_size:
             return True
         header = decode_event_header(self._held)
-        _check_size(header.size)
+        check_event_size(header.size)
         if header.size > EVENT_HELD_MAX:
             self._forget_held()
             self.large = header
@@ -248,7 +264,13 @@ class _Cutter:
         self._held_size = 0
 
 
-def _check_size(size: int) -> None:
+def check_event_size(size: int) -> None:
+    """Whether an event can have this size.
+
+    Raises:
+        EventError: it is smaller than an event's header.
+        DumpError: it is larger than MariaDB sends.
+    """
     if size < EVENT_HEADER_SIZE:
         raise EventError(f"event size {size} does not even hold the event header")
     if size > EVENT_SIZE_MAX:

@@ -49,6 +49,14 @@ class LargeEvent(NamedTuple):
     has_checksum: bool
 
 
+class Selection(NamedTuple):
+    """What goes out of events that are not changed: everything but some, each behind `prefix`."""
+
+    leaves_out_annotate: bool
+    leaves_out_marked: bool
+    prefix: bytes
+
+
 class Rewriter:
     """The rules of one dump, and where in the file it is.
 
@@ -85,6 +93,12 @@ class Rewriter:
     def begin_group(self, gtid_flags: int) -> None:
         """The events that follow belong to a group whose GTID event has these flags."""
         self._boundary = GroupBoundary(gtid_flags)
+
+    def selection(self, prefix: bytes) -> Selection | None:
+        """What `select` does, for whoever does it elsewhere; None unless `only_selects`."""
+        if not self.only_selects:
+            return None
+        return Selection(self._leaves_out_annotate, self._leaves_out_marked, prefix)
 
     def select(self, events: list[bytes]) -> list[bytes]:
         """`rewrite` for many events at once where `only_selects` is true: the serving path."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.artificial import (
@@ -18,7 +18,7 @@ from ibbmaster.dump.error import DumpError, reading_failed
 from ibbmaster.dump.framing import EventFramer
 from ibbmaster.dump.profile import OpeningRotate, Profile
 from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter
+from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter, Selection
 from ibbmaster.dump.skipping import SEND, Skipping, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
 from ibbmaster.errors import IbbMasterError
@@ -26,7 +26,7 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.types import EventFlag
-from ibbmaster.gtid import GtidState
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.wire.response import Eof, encode_eof, encode_err
 
 SAME_SERVER_ID = 4052
@@ -145,6 +145,55 @@ class DumpSession:
             return self._guard(group, SEND)
         return self._receive_with_care(group)
 
+    @property
+    def selection(self) -> Selection | None:
+        """How groups may be framed by somebody else from here on, told by `receive_block`; None if they may not.
+
+        Those of `watched_domain_ids` may never.
+        """
+        if not self._needs_no_care or self.is_finished or self._skipping.watched_domain_ids is None:
+            return None
+        return self._framer.selection
+
+    @property
+    def watched_domain_ids(self) -> frozenset[int]:
+        """Domains that the replica knows and this log did not when the dump began."""
+        return self._skipping.watched_domain_ids or frozenset()
+
+    @property
+    def limits(self) -> tuple[Gtid, ...]:
+        """Somebody else may pass over groups of these domains before these GTIDs, told by `receive_skipped`."""
+        return self._skipping.limits if self._needs_no_care and not self.is_finished else ()
+
+    def receive_skipped(self, gtids: Iterable[Gtid], *, file_name: str, file_offset: int) -> None:
+        """Groups were passed over up to a place in the log; `gtids` are the last of each (domain, server) pair."""
+        self._place = (file_name, file_offset)
+        for gtid in gtids:
+            self._state.log(gtid)
+
+    @property
+    def sequence(self) -> int:
+        """Number of the next packet."""
+        return self._framer.sequence
+
+    def receive_block(
+        self, size: int, sequence: int, *, file_name: str, file_offset: int, is_inside_event: bool = False
+    ) -> None:
+        """Groups, or a part of one, were framed by `selection`, up to a place in the log.
+
+        `size` is in bytes, `sequence` the number of the packet that comes next. A last word
+        that waited for the end of an event is queued now.
+        """
+        self._place = (file_name, file_offset)
+        self._framer.note_framed(size, sequence, is_inside_event=is_inside_event)
+        if self._last_word is not None and not is_inside_event:
+            self._end(self._last_word)
+
+    @property
+    def waits_at_end(self) -> bool:
+        """Whether the end of the log means nothing but to wait for more."""
+        return self._request.waits_at_end and self._rewriter.position >= self._rewriter.send_from
+
     def reached_end(self, *, now: float) -> None:
         """All that is durable was sent: end the dump, or begin to wait for the next heartbeat."""
         if self.is_finished:
@@ -178,6 +227,10 @@ class DumpSession:
             if self._profile.rotates_with_files:
                 position = self._rewriter.position
         self._queue_event(heartbeat(file_name, position, server_id=self._server_id, with_checksum=self._has_checksums))
+
+    @property
+    def has_data_to_send(self) -> bool:
+        return bool(self._queued)
 
     def data_to_send(self) -> bytes:
         """Hand over what is queued; a second call returns only newer bytes."""

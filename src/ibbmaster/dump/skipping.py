@@ -68,6 +68,20 @@ class Skipping:
         """Whether every group from here on is simply sent."""
         return not self._to_skip and self._until is None
 
+    @property
+    def watched_domain_ids(self) -> frozenset[int] | None:
+        """Domains whose first group has to be judged, where every other group is simply sent; None where it is not."""
+        if self._until is not None or not self._to_skip.keys() <= self._unknown_domain_ids:
+            return None
+        return frozenset(self._to_skip)
+
+    @property
+    def limits(self) -> tuple[Gtid, ...]:
+        """Groups of these domains that come before these GTIDs are passed over, and nothing has to be decided."""
+        if self._until is not None:
+            return ()
+        return tuple(gtid for domain_id, gtid in self._to_skip.items() if domain_id not in self._unknown_domain_ids)
+
     def judge(self, gtid: Gtid) -> Verdict:
         """Say what to do with the group of `gtid`, and note that it has passed.
 

@@ -6,7 +6,7 @@ them. Nothing it placed is ever changed; a page only grows. Rules: protocol/ibb/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -85,6 +85,13 @@ class Appender:
         self._references = references
         self.shape = next_shape(file_no) if shape is None else shape
 
+    @property
+    def next_record_file_no(self) -> int:
+        """The file in which the next record will begin."""
+        pages_left = self.shape.size_pages - self.page_no
+        is_full = pages_left == 0 or (pages_left == 1 and DATA_SIZE - self.page_offset < CHUNK_SIZE_MIN)
+        return self.file_no + is_full
+
     def append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> Appended:
         """Place one record; a commit record brings the GTID it logs.
 
@@ -117,6 +124,23 @@ class Appender:
         assert ref is not None
         assert ref.file_no + 1 >= self.file_no, "a record spans more than two files"
         return Appended(ref, changes)
+
+    @property
+    def plain_end(self) -> int:
+        """The page before which only records go, from the position on; the page at hand if something else is due."""
+        interval = self.shape.state_interval_pages
+        if not self.page_offset and (self.page_no <= 1 or (interval and self.page_no % interval == 0)):
+            return self.page_no
+        next_state = (self.page_no // interval + 1) * interval if interval else self.shape.size_pages
+        return min(next_state, self.shape.size_pages)
+
+    def pass_over(self, page_no: int, page_offset: int, gtids: Iterable[Gtid]) -> None:
+        """Go on behind commit records that somebody else has placed, before `plain_end`; the last GTID of each pair."""
+        assert page_no <= self.plain_end
+        self.page_no, self.page_offset = page_no, page_offset
+        for gtid in gtids:
+            self.state.log(gtid)
+            self.differential.log(gtid)
 
     def flush(self) -> tuple[int, list[PageChange]]:
         """End the current file behind its last page: (pages it keeps, what to write).

@@ -113,8 +113,14 @@ def encode_fields(header: FileHeader) -> bytes:
 
 def encode_file_header(header: FileHeader) -> bytes:
     """The whole header page with both checksums."""
+    return encode_page_of_fields(encode_fields(header))
+
+
+def encode_page_of_fields(fields: Buffer) -> bytes:
+    """The whole header page that begins with these 64 bytes."""
+    assert len(fields) == FIELDS.size
     page = bytearray(PAGE_SIZE)
-    page[: FIELDS.size] = encode_fields(header)
+    page[: FIELDS.size] = fields
     SHORT_CHECKSUM.pack_into(page, SHORT_CHECKSUM_OFFSET, crc32c(page[:SHORT_CHECKSUM_OFFSET]))
     seal_page(page)
     return bytes(page)

@@ -23,6 +23,8 @@ from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry, Session
+from ibbmaster.server.sending import WRITE_TIMEOUT_S, Sender
+from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.engine import BinlogEngine, Place
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.connection import (
@@ -43,7 +45,6 @@ log = logging.getLogger(__name__)
 RECEIVE_SIZE = 16 * 1024
 LOGIN_TIMEOUT_S = 10.0  # MariaDB's connect_timeout, for the whole login
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
-WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout
 NONCE_SIZE = 32  # of the ed25519 plugin
 SEED_ALPHABET = (string.ascii_letters + string.digits).encode()
 TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
@@ -60,6 +61,7 @@ class Surroundings:
     registry: Registry
     follower: Follower
     facts: PrimaryFacts
+    shared_blocks: SharedBlocks
 
 
 async def serve_connection(stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
@@ -254,12 +256,13 @@ class _Connection:
     async def _run_dump(self, dump: DumpSession, plan: Place) -> None:
         """Send until the dump is finished or the client has left."""
         primary = self._primary
-        producer = Producer(primary.engine.event_groups(plan), dump)
+        producer = Producer(primary.engine.event_groups(plan), dump, primary.shared_blocks)
+        sender = Sender(self.stream)
         lost: Exception | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
             try:
-                await run_dump(producer, dump, primary.follower, self._session, self.stream.send_all)
+                await run_dump(producer, dump, primary.follower, self._session, sender, primary.shared_blocks.pumps)
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
                 lost = error  # a nursery would wrap it
             nursery.cancel_scope.cancel()

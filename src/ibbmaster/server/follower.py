@@ -12,18 +12,18 @@ from ibbmaster.errors import IbbMasterError
 log = logging.getLogger(__name__)
 
 DAMAGE_PERIOD_S = 1.0  # between two looks at a log whose end cannot be read
-POLL_PERIOD_S = 0.02  # how late a waiting replica may notice a group that another process wrote
+WAIT_S = 0.1  # in a worker thread, before looking whether anybody waits still
 
 
 class Follower:
     """Tells those who wait that the durable end has moved.
 
-    `has_grown` is the engine's look at the disk. It runs in a worker thread, and only
-    while somebody waits.
+    `wait_for_growth` is the engine's. It runs in a worker thread, and only while somebody
+    waits.
     """
 
-    def __init__(self, has_grown: Callable[[], bool]) -> None:
-        self._has_grown = has_grown
+    def __init__(self, wait_for_growth: Callable[[float], bool]) -> None:
+        self._wait_for_growth = wait_for_growth
         self._waiting = 0
         self._somebody_waits = trio.Event()
         self._growth = trio.Event()
@@ -50,9 +50,8 @@ class Follower:
                 self._somebody_waits = trio.Event()
                 await self._somebody_waits.wait()
             try:
-                if await trio.to_thread.run_sync(self._has_grown):
+                if await trio.to_thread.run_sync(self._wait_for_growth, WAIT_S):
                     self.announce()
-                await trio.sleep(POLL_PERIOD_S)
             except IbbMasterError as error:
                 log.error("cannot look at the end of the log: %s", error)
                 self.announce()  # whoever reads there shall meet the same, and tell its replica

@@ -10,11 +10,13 @@ import time
 import trio
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.kernel.loading import load_in_background
 from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
+from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.engine import BinlogEngine
 
 log = logging.getLogger(__name__)
@@ -32,7 +34,7 @@ class Primary:
         self.engine = engine
         self.options = options
         self.registry = Registry()
-        self.follower = Follower(engine.has_grown)
+        self.follower = Follower(engine.wait_for_growth)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
         self._surroundings = Surroundings(
@@ -41,6 +43,7 @@ class Primary:
             registry=self.registry,
             follower=self.follower,
             facts=PrimaryFacts(engine, options, self.registry),
+            shared_blocks=SharedBlocks(),
         )
 
     async def serve(
@@ -52,8 +55,11 @@ class Primary:
             ConfigurationError: the address cannot be listened on.
             StoreError, FormatError: the directory holds no binlog that can be read.
         """
-        await trio.to_thread.run_sync(self.engine.has_grown)  # what cannot be read shall fail here, not later
+        await trio.to_thread.run_sync(
+            self.engine.wait_for_growth, 0.0
+        )  # what cannot be read shall fail here, not later
         listeners = await self._listen()
+        load_in_background()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners, nursery)

@@ -7,14 +7,15 @@ the first group is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.gtid import GtidState
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.store.classic_file import HEAD_BLOCK_SIZE, ClassicFileReader
 from ibbmaster.store.classic_series import ClassicFile, find_series
+from ibbmaster.store.classic_window import EventWindow
 
 
 class ClassicReader:
@@ -56,13 +57,23 @@ class ClassicReader:
         """How much of them was read so far."""
         return self._bytes_read + (self._current.bytes_read if self._current else 0)
 
-    def groups(self) -> Iterator[EventGroup]:
+    def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Iterator[EventGroup]:
         """Every event group, to be called once; each body must be read, or dropped, before the next group.
+
+        `take` is asked first, between groups: it may take whole ones itself, by moving the
+        window, and returns the last GTID of each (domain, server) pair.
 
         Raises:
             ClassicFormatError: a file is damaged, ends inside a group although the server had
                 closed it, or does not continue the one before.
         """
+
+        def take_and_log(window: EventWindow) -> bool:
+            taken = take(window) if take is not None else ()
+            for gtid in taken:
+                self.state.log(gtid)
+            return bool(taken)
+
         before: ClassicFile | None = None
         for file in self.files:
             reader = self._current = ClassicFileReader(file)
@@ -70,7 +81,7 @@ class ClassicReader:
                 if before is not None:
                     self._check_continuation(reader, before)
                     self.restart_count += reader.is_restart
-                for group in reader.groups():
+                for group in reader.groups(take and take_and_log):
                     assert group.gtid is not None
                     self.state.log(group.gtid)
                     yield group

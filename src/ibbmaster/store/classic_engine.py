@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.store.classic import ClassicReader
 from ibbmaster.store.classic_file import HEAD_BLOCK_SIZE, ClassicFileReader
 from ibbmaster.store.classic_series import ClassicFile, find_series
-from ibbmaster.store.engine import BinlogFile, Place
+from ibbmaster.store.engine import BinlogEngine, BinlogFile, Place
 from ibbmaster.store.seek import explain_purged
 
 FIRST_EVENT_OFFSET = 4  # behind the magic number
@@ -28,7 +29,7 @@ class ClassicPlace:
     file_offset: int = FIRST_EVENT_OFFSET
 
 
-class ClassicBinlog:
+class ClassicBinlog(BinlogEngine):
     """The read side of traditional files, which must not grow meanwhile. Thread-safe.
 
     A GTID position is found by what the GTID_LIST at the head of each file says; inside the
@@ -78,8 +79,12 @@ class ClassicBinlog:
         names = [file.name for file in self._files]
         return ClassicGroups(ClassicReader([file.path for file in self._files[names.index(place.file_name) :]]))
 
-    def has_grown(self) -> bool:
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        time.sleep(timeout_s)
         return False
+
+    def initial_state(self) -> GtidState:
+        return self._places[0].state
 
     def _look_at(self, file: ClassicFile) -> ClassicPlace:
         reader = ClassicFileReader(file, block_size=HEAD_BLOCK_SIZE)

@@ -14,7 +14,7 @@ Invariants:
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
@@ -92,8 +92,8 @@ def _roles(flags: int) -> bytes:
     return bytes(roles)
 
 
-_STANDALONE_ROLES = _roles(GtidFlag.STANDALONE)
-_TRANSACTION_ROLES = _roles(0)
+STANDALONE_ROLES = _roles(GtidFlag.STANDALONE)
+TRANSACTION_ROLES = _roles(0)
 _TRANSACTION = GroupBoundary(0)
 _BEHIND_ANY_FILE = 1 << 64
 _CUT_SHORT = "the file ends inside what begins here"
@@ -149,8 +149,11 @@ class ClassicFileReader:
         """Close the file; a second call does nothing."""
         self._window.close()
 
-    def groups(self) -> Iterator[EventGroup]:
+    def groups(self, take: Callable[[EventWindow], bool] | None = None) -> Iterator[EventGroup]:
         """Every event group, to be called once.
+
+        `take` is asked first, between groups: it may take whole ones itself, by moving the
+        window, and says whether it did.
 
         `end_offset` of a group that is delivered in pieces is how far it was read.
 
@@ -162,6 +165,9 @@ class ClassicFileReader:
         offset = window.offset
         try:
             while window.has_more():
+                if take is not None and self.start_state is not None and take(window):
+                    self._groups_end = window.offset
+                    continue
                 offset = window.offset
                 event_type, event = window.read_event(LARGE_EVENT_SIZE)
                 if event_type != _GTID:
@@ -170,7 +176,7 @@ class ClassicFileReader:
                     continue
                 gtid, flags = self._decode_gtid(event, offset)
                 self._is_at_group_end = False
-                body = self._read_body(_STANDALONE_ROLES if flags & _IS_STANDALONE else _TRANSACTION_ROLES)
+                body = self._read_body(STANDALONE_ROLES if flags & _IS_STANDALONE else TRANSACTION_ROLES)
                 first = next(body)
                 if not self._is_at_group_end and window.is_in_use and offset >= self._find_complete_end():
                     raise Truncated

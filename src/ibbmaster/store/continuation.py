@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import GtidState
+from ibbmaster.ibb.appender import Appender, FileShape, References
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
@@ -29,6 +31,29 @@ class Continuation:
     page_offset: int
     state: GtidState
     differential: GtidState
+
+    def appender(
+        self, disk: Disk, *, next_shape: Callable[[int], FileShape], references: Callable[[], References]
+    ) -> Appender:
+        """What goes on there; a file that was cut by a flush whose next file was lost has its size again."""
+        header = self.header
+        size_pages = max(self.size_pages, header.size_pages)
+        if self.size_pages < size_pages:
+            disk.allocate(format_file_name(header.file_no), size_pages * PAGE_SIZE)
+        return Appender(
+            file_no=header.file_no,
+            next_shape=next_shape,
+            references=references,
+            state=self.state,
+            page_no=self.page_no,
+            page_offset=self.page_offset,
+            shape=FileShape(
+                size_pages=size_pages,
+                state_interval_pages=header.state_interval_pages,
+                start_lsn=header.start_lsn,
+            ),
+            differential=self.differential,
+        )
 
 
 def find_continuation(disk: Disk) -> Continuation | None:

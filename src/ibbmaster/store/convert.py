@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +11,14 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.kernel.loading import kernels
 from ibbmaster.store.classic import ClassicReader
+from ibbmaster.store.classic_window import EventWindow
 from ibbmaster.store.disk import Disk
-from ibbmaster.store.writer import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, BinlogWriter
+from ibbmaster.store.group_converter import GroupConverter
+from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.store.write_behind import WriteBehindDisk
+from ibbmaster.store.writer import BinlogWriter
 
 PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
 
@@ -66,16 +72,30 @@ def import_classic(
             event_bytes += len(piece)
             yield piece
 
-    with BinlogWriter(
-        disk,
-        initial_state=reader.initial_state,
-        max_file_bytes=max_file_bytes,
-        state_interval_bytes=state_interval_bytes,
-        is_sparse=True,
-    ) as writer:
+    with (
+        closing(WriteBehindDisk(disk)) as behind,
+        BinlogWriter(
+            behind,
+            initial_state=reader.initial_state,
+            max_file_bytes=max_file_bytes,
+            state_interval_bytes=state_interval_bytes,
+            is_sparse=True,
+        ) as writer,
+    ):
         first_file_no, _ = writer.end
         joint = _Joint(log=writer.state, classic=reader.initial_state)
-        for group in reader.groups():
+        converter: GroupConverter | None = None  # once the kernels are ready
+
+        def take(window: EventWindow) -> tuple[Gtid, ...]:
+            nonlocal converter
+            if converter is None:
+                ready = kernels()
+                if ready is None:
+                    return ()
+                converter = GroupConverter(writer, ready)
+            return converter.take(window, (gtid for gtid in writer.state if gtid.domain_id in joint.joined))
+
+        for group in reader.groups(take):
             gtid = group.gtid
             assert gtid is not None
             if joint.has(gtid):
@@ -87,6 +107,9 @@ def import_classic(
             if progress is not None and reader.bytes_read - reported_bytes >= PROGRESS_STEP_BYTES:
                 reported_bytes = reader.bytes_read
                 progress(reported_bytes, reader.size_bytes)
+        if converter is not None:
+            group_count += converter.group_count
+            event_bytes += converter.event_bytes
         writer.flush()
         last_file_no, _ = writer.end
         state = writer.state
@@ -115,7 +138,7 @@ class _Joint:
     def __init__(self, *, log: GtidState, classic: GtidState) -> None:
         self._log = log
         self._classic = classic.copy()
-        self._joined: set[int] = set()
+        self.joined: set[int] = set()
 
     def has(self, gtid: Gtid) -> bool:
         """Whether the log has the next group of the files already.
@@ -124,11 +147,11 @@ class _Joint:
             StoreError: it neither has the group nor ends right before it.
         """
         domain_id = gtid.domain_id
-        if domain_id in self._joined:
+        if domain_id in self.joined:
             return False
         log, classic = _domain(self._log, domain_id), _domain(self._classic, domain_id)
         if log == classic:
-            self._joined.add(domain_id)
+            self.joined.add(domain_id)
             return False
         seq_no = self._log.seq_no(domain_id, gtid.server_id)
         if seq_no is None or seq_no < gtid.seq_no:

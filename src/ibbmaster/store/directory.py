@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 
 from ibbmaster.errors import MissingFileError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
-from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.store.disk import Disk
-from ibbmaster.store.engine import BinlogFile, Place
+from ibbmaster.store.engine import BinlogEngine, BinlogFile, Place
 from ibbmaster.store.event_groups import EventGroupReader
 from ibbmaster.store.pages import PageReader
 from ibbmaster.store.seek import SeekPlan, seek
 from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
 
+POLL_PERIOD_S = 0.002  # how late a group that another process wrote may be noticed
+POLLS_PER_LOOK = 10  # one byte is read at each; so often it is looked for a new file, too
 EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
 
 
-class BinlogDirectory:
+class BinlogDirectory(BinlogEngine):
     """The read side of a directory. Thread-safe.
 
     Raises on first use, not when made:
@@ -116,7 +120,32 @@ class BinlogDirectory:
             page_reads=pages.page_reads,
         )
 
-    def has_grown(self) -> bool:
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        polls = 0
+        while True:
+            if (polls % POLLS_PER_LOOK == 0 or self._has_data_at_end()) and self._has_grown():
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, POLL_PERIOD_S))
+            polls += 1
+
+    def initial_state(self) -> GtidState:
+        return self.plan_of_file(format_file_name(self.file_numbers()[0])).state
+
+    def _has_data_at_end(self) -> bool:
+        """Whether there is something where the end was; costs a read of one byte."""
+        with self._lock:
+            if self._tail is None:
+                return True
+            file_no, offset = self._tail.place
+            if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
+                offset += PAGE_SIZE - offset % PAGE_SIZE
+            return self._disk.read(format_file_name(file_no), offset, 1) not in (b"", b"\0")
+
+    def _has_grown(self) -> bool:
         with self._lock:
             self._catch_up()
             assert self._tail is not None

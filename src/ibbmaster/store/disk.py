@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import stat
 import threading
@@ -17,17 +18,27 @@ from pathlib import Path
 from typing import Protocol
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import MissingFileError, StoreError
+from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 
 OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
+WRITABLE_FILES_MAX = 4  # kept for writing
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Disk(Protocol):
     """One directory. Offsets and sizes are in bytes.
 
     What was written or truncated is durable after `sync(name)`, what was created, renamed
-    or removed after `sync_dir()`.
+    or removed after `sync_dir()`. Every call may raise StoreError; those that need room
+    raise DiskFullError and may be made again, but a `sync` that fails is final.
     """
+
+    def lock(self) -> None:
+        """Have the directory for this process alone, until `close` or the end of the process.
+
+        Raises:
+            BusyError: another process has it.
+        """
 
     def list(self) -> list[str]:
         """Names of the regular files, in no order; links and other things are left out."""
@@ -43,6 +54,18 @@ class Disk(Protocol):
         Raises:
             MissingFileError: there is no such file.
             StoreError: it cannot be read.
+        """
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        """Fill `target` as `read` does; returns the bytes read. With `only_cached`, None if that would have to wait."""
+
+    def next_data(self, name: str, offset: int) -> int:
+        """Where from an offset on there may be something else than zeros; the end of the file if nowhere."""
+
+    def open(self, name: str) -> int | None:
+        """A descriptor to read a file with, for the caller to close; None if what it gives is not what `read` gives.
+
+        What is read there may end earlier than with `read`, with zeros or at the end of the file.
         """
 
     def create(self, name: str) -> None:
@@ -63,6 +86,9 @@ class Disk(Protocol):
 
     def rename(self, old: str, new: str) -> None: ...
 
+    def close(self) -> None:
+        """Give back the lock and what else is held."""
+
 
 class RealDisk:
     """A directory of the file system. Thread-safe."""
@@ -70,10 +96,22 @@ class RealDisk:
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
         self._open_files: OrderedDict[str, int] = OrderedDict()
+        self._writable_files: OrderedDict[str, int] = OrderedDict()
+        self._directory_lock: int | None = None
         self._lock = threading.Lock()
 
     def __str__(self) -> str:
         return str(self.directory)
+
+    def lock(self) -> None:
+        with self._errors(""):
+            descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise BusyError(f"{self.directory}: another process is writing here; end it first") from None
+            self._directory_lock = descriptor
 
     def list(self) -> list[str]:
         with self._errors(""), os.scandir(self.directory) as entries:
@@ -95,6 +133,29 @@ class RealDisk:
                 data += more
             return data
 
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        if not self._lock.acquire(blocking=not only_cached):
+            return None
+        try:
+            with self._errors(name):
+                return _fill(self._descriptor(name), offset, target, os.RWF_NOWAIT if only_cached else 0)
+        finally:
+            self._lock.release()
+
+    def next_data(self, name: str, offset: int) -> int:
+        with self._errors(name), self._lock:
+            descriptor = self._descriptor(name)
+            try:
+                return os.lseek(descriptor, offset, os.SEEK_DATA)  # nobody uses the place of a descriptor
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    return os.fstat(descriptor).st_size
+                raise
+
+    def open(self, name: str) -> int | None:
+        with self._errors(name), self._lock:
+            return os.dup(self._descriptor(name))
+
     def create(self, name: str) -> None:
         with self._errors(name):
             os.close(os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640))
@@ -114,7 +175,8 @@ class RealDisk:
             except OSError as error:
                 if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                     raise
-                os.truncate(descriptor, size)  # a sparse file has the same content
+                if os.fstat(descriptor).st_size < size:
+                    os.truncate(descriptor, size)  # a sparse file has the same content
 
     def truncate(self, name: str, size: int) -> None:
         with self._errors(name), self._writable(name) as descriptor:
@@ -122,7 +184,7 @@ class RealDisk:
 
     def sync(self, name: str) -> None:
         with self._errors(name), self._writable(name) as descriptor:
-            os.fsync(descriptor)
+            os.fdatasync(descriptor)  # the size of a file belongs to its data
 
     def sync_dir(self) -> None:
         with self._errors(""):
@@ -144,10 +206,14 @@ class RealDisk:
             os.rename(self._path(old), self._path(new))
 
     def close(self) -> None:
-        """Give back the descriptors; reading opens them again."""
+        """Give back lock and descriptors; the latter are opened again when they are needed."""
         with self._lock:
-            while self._open_files:
-                os.close(self._open_files.popitem()[1])
+            for files in (self._open_files, self._writable_files):
+                while files:
+                    os.close(files.popitem()[1])
+            if self._directory_lock is not None:
+                os.close(self._directory_lock)
+                self._directory_lock = None
 
     def _path(self, name: str) -> Path:
         if not name or "/" in name or "\0" in name or name in (".", ".."):
@@ -157,6 +223,9 @@ class RealDisk:
     def _descriptor(self, name: str) -> int:
         """A descriptor for reading; the caller holds the lock."""
         descriptor = self._open_files.get(name)
+        if descriptor is not None and not os.fstat(descriptor).st_nlink:  # removed, and perhaps made anew
+            os.close(self._open_files.pop(name))
+            descriptor = None
         if descriptor is None:
             descriptor = _open_regular(self._path(name), os.O_RDONLY)
             self._open_files[name] = descriptor
@@ -168,17 +237,28 @@ class RealDisk:
 
     def _forget(self, name: str) -> None:
         with self._lock:
-            descriptor = self._open_files.pop(name, None)
-            if descriptor is not None:
-                os.close(descriptor)
+            for files in (self._open_files, self._writable_files):
+                descriptor = files.pop(name, None)
+                if descriptor is not None:
+                    os.close(descriptor)
 
     @contextlib.contextmanager
     def _writable(self, name: str) -> Iterator[int]:
-        descriptor = _open_regular(self._path(name), os.O_WRONLY)
+        """A descriptor for writing, which is kept: an error that the kernel notes against it is not lost."""
+        with self._lock:
+            descriptor = self._writable_files.pop(name, None)
+        if descriptor is None:
+            descriptor = _open_regular(self._path(name), os.O_WRONLY)
         try:
             yield descriptor
         finally:
-            os.close(descriptor)
+            with self._lock:
+                if name in self._writable_files:  # another thread opened it, too
+                    os.close(descriptor)
+                else:
+                    self._writable_files[name] = descriptor
+                    if len(self._writable_files) > WRITABLE_FILES_MAX:
+                        os.close(self._writable_files.popitem(last=False)[1])
 
     @contextlib.contextmanager
     def _errors(self, name: str) -> Iterator[None]:
@@ -187,7 +267,8 @@ class RealDisk:
         except FileNotFoundError:
             raise MissingFileError(f"{self.directory / name}: no such file or directory") from None
         except OSError as error:
-            raise StoreError(f"{self.directory / name}: {error.strerror}") from error
+            kind = DiskFullError if error.errno in FULL else StoreError
+            raise kind(f"{self.directory / name}: {error.strerror}") from error
 
 
 def _open_regular(path: Path, mode: int) -> int:
@@ -197,3 +278,19 @@ def _open_regular(path: Path, mode: int) -> int:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file")
     return descriptor
+
+
+def _fill(descriptor: int, offset: int, target: memoryview, flags: int) -> int | None:
+    """Read until `target` is full or the file ends; None if the flags forbid to wait for what is missing."""
+    size = 0
+    while size < len(target):
+        try:
+            more = os.preadv(descriptor, [target[size:]], offset + size, flags)
+        except OSError as error:
+            if flags and error.errno in (errno.EAGAIN, errno.EOPNOTSUPP, errno.EINVAL):
+                return None
+            raise
+        if not more:
+            break
+        size += more
+    return size

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import ChunkError, EventError, RecordError
@@ -27,6 +29,15 @@ COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see t
 GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredGroup(EventGroup):
+    """A group of which a part is out of band: `payload` comes first, then the streams, and `body` is both."""
+
+    ref: RecordRef  # of its commit record
+    payload: bytes
+    streams: tuple[OobStream, ...]
+
+
 class EventGroupReader:
     """Reads the groups behind a place in the log.
 
@@ -39,6 +50,7 @@ class EventGroupReader:
     def __init__(self, disk: Disk, *, file_no: int, page_no: int, state: GtidState | None = None) -> None:
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
+        self._has_seen_group = False  # before that, the rest of a record that began before the page may come
         self._may_begin_inside = True
         self._state = None if state is None else state.copy()
         self._rest: Iterator[Chunk] = iter(())  # of the commit record handed over last
@@ -53,6 +65,24 @@ class EventGroupReader:
     def place(self) -> tuple[int, int]:
         """File number and file offset of what comes next."""
         return self._cursor.file_no, self._cursor.page_no * PAGE_SIZE + self._cursor.page_offset
+
+    @property
+    def disk(self) -> Disk:
+        return self._pages.disk
+
+    def check_log(self) -> None:
+        """Whether this is still the log that the reader began with; a directory of files always is."""
+
+    def pass_over(self, file_no: int, file_offset: int, gtids: Iterable[Gtid], *, is_inside_record: bool) -> None:
+        """Go on at a place of the same file that somebody else has read up to; `gtids` are the last of each pair."""
+        self._rest = iter(())
+        page_no, page_offset = divmod(file_offset, PAGE_SIZE)
+        self._cursor.go_to(ChunkCursor(self._pages, file_no=file_no, page_no=page_no, page_offset=page_offset))
+        for gtid in gtids:
+            self._has_seen_group = True
+            if self._state is not None:
+                self._state.log(gtid)
+        self._may_begin_inside = is_inside_record or not self._has_seen_group
 
     def next_group(self) -> EventGroup | None:
         """The next group, or None at the end of what can be seen; then ask again later.
@@ -82,7 +112,7 @@ class EventGroupReader:
                     if group is None:
                         cursor.go_to(start)
                         return None
-                    self._may_begin_inside = False
+                    self._has_seen_group, self._may_begin_inside = True, False
                     if self._state is not None and group.gtid is not None:
                         self._state.log(group.gtid)
                     return group
@@ -161,15 +191,19 @@ class EventGroupReader:
     ) -> EventGroup:
         header, size = decode_commit_header(head, ref.location)
         gtid, event_end = decode_first_event(head, size, ref)
-        return EventGroup(
-            gtid=gtid,
-            gtid_event=head[size:event_end],
-            body=self._body(head[event_end:], rest, header.streams, ref),
-            file_name=format_file_name(ref.file_no),
-            file_offset=ref.file_offset,
-            end_file_name=format_file_name(end_file_no),
-            end_offset=end_offset,
-        )
+        payload = head[event_end:]
+        common: dict[str, Any] = {
+            "gtid": gtid,
+            "gtid_event": head[size:event_end],
+            "body": self._body(payload, rest, header.streams, ref),
+            "file_name": format_file_name(ref.file_no),
+            "file_offset": ref.file_offset,
+            "end_file_name": format_file_name(end_file_no),
+            "end_offset": end_offset,
+        }
+        if not header.streams or rest is self._rest:
+            return EventGroup(**common)
+        return StoredGroup(**common, ref=ref, payload=payload, streams=header.streams)
 
     def _body(
         self, head: bytes, rest: Iterator[Chunk], streams: tuple[OobStream, ...], ref: RecordRef

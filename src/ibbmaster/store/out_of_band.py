@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import FormatError, RecordError
@@ -14,6 +15,13 @@ from ibbmaster.ibb.record import RecordRef
 from ibbmaster.store.cursor import ChunkCursor
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.pages import PageReader
+
+
+class NodePlace(NamedTuple):
+    """Where a node is, and the bytes of its header, behind which its data begins."""
+
+    ref: RecordRef
+    header_size: int
 
 
 class OutOfBandReader:
@@ -36,18 +44,32 @@ class OutOfBandReader:
             FormatError: a reference leads to something else, or to a file that is not there, or the nodes do
                 not make up the stream.
         """
-        if stream.last >= commit_ref or stream.first > stream.last:
-            problem = f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself"
-            raise RecordError(commit_ref.location, problem)
-        for ref in walk_oob(stream, self._read_node):
-            yield from self._node_data(ref)
+        check_stream(stream, commit_ref)
+        for place in self.nodes(stream):
+            yield from self.node_data(place.ref)
 
-    def _read_node(self, ref: RecordRef) -> OobNode:
-        node, _, _, _ = self._open_node(ref, self._node_pages)
-        return node
+    def nodes(self, stream: OobStream) -> Iterator[NodePlace]:
+        """Where the nodes of one stream are, in the order of their data; only their headers are read.
 
-    def _node_data(self, ref: RecordRef) -> Iterator[Buffer]:
-        _, data, is_last, chunks = self._open_node(ref, self._data_pages)
+        Raises:
+            FormatError: as `data`.
+        """
+        sizes: dict[RecordRef, int] = {}  # of the nodes that were looked at and not given yet
+
+        def read_node(ref: RecordRef) -> OobNode:
+            node, _, _, _, sizes[ref] = self._open_node(ref, self._node_pages)
+            return node
+
+        for ref in walk_oob(stream, read_node):
+            yield NodePlace(ref, sizes.pop(ref))
+
+    def node_data(self, ref: RecordRef) -> Iterator[Buffer]:
+        """The data of one node.
+
+        Raises:
+            FormatError: as `data`.
+        """
+        _, data, is_last, chunks, _ = self._open_node(ref, self._data_pages)
         yield data
         for chunk in chunks:
             yield chunk.data
@@ -55,8 +77,8 @@ class OutOfBandReader:
         if not is_last:
             raise RecordError(ref.location, "an out-of-band record has no end")
 
-    def _open_node(self, ref: RecordRef, pages: PageReader) -> tuple[OobNode, Buffer, bool, Iterator[Chunk]]:
-        """Header and first data of a node, whether that is all, and the chunks that follow."""
+    def _open_node(self, ref: RecordRef, pages: PageReader) -> tuple[OobNode, Buffer, bool, Iterator[Chunk], int]:
+        """Header and first data of a node, whether that is all, the chunks that follow, and the size of the header."""
         first, cursor = self._first_chunk(ref, pages)
         chunks = cursor.chunks_of(first)
         data = bytearray()
@@ -67,7 +89,7 @@ class OutOfBandReader:
             if len(data) >= HEADER_SIZE_MAX:
                 break
         node, size = decode_oob_node(data, ref.location)
-        return node, memoryview(data)[size:], is_last, chunks
+        return node, memoryview(data)[size:], is_last, chunks, size
 
     def _first_chunk(self, ref: RecordRef, pages: PageReader) -> tuple[Chunk, ChunkCursor]:
         if ref.page_no < 1:
@@ -87,3 +109,14 @@ class OutOfBandReader:
         if first.record_type != RecordType.OOB_DATA or not first.is_first:
             raise RecordError(ref.location, f"{problem}: a chunk of record type {first.record_type}")
         return first, cursor
+
+
+def check_stream(stream: OobStream, commit_ref: RecordRef) -> None:
+    """Whether a stream can be that of the group whose commit record is at `commit_ref`.
+
+    Raises:
+        RecordError: it does not lie before that.
+    """
+    if stream.last >= commit_ref or stream.first > stream.last:
+        problem = f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself"
+        raise RecordError(commit_ref.location, problem)

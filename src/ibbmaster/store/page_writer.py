@@ -8,7 +8,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
 from ibbmaster.store.disk import Disk
 
-BATCH_PAGES = 32  # 512 KiB, held all the time
+BATCH_PAGES = 64  # 1 MiB, held all the time
 
 
 class PageWriter:
@@ -39,6 +39,24 @@ class PageWriter:
         self._end = start + len(data)
         self._batch[start : self._end] = data
         self._is_written = False
+
+    def room(self, page_no: int, page_offset: int) -> tuple[bytearray, int]:
+        """Whole pages for somebody else to place bytes in from a position on, and where in them that is.
+
+        What was placed before may not be changed; `placed` says how far it went.
+        """
+        if page_no - self._first_no >= BATCH_PAGES:
+            self.write_out()
+        return self._batch, (page_no - self._first_no) * PAGE_SIZE + page_offset
+
+    def placed(self, end: int) -> tuple[int, int]:
+        """Take what was placed up to `end`: behind the last byte, or the start of the page behind a full one.
+
+        Returns the position there.
+        """
+        self._end = end if end % PAGE_SIZE else end - (PAGE_SIZE - DATA_SIZE)
+        self._is_written = False
+        return self._first_no + end // PAGE_SIZE, end % PAGE_SIZE
 
     def write_out(self) -> None:
         """Write the pages of the batch; a partly filled last one stays in it, to be written again as it grows."""

@@ -22,6 +22,12 @@ class MemoryDisk:
     def __str__(self) -> str:
         return "(memory)"
 
+    def lock(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
     def list(self) -> list[str]:
         return list(self.files)
 
@@ -37,6 +43,17 @@ class MemoryDisk:
         self.reads += 1
         self.pages_read += -(-len(data) // PAGE_SIZE)
         return data
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int:
+        data = self.read(name, offset, len(target))
+        target[: len(data)] = data
+        return len(data)
+
+    def next_data(self, name: str, offset: int) -> int:
+        return offset
+
+    def open(self, name: str) -> int | None:
+        return None
 
     def create(self, name: str) -> None:
         if name in self.files:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +55,12 @@ class IbbPrimary:
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
 
+    @property
+    def pid(self) -> int:
+        """Of its process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Start, at the same port as before if it ran before.
 
@@ -83,6 +90,18 @@ class IbbPrimary:
         with pipe:
             for line in pipe:
                 self.log.append(line.rstrip())
+
+    def wait_for_log(self, text: str) -> None:
+        """Wait until a line with this text was logged.
+
+        Raises:
+            PrimaryError: it did not come.
+        """
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not any(text in line for line in tuple(self.log)):
+            if time.monotonic() > deadline:
+                raise PrimaryError(f"ibbmaster serve did not log {text!r}:\n{self.log_text()}")
+            time.sleep(0.02)
 
     def log_text(self) -> str:
         return "\n".join(self.log)

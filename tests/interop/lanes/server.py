@@ -97,7 +97,14 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: threading.Thread | None = None
         self._connection: pymysql.Connection[Any] | None = None
-        shutil.copytree(template.data, self.data)
+        if not self.data.exists():
+            shutil.copytree(template.data, self.data)
+
+    @property
+    def pid(self) -> int:
+        """Of its process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
 
     def __enter__(self) -> Server:
         self.start()

@@ -1,0 +1,129 @@
+"""How long a store takes from its start to the first group for a reader, with transactions in doubt.
+
+`python -m benchmarks.restart [--sizes 1,100,1000]`: sizes in MB. Beside it the same with
+nothing left for the background: what a server would take that forgets first and serves then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
+
+MB = 1 << 20
+OPTIONS = StoreOptions(max_file_bytes=16 * MB, is_sparse=True)
+EARLIER_GROUPS = 200
+LATER_GROUPS = 50
+REPEATS = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartTimes:
+    """Medians in seconds, and pages read from the disk until the first group was there."""
+
+    size_mb: int
+    at_once_s: float
+    forgetting_first_s: float
+
+
+def build(directory: Path, size_mb: int) -> None:
+    """A store whose process died with a transaction of this size in doubt, other groups before and after it."""
+    disk = RealDisk(directory)
+    store = BinlogStore(disk, OPTIONS)
+
+    def feed(seq_nos: range, size: int) -> None:
+        for seq_no in seq_nos:
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+
+    feed(range(1, EARLIER_GROUPS), MB // 4)  # so that the redo log has been round once, whatever the size
+    group = store.open_group()
+    for _ in range(size_mb):
+        group.write(bytes(MB))
+    group.prepare_internally(Xid(format_id=1, gtrid=b"in doubt", bqual=b""))
+    store.flush()  # the same distance from the last checkpoint, and from the last state record, whatever the size
+    feed(range(EARLIER_GROUPS, EARLIER_GROUPS + LATER_GROUPS), 1000)
+    disk.close()
+
+
+def time_to_first_group(directory: Path, *, forget_first: bool) -> float:
+    """Seconds from nothing to the first group of a reader."""
+    start = time.perf_counter()
+    disk = RealDisk(directory)
+    store = BinlogStore(disk, OPTIONS)
+    if forget_first:
+        while store.clean_step():
+            pass
+    group = store.event_groups(store.seek(GtidPosition())).next_group()
+    assert group is not None
+    for _ in group.body:
+        pass
+    took = time.perf_counter() - start
+    disk.close()
+    return took
+
+
+def measure(size_mb: int, *, repeats: int = REPEATS, base: Path | None = None) -> RestartTimes:
+    """Medians for one size; each start is the first one after the crash."""
+    with tempfile.TemporaryDirectory(dir=base) as name:
+        original = Path(name) / "original"
+        original.mkdir()
+        build(original, size_mb)
+        times = {
+            forget_first: statistics.median(
+                time_to_first_group(_copy(original, Path(name) / f"{forget_first}-{number}"), forget_first=forget_first)
+                for number in range(repeats)
+            )
+            for forget_first in (False, True)
+        }
+    return RestartTimes(size_mb=size_mb, at_once_s=times[False], forgetting_first_s=times[True])
+
+
+def _copy(original: Path, copy: Path) -> Path:
+    """The same store again: the files that a start may change are copied, the others linked."""
+    copy.mkdir()
+    newest = sorted(original.glob("binlog-*.ibb"))[-3:]
+    for path in original.iterdir():
+        if path in newest or not path.name.startswith("binlog-"):
+            shutil.copyfile(path, copy / path.name)
+        else:
+            os.link(path, copy / path.name)
+    os.sync()
+    return copy
+
+
+def main() -> None:
+    """Print one table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.restart", description=main.__doc__)
+    parser.add_argument("--sizes", default="1,100,1000", help="MB in doubt (default: %(default)s)")
+    print_table([int(size) for size in parser.parse_args().sizes.split(",")])
+
+
+def print_table(sizes: Sequence[int]) -> None:
+    """Measure each size, in MB, and print one table; ratios are to the first."""
+    results = [measure(size) for size in sizes]
+    first = results[0]
+    print("| MB in doubt | start to first group, ms | ratio | forgetting first, ms | ratio |")
+    print("| ---: | ---: | ---: | ---: | ---: |")
+    for result in results:
+        print(
+            f"| {result.size_mb:,} | {result.at_once_s * 1e3:.1f} | {result.at_once_s / first.at_once_s:.2f} "
+            f"| {result.forgetting_first_s * 1e3:.1f} | {result.forgetting_first_s / first.forgetting_first_s:.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""CRC-32C of pages, with the instruction of the CPU where it has one.
+
+The twin: `ibbmaster.ibb.page.verify_page`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import types, uint32, uint64
+from numba.core import cgutils, config
+from numba.extending import intrinsic
+
+from ibbmaster.ibb.page import PAGE_SIZE as _PAGE_SIZE
+from ibbmaster.kernel.memory import jit, load32, load64
+
+PAGE = int(_PAGE_SIZE)
+DATA = PAGE - 4
+CASTAGNOLI = 0x82F63B78  # polynomial of CRC-32C
+STREAM_WORDS = 682  # three streams of so many words are 16368 bytes of a page; one word and a half are left
+STREAM_BYTES = 8 * STREAM_WORDS
+
+
+def _has_instruction() -> bool:
+    """Whether code may use the CPU's CRC-32C: where it has none, asking for it ends the process."""
+    if config.CPU_NAME or config.CPU_FEATURES:
+        return "+sse4.2" in (config.CPU_FEATURES or "")
+    return bool(llvm.get_host_cpu_features().get("sse4.2", False))
+
+
+def byte_tables(polynomial: int) -> np.ndarray:
+    """Eight tables of 256 for a reflected CRC of 32 bits.
+
+    They say what a byte does to the register after 0 to 7 more bytes of zeros.
+    """
+    tables = np.zeros((8, 256), dtype=np.uint32)
+    for byte in range(256):
+        register = byte
+        for _ in range(8):
+            register = (register >> 1) ^ (polynomial if register & 1 else 0)
+        tables[0, byte] = register
+    for index in range(1, 8):
+        tables[index] = (tables[index - 1] >> 8) ^ tables[0][tables[index - 1] & 0xFF]
+    return tables
+
+
+def _shift_tables(size: int) -> np.ndarray:
+    """Four tables: what each byte of the register becomes after `size` bytes of zeros."""
+    zero_table = BYTE_TABLES[0]
+    columns = []
+    for bit in range(32):
+        register = np.uint32(1 << bit)
+        columns.append(register)
+    registers = np.array(columns, dtype=np.uint32)
+    for _ in range(size):
+        registers = (registers >> 8) ^ zero_table[registers & 0xFF]
+    tables = np.zeros((4, 256), dtype=np.uint32)
+    for index in range(4):
+        for byte in range(256):
+            value = 0
+            for bit in range(8):
+                if byte >> bit & 1:
+                    value ^= int(registers[8 * index + bit])
+            tables[index, byte] = value
+    return tables
+
+
+BYTE_TABLES = byte_tables(CASTAGNOLI)
+SHIFT_TABLES = _shift_tables(STREAM_BYTES)
+HAS_INSTRUCTION = _has_instruction()
+
+
+if HAS_INSTRUCTION:
+
+    @intrinsic
+    def crc_word(typing_context: Any, register: Any, word: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64), ir.IntType(64)])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.64.64")
+            return builder.call(function, args)
+
+        return types.uint64(types.uint64, types.uint64), generate
+
+else:
+
+    @jit
+    def crc_word(register, word):  # type: ignore[no-untyped-def]
+        mixed = uint64(register ^ word)
+        result = uint32(0)
+        for index in range(8):
+            result = uint32(result ^ BYTE_TABLES[7 - index, (mixed >> uint64(8 * index)) & uint64(0xFF)])
+        return uint64(result)
+
+
+@jit
+def crc_byte(register, byte):  # type: ignore[no-untyped-def]
+    return uint64(BYTE_TABLES[0, (register ^ uint64(byte)) & uint64(0xFF)]) ^ (register >> uint64(8))
+
+
+@jit
+def shift(register):  # type: ignore[no-untyped-def]
+    low = uint32(register)
+    return uint64(
+        SHIFT_TABLES[0, low & uint32(0xFF)]
+        ^ SHIFT_TABLES[1, (low >> uint32(8)) & uint32(0xFF)]
+        ^ SHIFT_TABLES[2, (low >> uint32(16)) & uint32(0xFF)]
+        ^ SHIFT_TABLES[3, (low >> uint32(24)) & uint32(0xFF)]
+    )
+
+
+@jit
+def page_crc(block, start):  # type: ignore[no-untyped-def]
+    """CRC-32C of the data area of the page that begins at `start`: three streams at once, then the rest."""
+    first, second, third = uint64(0xFFFFFFFF), uint64(0), uint64(0)
+    offset = start
+    for _ in range(STREAM_WORDS):
+        first = crc_word(first, load64(block, offset))
+        second = crc_word(second, load64(block, offset + STREAM_BYTES))
+        third = crc_word(third, load64(block, offset + 2 * STREAM_BYTES))
+        offset += 8
+    register = shift(shift(first) ^ second) ^ third
+    offset = start + 3 * STREAM_BYTES
+    register = crc_word(register, load64(block, offset))
+    for index in range(4):
+        register = crc_byte(register, block[offset + 8 + index])
+    return register ^ uint64(0xFFFFFFFF)
+
+
+@jit
+def is_page_good(block, start):  # type: ignore[no-untyped-def]
+    """Whether the checksum of a page is right, or the page is blank."""
+    if page_crc(block, start) == uint64(load32(block, start + DATA)):
+        return True
+    for offset in range(start, start + PAGE, 8):
+        if load64(block, offset) != uint64(0):
+            return False
+    return True

@@ -1,0 +1,137 @@
+"""What the kernels and their callers share: the places in what is handed over, and the numbers of the format."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.chunk import CONT as _CONT
+from ibbmaster.ibb.chunk import FILLER as _FILLER
+from ibbmaster.ibb.chunk import LAST as _LAST
+from ibbmaster.ibb.chunk import RecordType
+
+CONT, LAST, FILLER = int(_CONT), int(_LAST), int(_FILLER)
+TYPE_MASK = 0x3F
+COMMIT, OOB_DATA = int(RecordType.COMMIT), int(RecordType.OOB_DATA)
+GTID_STATE, DUMMY = int(RecordType.GTID_STATE), int(RecordType.DUMMY)
+KNOWN_TYPES = sum(1 << int(record_type) for record_type in RecordType)
+GTID_EVENT, ANNOTATE_ROWS = int(EventType.GTID), int(EventType.ANNOTATE_ROWS)
+EVENT_HEADER = 19
+GTID_EVENT_MIN = EVENT_HEADER + 13
+EVENT_MAX = 1 << 30
+PACKET_MAX = 0xFFFFFF
+SEGMENT_MIN = 8192  # bytes: shorter pieces are copied faster than sent by themselves
+SMALL_EVENT = 256  # bytes: up to here, copies of 32 bytes are faster than a call
+LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED = 1, 2  # filters
+
+
+class Field(IntEnum):
+    """Places in the state of a framing: what a call is given and what it leaves."""
+
+    PAGE = 0  # index of the page at hand in the block
+    OFFSET = 1  # on that page
+    OUT = 2  # bytes in the output
+    SEQUENCE = 3  # of the next packet
+    FILTERS = 4
+    PREFIX_SIZE = 5  # 1, or 3 with the header of semi-synchronous replication
+    SKIP_TYPE = 6  # of the record that is being passed over, -1 for none
+    GROUPS = 7  # framed by this call
+    PAIRS = 8  # (domain, server) pairs that were logged since it was 0
+    EVENT_LEFT = 9  # bytes that the event under way still lacks
+    HEAD_HELD = 10  # bytes of an event header that was cut
+    PACKET_LEFT = 11  # bytes that fit into the packet under way
+    EMPTY_TAIL = 12  # the payload under way ends with an empty packet
+    IS_DROPPED = 13  # the event under way is left out
+    CHUNK_LEFT = 14  # bytes of the chunk at hand that were not taken yet
+    IS_LAST = 15  # that chunk ends its record
+    TO_SKIP = 16  # bytes of the record that are no events
+    NESTED_TYPE = 17  # of the record inside the one at hand, -1 for none
+    IS_FIRST = 18  # the chunk that comes next begins the record
+    NOTED = 19  # GTIDs that were noted since it was 0
+    SEGMENTS = 20  # pieces of the source that belong between those of the output
+    SEGMENT_BYTES = 21  # in those pieces
+    SIZE = 22
+
+
+PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was
+
+
+def noted_gtids(pairs: Any, count: int) -> tuple[Gtid, ...]:
+    """The last GTID of each of the first `count` pairs that a kernel has noted.
+
+    Domains stand in the order in which they came, servers in that of their last groups:
+    logged like this, they leave the same state as all groups one by one.
+    """
+    rows = [row for row in pairs[:count].tolist() if row[3]]
+    first = {row[0]: index for index, row in reversed(list(enumerate(rows)))}
+    rows.sort(key=lambda row: (first[row[0]], row[3]))
+    return tuple(Gtid(domain_id=row[0], server_id=row[1], seq_no=row[2] % 2**64) for row in rows)
+
+
+class Status(IntEnum):
+    """Why a kernel stopped."""
+
+    NEED_MORE = 0  # the block has no more pages
+    NO_DATA = 1  # nothing was written here yet
+    CAREFUL = 2  # what comes next is for the careful path
+    FULL = 3  # the output has no more room
+    BAD_PAGE = 4  # the checksum of the page at hand is wrong
+    DONE = 5  # the record, or the bytes, are framed
+
+
+class Progress(IntEnum):
+    """Places in the numbers that a pump is given and leaves."""
+
+    FILE_OFFSET = 0  # of the page at hand
+    BUDGET = 1  # end after so many bytes
+    FRAMED = 2  # bytes of packets
+    REST = 3  # bytes that the socket did not take
+    NODE = 4  # index of the node at hand
+    IS_BEGUN = 5  # whether FILE_OFFSET and the state are of a place inside that node
+    SIZE = 6
+
+
+class Found(IntEnum):
+    """Columns of the out-of-band nodes that a check has found."""
+
+    PAGE = 0  # index in the block
+    OFFSET = 1  # of the record on that page
+    SIZE = 2  # bytes of the whole record
+    FIRST_SIZE = 3  # bytes of its first chunk
+    COLUMNS = 4
+
+
+class Conversion(IntEnum):
+    """Places in the numbers that a conversion is given and leaves."""
+
+    READ_AT = 0  # in the source; moved
+    SOURCE_OFFSET = 1  # of the source's first byte in its file
+    CHECKSUM_BYTES = 2  # at the end of each event
+    WRITE_AT = 3  # in the pages; moved
+    WRITE_END = 4  # pages from here on are not for this call
+    RECORD_MAX = 5  # bytes of a record
+    PAIRS = 6  # that are known: others are for the twin
+    NOTED = 7  # groups, counted on; the last of each pair has its number
+    EVENT_BYTES = 8  # written, counted on
+    SIZE = 9
+
+
+S_PAGE, S_OFFSET, S_OUT, S_SEQUENCE = int(Field.PAGE), int(Field.OFFSET), int(Field.OUT), int(Field.SEQUENCE)
+S_FILTERS, S_PREFIX, S_SKIP_TYPE = int(Field.FILTERS), int(Field.PREFIX_SIZE), int(Field.SKIP_TYPE)
+S_GROUPS, S_PAIRS = int(Field.GROUPS), int(Field.PAIRS)
+S_EVENT_LEFT, S_HEAD_HELD, S_PACKET_LEFT = int(Field.EVENT_LEFT), int(Field.HEAD_HELD), int(Field.PACKET_LEFT)
+S_EMPTY_TAIL, S_IS_DROPPED = int(Field.EMPTY_TAIL), int(Field.IS_DROPPED)
+S_CHUNK_LEFT, S_IS_LAST, S_TO_SKIP = int(Field.CHUNK_LEFT), int(Field.IS_LAST), int(Field.TO_SKIP)
+S_NESTED_TYPE, S_IS_FIRST = int(Field.NESTED_TYPE), int(Field.IS_FIRST)
+S_NOTED, S_SEGMENTS, S_SEGMENT_BYTES = int(Field.NOTED), int(Field.SEGMENTS), int(Field.SEGMENT_BYTES)
+NEED_MORE, NO_DATA, CAREFUL = int(Status.NEED_MORE), int(Status.NO_DATA), int(Status.CAREFUL)
+FULL, BAD_PAGE, DONE = int(Status.FULL), int(Status.BAD_PAGE), int(Status.DONE)
+P_FILE_OFFSET, P_BUDGET, P_FRAMED = int(Progress.FILE_OFFSET), int(Progress.BUDGET), int(Progress.FRAMED)
+P_REST, P_NODE, P_IS_BEGUN = int(Progress.REST), int(Progress.NODE), int(Progress.IS_BEGUN)
+F_PAGE, F_OFFSET, F_SIZE, F_FIRST_SIZE = int(Found.PAGE), int(Found.OFFSET), int(Found.SIZE), int(Found.FIRST_SIZE)
+C_READ_AT, C_SOURCE_OFFSET = int(Conversion.READ_AT), int(Conversion.SOURCE_OFFSET)
+C_CHECKSUM, C_RECORD_MAX = int(Conversion.CHECKSUM_BYTES), int(Conversion.RECORD_MAX)
+C_WRITE_AT, C_WRITE_END = int(Conversion.WRITE_AT), int(Conversion.WRITE_END)
+C_PAIRS, C_NOTED, C_EVENT_BYTES = int(Conversion.PAIRS), int(Conversion.NOTED), int(Conversion.EVENT_BYTES)

@@ -1,0 +1,212 @@
+"""Kernels that read, frame and send by themselves, so that a far replica costs no Python for each block."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from ibbmaster.kernel.crc32c import PAGE
+from ibbmaster.kernel.fields import (
+    BAD_PAGE,
+    CAREFUL,
+    DONE,
+    FULL,
+    NEED_MORE,
+    NO_DATA,
+    P_BUDGET,
+    P_FILE_OFFSET,
+    P_FRAMED,
+    P_IS_BEGUN,
+    P_NODE,
+    P_REST,
+    S_CHUNK_LEFT,
+    S_IS_FIRST,
+    S_IS_LAST,
+    S_NESTED_TYPE,
+    S_OFFSET,
+    S_OUT,
+    S_PAGE,
+    S_SEGMENT_BYTES,
+    S_SEGMENTS,
+    S_TO_SKIP,
+)
+from ibbmaster.kernel.groups import frame_groups, frame_record
+from ibbmaster.kernel.memory import copy, jit
+
+PAGES_PER_READ = 16  # 256 KiB and what is made of it stay in the second cache of a core
+PAGES_PER_LONG_READ = 32  # of long groups, of which the last is seldom whole
+READ_MAX = 1 << 28  # bytes of a file in one call: where nothing is framed, somebody may want to end it
+WAIT_MS = 10  # for a socket that takes nothing, before the caller shall wait in a better way
+POLLOUT = 4
+IPPROTO_TCP, TCP_CORK = 6, 3
+DONT_WAIT_NO_SIGNAL = 0x4040  # MSG_DONTWAIT | MSG_NOSIGNAL of Linux
+MORE_FOLLOWS = 0x8000  # MSG_MORE
+
+_pread = types.ExternalFunction("pread", types.int64(types.int32, types.intp, types.int64, types.int64))
+_send = types.ExternalFunction("send", types.int64(types.int32, types.intp, types.int64, types.int32))
+_sendfile = types.ExternalFunction("sendfile", types.int64(types.int32, types.int32, types.intp, types.int64))
+_setsockopt = types.ExternalFunction(
+    "setsockopt", types.int32(types.int32, types.int32, types.int32, types.intp, types.uint32)
+)
+_poll = types.ExternalFunction("poll", types.int32(types.intp, types.uint64, types.int32))
+
+
+@jit
+def cork(socket, is_on, wanted):  # type: ignore[no-untyped-def]
+    """Have pieces wait for each other until a packet of the network is full, or no longer; a few wake-ups fewer."""
+    wanted[0] = is_on
+    _setsockopt(socket, IPPROTO_TCP, TCP_CORK, wanted.ctypes.data, 4)
+
+
+@jit
+def is_writable(socket, wanted):  # type: ignore[no-untyped-def]
+    """Wait a moment for a socket that took nothing; `wanted` has room for a struct pollfd."""
+    cork(socket, 0, wanted)
+    wanted[0] = np.int64(socket) | np.int64(POLLOUT << 32)
+    is_ready = _poll(wanted.ctypes.data, 1, WAIT_MS) > 0
+    cork(socket, 1, wanted)
+    return is_ready
+
+
+@jit
+def send_part(socket, file, out, start, end, flags, wanted):  # type: ignore[no-untyped-def]
+    """Send out[start:end], or that part of a file, unless that is -1; returns how much of it the socket took."""
+    offset = start
+    is_retry = False
+    while offset < end:
+        if file < 0:
+            taken = _send(socket, out.ctypes.data + offset, end - offset, flags)
+        else:
+            wanted[1] = offset
+            taken = _sendfile(socket, file, wanted.ctypes.data + 8, end - offset)
+        if taken > 0:
+            offset += taken
+            is_retry = False
+        elif is_retry or not is_writable(socket, wanted):
+            break
+        else:
+            is_retry = True
+    return offset - start
+
+
+@jit
+def send_framed(socket, file, base, pages, state, out, segments, wanted, progress, rest):  # type: ignore[no-untyped-def]
+    """Send what was framed: the output, with the segments between; what is not taken is put into `rest`.
+
+    `base` is where in the file the pages come from. `rest` is as long as `out`, and all that
+    was framed is no longer: see `frame_bytes`.
+    """
+    count = state[S_SEGMENTS]
+    progress[P_FRAMED] += state[S_OUT] + state[S_SEGMENT_BYTES]
+    position = 0
+    filled = 0
+    for index in range(count + 1):
+        end = segments[index, 0] if index < count else state[S_OUT]
+        if filled == 0 and position < end:
+            flags = DONT_WAIT_NO_SIGNAL | (MORE_FOLLOWS if index < count else 0)
+            position += send_part(socket, -1, out, position, end, flags, wanted)
+        if position < end:
+            copy(rest, filled, out, position, end - position)
+            filled += end - position
+            position = end
+        if index < count:
+            start, size = segments[index, 1], segments[index, 2]
+            taken = 0
+            if filled == 0:
+                taken = send_part(socket, file, out, base + start, base + start + size, 0, wanted)
+            if taken < size:
+                copy(rest, filled, pages, start + taken, size - taken)
+                filled += size - taken
+    progress[P_REST] = filled
+    return filled == 0
+
+
+@jit
+def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+    """Frame and send groups until something else than a whole group in its pages comes; see `frame_groups`.
+
+    Long pieces go from the file to the socket without a copy, after their pages were verified.
+
+    Returns why it stopped: FULL also where the budget is used, or the socket takes no more,
+    or much was read.
+    """
+    wanted_pages = PAGES_PER_READ
+    last = progress[P_FILE_OFFSET] + READ_MAX
+    while progress[P_FRAMED] < progress[P_BUDGET] and progress[P_FILE_OFFSET] < last:
+        size = _pread(file, pages.ctypes.data, wanted_pages * PAGE, progress[P_FILE_OFFSET])
+        if size < PAGE:
+            return NO_DATA
+        offset = state[S_OFFSET]
+        state[S_PAGE] = 0
+        state[S_OUT] = 0
+        status = frame_groups(pages, size // PAGE, state, head, prefix, pairs, scratch, out, segments, segments[:0])
+        has_advanced = state[S_PAGE] > 0 or state[S_OFFSET] != offset
+        is_long = size // PAGE - state[S_PAGE] > 2
+        wanted_pages = PAGES_PER_LONG_READ if is_long else PAGES_PER_READ
+        base = progress[P_FILE_OFFSET]
+        progress[P_FILE_OFFSET] += state[S_PAGE] * PAGE
+        if not send_framed(socket, file, base, pages, state, out, segments, wanted, progress, rest):
+            return FULL
+        if status == NO_DATA or status == CAREFUL or status == BAD_PAGE:
+            return status
+        if not has_advanced:
+            return CAREFUL if status == NEED_MORE else FULL
+    return FULL
+
+
+@jit
+def _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+    """Frame and send the events in out-of-band nodes; each row of `nodes` is a file offset and the bytes before events.
+
+    Returns why it stopped: DONE behind the last node, FULL where the budget is used or the
+    socket takes no more, else as `frame_record`, with the place of the trouble at hand.
+    """
+    first, count = -1, 0  # of the pages that were read
+    while progress[P_NODE] < len(nodes):
+        if progress[P_FRAMED] >= progress[P_BUDGET]:
+            return FULL
+        if not progress[P_IS_BEGUN]:
+            page_no = nodes[progress[P_NODE], 0] // PAGE
+            progress[P_FILE_OFFSET] = page_no * PAGE
+            state[S_OFFSET] = nodes[progress[P_NODE], 0] - page_no * PAGE
+            state[S_TO_SKIP] = nodes[progress[P_NODE], 1]
+            state[S_CHUNK_LEFT] = state[S_IS_LAST] = 0
+            state[S_IS_FIRST] = 1
+            state[S_NESTED_TYPE] = -1
+            progress[P_IS_BEGUN] = 1
+        page_no = progress[P_FILE_OFFSET] // PAGE
+        if not first <= page_no < first + count:
+            first = page_no
+            count = _pread(file, pages.ctypes.data, PAGES_PER_LONG_READ * PAGE, progress[P_FILE_OFFSET]) // PAGE
+            if count <= 0:
+                return NEED_MORE
+        state[S_PAGE] = page_no - first
+        state[S_OUT] = 0
+        status = frame_record(pages, count, state, head, prefix, out, segments)
+        progress[P_FILE_OFFSET] = (first + state[S_PAGE]) * PAGE
+        if status == DONE:
+            progress[P_NODE] += 1
+            progress[P_IS_BEGUN] = 0
+        if not send_framed(socket, file, first * PAGE, pages, state, out, segments, wanted, progress, rest):
+            return FULL
+        if status == CAREFUL or status == BAD_PAGE:
+            return status
+    return DONE
+
+
+@jit
+def pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+    """As `_pump`, with the socket corked meanwhile."""
+    cork(socket, 1, wanted)
+    status = _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, wanted, rest)
+    cork(socket, 0, wanted)
+    return status
+
+
+@jit
+def pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+    """As `_pump_nodes`, with the socket corked meanwhile."""
+    cork(socket, 1, wanted)
+    status = _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, wanted, rest)
+    cork(socket, 0, wanted)
+    return status

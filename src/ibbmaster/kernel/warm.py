@@ -1,0 +1,62 @@
+"""All kernels, compiled: what the rest of the program calls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ibbmaster.kernel.checking import check_groups
+from ibbmaster.kernel.converting import convert_groups
+from ibbmaster.kernel.crc32c import PAGE
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, Field, Found, Progress
+from ibbmaster.kernel.framing import frame_bytes, renumber
+from ibbmaster.kernel.groups import frame_groups, frame_record
+from ibbmaster.kernel.pump import pump, pump_nodes
+
+__all__ = [
+    "check_groups",
+    "convert_groups",
+    "frame_bytes",
+    "frame_groups",
+    "frame_record",
+    "pump",
+    "pump_nodes",
+    "renumber",
+    "warm_up",
+]
+
+
+def warm_up() -> None:
+    """Call each kernel once, so that none is compiled while somebody waits."""
+    block = np.zeros(PAGE, dtype=np.uint8)
+    state = np.zeros(int(Field.SIZE), dtype=np.int64)
+    state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
+    state[Field.PREFIX_SIZE] = 1
+    head, prefix = np.zeros(32, dtype=np.uint8), np.zeros(8, dtype=np.uint8)
+    pairs = np.zeros((4, PAIR_COLUMNS), dtype=np.int64)
+    out = np.zeros(256, dtype=np.uint8)
+    segments = np.zeros((0, 3), dtype=np.int64)
+    check_groups(block, 0, state, pairs, np.zeros((1, Found.COLUMNS), dtype=np.int64), out)
+    frame_groups(block, 1, state, head, prefix, pairs, out.copy(), out, segments, segments)
+    frame_bytes(block, 0, 0, state, head, prefix, out, segments)
+    frame_record(block, 0, state, head, prefix, out, segments)
+    renumber(out, 0, 0, 0)
+    progress = np.zeros(int(Progress.SIZE), dtype=np.int64)
+    wanted = np.zeros(2, dtype=np.int64)
+    pump(-1, -1, progress, block, state, head, prefix, pairs, out.copy(), out, segments, wanted, out.copy())
+    pump_nodes(
+        -1,
+        -1,
+        progress,
+        np.zeros((0, 2), dtype=np.int64),
+        block,
+        state,
+        head,
+        prefix,
+        out,
+        segments,
+        wanted,
+        out.copy(),
+    )
+    numbers = np.zeros(int(Conversion.SIZE), dtype=np.int64)
+    source = np.frombuffer(bytes(PAGE), dtype=np.uint8)  # not writable, as what is read from files
+    convert_groups(source, 0, numbers, pairs, block.copy(), block.copy(), out, out.copy())

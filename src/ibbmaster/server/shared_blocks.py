@@ -1,0 +1,219 @@
+"""What the dumps of one primary share: framed blocks, and where the log ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+import trio
+
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.errors import PositionPurgedError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.kernel.loading import kernels
+from ibbmaster.store.engine import EventGroups, PagedEventGroups
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ibbmaster.streaming.block import Block
+    from ibbmaster.streaming.block_cache import BlockCache
+    from ibbmaster.streaming.group_parts import GroupParts
+
+
+PUMPS_MAX = (os.cpu_count() or 1) + 2  # threads that send: what more of them do is wait for each other
+
+
+Where = tuple[int, tuple[int, int]]  # the follower's generation, and a place in the log
+
+
+class Look:
+    """Somebody is looking, in a worker thread, what comes at a place; others need not do so, too."""
+
+    def __init__(self, where: Where) -> None:
+        self.where = where
+        self.has_others = False  # somebody relies on it
+
+
+class SharedBlocks:
+    """One for each primary."""
+
+    def __init__(self) -> None:
+        self._cache: BlockCache | None = None
+        self.pumps = trio.CapacityLimiter(PUMPS_MAX)
+        self.known_end: Where | None = None
+        self.look: Look | None = None  # the latest of those under way
+
+    def reader(self, groups: EventGroups, session: DumpSession) -> FastReader | None:
+        """A reader of blocks, or None: the kernels are not ready, or the groups do not lie in pages."""
+        ready = kernels()
+        if ready is None or not isinstance(groups, PagedEventGroups):
+            return None
+        if self._cache is None:
+            from ibbmaster.streaming.block_cache import BlockCache
+
+            self._cache = BlockCache()
+        return FastReader(groups, session, self, self._cache, ready)
+
+
+class FastReader:
+    """The blocks of one dump, as far as its session lets others frame groups."""
+
+    def __init__(
+        self,
+        groups: PagedEventGroups,
+        session: DumpSession,
+        shared: SharedBlocks,
+        cache: BlockCache,
+        ready: ModuleType,
+    ) -> None:
+        from ibbmaster.streaming.block_reader import BlockReader
+        from ibbmaster.streaming.group_parts import GroupParts
+
+        self._groups = groups
+        self._session = session
+        self._shared = shared
+        self._cache = cache
+        self._kernels = ready
+        self._blocks = BlockReader(groups, cache, ready)
+        self._make_parts = GroupParts
+        self._parts: GroupParts | None = None  # of the group under way
+        self._look: Look | None = None
+
+    def next_block(self, *, only_cached: bool) -> Block | None:
+        """Packets, perhaps none; None where the careful path must go on, or with `only_cached` would wait."""
+        session = self._session
+        selection = session.selection
+        if self._parts is not None and not session.is_finished:
+            return self._next_part(self._parts, only_cached=only_cached)
+        if selection is None:
+            return None
+        block = self._blocks.next_block(
+            selection, session.sequence, watched=session.watched_domain_ids, only_cached=only_cached
+        )
+        if block is None:
+            return None
+        file_no, file_offset = self._groups.place
+        session.receive_block(
+            len(block), block.sequence_after, file_name=format_file_name(file_no), file_offset=file_offset
+        )
+        return block
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether nothing has to be decided about the groups that come next."""
+        return self._session.selection is not None and not self._blocks.needs_care
+
+    def skip(self) -> bool:
+        """Pass over groups that the replica has; whether there were any. For a worker thread."""
+        limits = self._session.limits
+        gtids = self._blocks.skip(limits) if limits and self._parts is None else ()
+        if gtids:
+            file_no, file_offset = self._groups.place
+            self._session.receive_skipped(gtids, file_name=format_file_name(file_no), file_offset=file_offset)
+        return bool(gtids)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others want the same blocks."""
+        return self._cache.is_shared
+
+    def pump(self, socket: int) -> tuple[Block, int] | None:
+        """Send many blocks; returns what the socket did not take, and how much it was in all.
+
+        None where it does not go. Takes long: for a worker thread.
+        """
+        from ibbmaster.streaming.position import Position
+        from ibbmaster.streaming.pumping import pump_blocks
+
+        session = self._session
+        selection = session.selection
+        if self._parts is not None and not session.is_finished:
+            return self._pump_parts(self._parts, socket)
+        if selection is None or session.watched_domain_ids:
+            return None
+        pumped = pump_blocks(
+            self._blocks,
+            self._groups.disk,
+            self._cache.buffers,
+            self._kernels,
+            selection=selection,
+            sequence=session.sequence,
+            socket=socket,
+        )
+        if pumped is not None:
+            rest, size = pumped
+            assert isinstance(rest.after, Position)
+            name, file_offset = format_file_name(rest.after.file_no), rest.after.file_offset
+            session.receive_block(size, rest.sequence_after, file_name=name, file_offset=file_offset)
+            with contextlib.suppress(PositionPurgedError):  # it went out already: the next block shall meet it
+                self._blocks.pass_over(rest)
+        return pumped
+
+    def _pump_parts(self, parts: GroupParts, socket: int) -> tuple[Block, int] | None:
+        pumped = parts.pump(self._session.sequence, socket)
+        if pumped is not None:
+            self._note_part(parts, *pumped)
+        return pumped
+
+    def _note_part(self, parts: GroupParts, block: Block, size: int) -> None:
+        """Tell the session of a part of a group."""
+        if parts.is_finished:
+            self._parts = None
+        self._session.receive_block(
+            size,
+            block.sequence_after,
+            file_name=parts.group.end_file_name,
+            file_offset=parts.group.end_offset,
+            is_inside_event=block.is_inside_event,
+        )
+
+    def begin_group(self, group: EventGroup) -> bool:
+        """Take a group with a part out of band; False if it is another one, or something has to be decided."""
+        from ibbmaster.store.event_groups import StoredGroup
+
+        selection = self._session.selection
+        if not isinstance(group, StoredGroup) or group.gtid is None or selection is None:
+            return False
+        if group.gtid.domain_id in self._session.watched_domain_ids:
+            return False
+        identity = self._blocks.identity(group.ref.file_no)
+        self._parts = self._make_parts(self._groups.disk, group, identity, selection, self._cache, self._kernels)
+        return True
+
+    def _next_part(self, parts: GroupParts, *, only_cached: bool) -> Block | None:
+        block = parts.next_part(self._session.sequence, only_cached=only_cached)
+        if block is not None:
+            self._groups.check_log()
+            self._note_part(parts, block, len(block))
+        return block
+
+    def is_at_end(self, generation: int) -> bool:
+        """Whether the log ended here when it last grew, or somebody is looking whether it does."""
+        if self._parts is not None:
+            return False
+        where = generation, self._groups.place
+        look = self._shared.look
+        if look is not None and look.where == where and self._session.waits_at_end:
+            look.has_others = True
+            return True
+        return self._shared.known_end == where
+
+    def begin_look(self, generation: int) -> None:
+        """Tell others that this one looks what comes here."""
+        self._look = self._shared.look = Look((generation, self._groups.place))
+
+    def end_look(self) -> bool:
+        """The look is over; whether others have to be told that the log does not end there."""
+        look, self._look = self._look, None
+        if look is None:
+            return False
+        if self._shared.look is look:
+            self._shared.look = None
+        return look.has_others and self._shared.known_end != look.where
+
+    def note_end(self, generation: int) -> None:
+        """Tell others that the log ends here."""
+        self._shared.known_end = generation, self._groups.place

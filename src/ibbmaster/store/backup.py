@@ -1,0 +1,160 @@
+"""A copy of a store, taken while it is written.
+
+Files only grow, and the redo log holds every change that a file may lack. So: the redo log
+is looked at first, then the files are copied, in whatever state they are, and then the redo
+log. If that still reaches back to where it was looked at first, opening the copy brings its
+files to one moment, that of the redo log's end; if not, what may have changed is copied
+again. Source of the idea: InnoDB's physical backup.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ibbmaster.errors import DamageError, MissingFileError, StoreError
+from ibbmaster.gtid import GtidState
+from ibbmaster.ibb.file_header import decode_file_header
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.redo_log import SEGMENT_NAMES, RedoScan, scan_redo
+from ibbmaster.store.store_options import StoreOptions
+
+BLOCK_SIZE = 1 << 20
+ATTEMPTS = 20
+CHANGING_FILES = 3  # one that is ready, the active one, and the one before it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupReport:
+    """`lsn` is how far the copy reaches, 0 if there was no redo log."""
+
+    files: tuple[str, ...]
+    copied_bytes: int
+    lsn: int
+    gtid_state: GtidState
+
+
+def back_up(source: Disk, target: Disk, *, progress: Callable[[int], object] = lambda size: None) -> BackupReport:
+    """Copy a store into an empty directory and recover the copy; `progress` hears of bytes as they are copied.
+
+    Raises:
+        StoreError: the target is not empty, the source changes faster than it can be copied, or a disk fails.
+        DamageError, FormatError: the source is damaged where recovery must read it.
+    """
+    if target.list():
+        raise StoreError(f"{target} is not empty: give a new directory")
+    copier = _Copier(source, target, progress)
+    for _ in range(ATTEMPTS):
+        if (replay_from := copier.copy()) is not None:
+            break
+    else:
+        raise StoreError(f"{source} is written faster than it can be copied")
+    for name in target.list():
+        target.sync(name)
+    target.sync_dir()
+    with BinlogStore(target, StoreOptions(is_sparse=True), replay_from=replay_from or None) as store:
+        return BackupReport(
+            files=tuple(file.name for file in store.files()),
+            copied_bytes=copier.copied_bytes,
+            lsn=copier.lsn,
+            gtid_state=store.binlog_state(),
+        )
+
+
+class _Copier:
+    def __init__(self, source: Disk, target: Disk, progress: Callable[[int], object]) -> None:
+        self._source = source
+        self._target = target
+        self._progress = progress
+        self._final: dict[str, tuple[int, int]] = {}  # name -> start LSN, and bytes in the copy that are final
+        self._complete: dict[str, int] = {}  # files that are final as a whole -> start LSN
+        self.copied_bytes = 0
+        self.lsn = 0
+
+    def copy(self) -> int | None:
+        """Copy what is not there yet.
+
+        Returns the LSN from which the redo log is to be applied to the copy, 0 without one;
+        None if the copy is not sound and the same must be done again.
+        """
+        try:
+            before = self._scan()
+            numbers = sorted(number for name in self._source.list() if (number := parse_file_name(name)) is not None)
+            if not numbers:
+                raise StoreError(f"{self._source}: no binlog files (binlog-000000.ibb and so on)")
+            names = set(self._target.list())
+            for number in numbers:
+                self._copy_log_file(number, names, is_complete=number < numbers[-1] - CHANGING_FILES)
+            self._copy_redo(names)
+        except MissingFileError:  # purged, or reset, while it was copied
+            self._forget_missing()
+            return None
+        self._forget_missing()
+        if before is None:
+            return None if scan_redo(self._target) is not None else 0
+        try:
+            after = scan_redo(self._target, replay_from=before.checkpoint.lsn)
+        except DamageError:  # it has come round, or was copied in the middle of a change
+            return None
+        if after is None:
+            return None
+        self.lsn = after.end_lsn
+        return before.checkpoint.lsn
+
+    def _scan(self) -> RedoScan | None:
+        """The redo log, which may be in the middle of a change when it is read."""
+        for _ in range(ATTEMPTS):
+            with contextlib.suppress(DamageError):
+                return scan_redo(self._source)
+        return scan_redo(self._source)
+
+    def _copy_log_file(self, file_no: int, names: set[str], *, is_complete: bool) -> None:
+        """Copy a file from where the copy ends; pages are written once, but for the last."""
+        name = format_file_name(file_no)
+        header = decode_file_header(self._source.read(name, 0, PAGE_SIZE).ljust(512, b"\0"), file_no=file_no)
+        start_lsn = 0 if header is None else header.start_lsn
+        if self._complete.get(name) == start_lsn:
+            return
+        known_lsn, offset = self._final.get(name, (start_lsn, 0))
+        if known_lsn != start_lsn:
+            offset = 0
+        self._final[name] = start_lsn, self._copy_from(name, offset, names)
+        if is_complete:
+            self._complete[name] = start_lsn
+
+    def _copy_redo(self, names: set[str]) -> None:
+        available = self._source.list()
+        for name in SEGMENT_NAMES:
+            if name in available:
+                self._copy_from(name, 0, names)
+
+    def _copy_from(self, name: str, offset: int, names: set[str]) -> int:
+        """Copy a file from an offset on; returns where its last page that is not blank begins."""
+        if name not in names:
+            self._target.create(name)
+        self._target.truncate(name, offset)
+        last = 0
+        while data := self._source.read(name, offset, BLOCK_SIZE):
+            if data.count(0) != len(data):  # the rest stays a hole
+                self._target.write(name, offset, data)
+                used = len(data.rstrip(b"\0"))
+                last = (offset + used - 1) // PAGE_SIZE * PAGE_SIZE
+            offset += len(data)
+            self.copied_bytes += len(data)
+            self._progress(len(data))
+        if self._target.size(name) < offset:
+            self._target.truncate(name, offset)
+        return last
+
+    def _forget_missing(self) -> None:
+        """Remove from the copy what is gone from the source."""
+        names = self._source.list()
+        for name in self._target.list():
+            if name not in names:
+                self._target.unlink(name)
+                self._final.pop(name, None)
+                self._complete.pop(name, None)

@@ -1,0 +1,354 @@
+"""The `.ibb` engine: a log that does not lose an acknowledged group, without a sync of its files at commit."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from types import TracebackType
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import BusyError, DiskFullError, StoreError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.store.cleaning import Cleaning
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.engine import BinlogFile, Place, TransactionEngine, WritableBinlogEngine
+from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
+from ibbmaster.store.in_doubt import decide
+from ibbmaster.store.log_writer import LogWriter
+from ibbmaster.store.pages import PageReader
+from ibbmaster.store.purge import PurgeRequest, PurgeResult, choose_files
+from ibbmaster.store.recovery import recover
+from ibbmaster.store.redo_record import Purge, XaEntry, XaState
+from ibbmaster.store.seek import SeekPlan, seek
+from ibbmaster.store.store_options import DEFAULT_OPTIONS, StoreOptions, StoreStatus
+from ibbmaster.store.store_reader import StoreReader
+from ibbmaster.store.visible_disk import VisibleDisk
+
+
+class BinlogStore(WritableBinlogEngine):
+    """A directory of `.ibb` files that is written and read. Thread-safe.
+
+    Opening it recovers it. `initial_state` is what was logged before the first group of a
+    new log; `engines` are those that take part in transactions in two phases. `replay_from`
+    is for a copy whose files are older than its redo log.
+
+    Raises:
+        BusyError: another process has the directory.
+        ConfigurationError: a size the format does not allow.
+        DamageError, FormatError: what is in the directory is not what a crash leaves behind.
+        StoreError: the directory cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        options: StoreOptions = DEFAULT_OPTIONS,
+        *,
+        initial_state: GtidState | None = None,
+        engines: Iterable[TransactionEngine] = (),
+        replay_from: int | None = None,
+    ) -> None:
+        self.options = options
+        self.connected_replicas: Callable[[], int] = lambda: 0
+        self._disk = disk
+        self._reset_count = 0
+        self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
+        disk.lock()
+        try:
+            found = recover(disk, replay_from=replay_from)
+            self._writer = LogWriter(disk, options, found, initial_state or GtidState())
+            self._visible = VisibleDisk(disk, self._writer.fifo, lambda: self._writer.durable.mark)
+            self._directory = BinlogDirectory(self._visible)
+            self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)
+            decide(self._writer, engines, was_replayed=found.replayed_records > 0)
+        except BaseException:
+            disk.close()
+            raise
+        self.replayed_records = found.replayed_records
+        self.rolled_back = len(self._writer.xa.entries(XaState.ROLLED_BACK))
+
+    # Writing --------------------------------------------------------------------------------
+
+    def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
+        """Append one group, after all groups appended before; it need not be durable yet.
+
+        The pieces of `body` must not change until this returns. Without `gtid`, the event is
+        the FORMAT_DESCRIPTION a server logs when it starts.
+
+        Raises:
+            DiskFullError: there is no room, and nobody waits for it; nothing was appended.
+            FailedError: the disk failed before.
+            StoreError: the disk fails.
+        """
+        return write_whole_group(self._writer, gtid, gtid_event, body)
+
+    def group_commit_ordered(self, last: Ticket) -> None:
+        """Make a batch of groups as durable as was asked for, given the last of them: one sync serves all."""
+        self._writer.settle(last)
+
+    def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> RecordRef:
+        """Append one group and make it as durable as was asked for. Returns where its commit record is."""
+        ticket = self.write_direct_ordered(gtid, gtid_event, body)
+        self._writer.settle(ticket)
+        return ticket.ref
+
+    def open_group(self) -> GroupWriter:
+        """Begin a group whose size is not known yet; any number may be open at once."""
+        return GroupWriter(self._writer)
+
+    def xa_commit(self, xid: Xid, gtid: Gtid, gtid_event: Buffer) -> RecordRef:
+        """Commit a prepared transaction, perhaps one that was prepared before a restart.
+
+        Raises:
+            StoreError: there is no such transaction, or as `write_direct`.
+        """
+        entry = self._prepared(xid)
+        assert entry.stream is not None
+        record = encode_commit_header(CommitHeader(streams=(entry.stream,))) + gtid_event
+        ticket = self._writer.append_end(record, gtid, entry=entry)
+        self._writer.settle(ticket)
+        return ticket.ref
+
+    def xa_rollback(self, xid: Xid) -> None:
+        """Roll a prepared transaction back.
+
+        Raises:
+            StoreError: there is no such transaction, or as `write_direct`.
+        """
+        entry = self._prepared(xid)
+        self._writer.settle(self._writer.append_rollback(entry, XaState.GONE))
+
+    def xa_recover(self) -> list[Xid]:
+        """The prepared transactions that wait for their end."""
+        with self._writer.ordered:
+            return [entry.xid for entry in self._writer.xa.entries(XaState.PREPARED) if entry.engine_count]
+
+    def xa_forget(self, xid: Xid) -> None:
+        """The other engines have made a committed transaction durable: its file is not held any longer."""
+        with self._writer.ordered:
+            entry = self._writer.xa.get(xid)
+        if entry is not None and entry.state is XaState.COMMITTED:
+            self._note_finished(entry)
+
+    def _prepared(self, xid: Xid) -> XaEntry:
+        with self._writer.ordered:
+            entry = self._writer.xa.prepared(xid)
+        if not entry.engine_count:
+            raise StoreError("the transaction is prepared internally: commit its group")
+        return entry
+
+    def sync(self) -> None:
+        """Make everything durable that was appended."""
+        self._writer.sync()
+
+    # Reading --------------------------------------------------------------------------------
+
+    def files(self) -> list[BinlogFile]:
+        return self._directory.files()
+
+    def end(self) -> tuple[str, int]:
+        mark = self._writer.durable.mark
+        return format_file_name(mark.file_no), mark.page_no * PAGE_SIZE + mark.page_offset
+
+    def binlog_state(self) -> GtidState:
+        return self._writer.durable.snapshot()[1]
+
+    def initial_state(self) -> GtidState:
+        return self.plan_of_file(format_file_name(self._directory.file_numbers()[0])).state
+
+    def seek(self, position: GtidPosition) -> SeekPlan:
+        mark, state = self._writer.durable.snapshot()
+        pages = PageReader(self._visible, readahead_pages_max=1)
+        oldest = self._directory.file_numbers()[0]
+        return seek(pages, position, oldest_file_no=oldest, active_file_no=mark.file_no, current_state=state)
+
+    def event_groups(self, place: Place) -> StoreReader:
+        reader = StoreReader(self._directory.event_groups(place), resets=lambda: self._reset_count)
+        self._readers.add(reader)
+        return reader
+
+    def plan_of_file(self, name: str) -> SeekPlan:
+        return self._directory.plan_of_file(name)
+
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        durable, redo = self._writer.durable, self._writer.redo
+        durable.wait(timeout_s, is_hopeless=lambda: redo.failure is not None)
+        if durable.is_behind and redo.failure is None:
+            with contextlib.suppress(DiskFullError):
+                self.sync()
+        return durable.has_moved()
+
+    def status(self) -> StoreStatus:
+        """What the store is doing."""
+        writer = self._writer
+        with writer.ordered:
+            end, mark, failure = writer.end(), writer.durable.mark, writer.redo.failure
+            return StoreStatus(
+                state="closed" if writer.is_closed else "failed" if failure else "running",
+                failure=None if failure is None else str(failure),
+                active_file=format_file_name(end.file_no),
+                end_offset=end.page_no * PAGE_SIZE + end.page_offset,
+                durable_file=format_file_name(mark.file_no),
+                durable_offset=mark.page_no * PAGE_SIZE + mark.page_offset,
+                lsn=writer.redo.end_lsn,
+                durable_lsn=writer.redo.durable_lsn,
+                checkpoint_lsn=writer.redo.checkpoint.lsn,
+                pages_in_memory=len(writer.fifo),
+                open_groups=len(writer.open_groups),
+                prepared=len(writer.xa.entries(XaState.PREPARED)),
+                in_cleaning=len(writer.xa.entries(XaState.ROLLED_BACK)),
+            )
+
+    # Files' life ----------------------------------------------------------------------------
+
+    def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
+        """End the active file where it is, and begin the next; domains no file holds any more can be forgotten.
+
+        Raises:
+            BusyError: a file still holds groups of a domain that is to be forgotten.
+        """
+        dropped = tuple(delete_domain_ids)
+        earliest = self.initial_state() if dropped else GtidState()
+
+        def check() -> None:
+            for domain_id in dropped:
+                _check_unused(domain_id, earliest, self._writer.appender.state)
+
+        self._writer.flush(dropped, check)
+
+    def reset(self, state: GtidState | None = None) -> None:
+        """Remove every file and begin again with number 0, and with `state` as what was logged before.
+
+        Raises:
+            BusyError: a group that wrote out of band is open, or a transaction prepared.
+        """
+        self._writer.reset(state or GtidState(), self._remove_files)
+
+    def _remove_files(self) -> None:
+        self._reset_count += 1  # ends every reader
+        for file_no in self._directory.file_numbers():
+            self._disk.unlink(format_file_name(file_no))
+        self._disk.sync_dir()
+
+    def purge(self, request: PurgeRequest) -> PurgeResult:
+        """Remove the oldest files, up to what was asked for or what somebody still needs."""
+        writer = self._writer
+        with writer.flusher.lock:
+            writer.retrying(writer.checkpoint)
+            writer.sync()
+            result = choose_files(
+                [
+                    (number, self._disk.size(name := format_file_name(number)), self._disk.modified_at(name))
+                    for number in self._directory.file_numbers()
+                ],
+                request,
+                needed=self._needed_file_no(),
+                oob_file_no=self._oob_file_no,
+            )
+            if result.file_nos:
+                _, lsn = writer.append([], notes=[Purge(first_file_no=result.file_nos[-1] + 1)])
+                writer.sync_to(lsn)  # from here on the next start finishes it
+                for file_no in result.file_nos:
+                    self._disk.unlink(format_file_name(file_no))
+                with writer.failing():
+                    self._disk.sync_dir()
+            return result
+
+    def purge_automatically(self, *, now: float) -> PurgeResult | None:
+        """Purge by age and size, if that was asked for; `now` is in seconds since 1970."""
+        options = self.options
+        if options.expire_s is None and options.max_total_bytes is None:
+            return None
+        if self.connected_replicas() < options.replicas_needed_for_purge:
+            return None
+        before = None if options.expire_s is None else now - options.expire_s
+        return self.purge(PurgeRequest(before=before, total_bytes=options.max_total_bytes))
+
+    def _needed_file_no(self) -> int:
+        """The oldest file that somebody needs."""
+        with self._writer.ordered:
+            needed = [self._writer.appender.file_no, *self._writer.open_groups.values()]
+            if self._writer.xa.oldest_file_no is not None:
+                needed.append(self._writer.xa.oldest_file_no)
+        needed += [min(reader.file_no, self._oob_file_no(reader.file_no)) for reader in list(self._readers)]
+        return min(needed)
+
+    def _oob_file_no(self, file_no: int) -> int:
+        """The oldest file that the groups of a file may need; the file itself if it was not begun."""
+        header = PageReader(self._visible, readahead_pages_max=1).header(file_no)
+        return file_no if header is None else header.oob_file_no
+
+    # In the background ----------------------------------------------------------------------
+
+    @property
+    def wake(self) -> threading.Event:
+        """Set when there is work for the background."""
+        return self._writer.wake
+
+    def write_pages(self) -> None:
+        """Write the full pages whose redo is durable to their files."""
+        self._writer.write_pages()
+
+    def checkpoint(self) -> None:
+        """Make the files hold everything that is in the log now; recovery then has nothing to do."""
+        self._writer.checkpoint()
+
+    def needs_checkpoint(self) -> bool:
+        return self._writer.needs_checkpoint()
+
+    def prepare_next_file(self) -> bool:
+        """Have the file after the active one ready; whether one was made."""
+        return self._writer.prepare_next_file()
+
+    def clean_step(self) -> bool:
+        """Forget a little of what recovery rolled back; whether there is more."""
+        return self._cleaning.step()
+
+    def _next_to_clean(self) -> XaEntry | None:
+        with self._writer.ordered:
+            return next(iter(self._writer.xa.entries(XaState.ROLLED_BACK)), None)
+
+    def _note_finished(self, entry: XaEntry) -> None:
+        self._writer.append([], notes=[replace(entry, state=XaState.GONE)])
+
+    def stop_waiting(self) -> None:
+        """Whoever waits for room on the disk gets a DiskFullError now."""
+        self._writer.stop_waiting()
+
+    def close(self) -> None:
+        """Make everything durable in the files; a second call does nothing. Open groups are given up."""
+        if self._writer.is_closed:
+            return
+        self.stop_waiting()
+        self.wake.set()
+        try:
+            if self._writer.redo.failure is None:
+                self.checkpoint()
+                self.sync()
+        finally:
+            self._writer.is_closed = True
+            self._disk.close()
+
+    def __enter__(self) -> BinlogStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _check_unused(domain_id: int, earliest: GtidState, current: GtidState) -> None:
+    before = [gtid for gtid in earliest if gtid.domain_id == domain_id]
+    now = [gtid for gtid in current if gtid.domain_id == domain_id]
+    if before != now:
+        raise BusyError(f"domain {domain_id} cannot be deleted: binlog files still hold groups of it; purge them first")

@@ -1,0 +1,82 @@
+"""The durable end of a log: what of it a reader may see, and what waits to be seen."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.store.redo_record import LogEnd
+
+PENDING_MAX = 20_000  # steps that are not durable yet
+
+
+class Step(NamedTuple):
+    """One step of the log: the LSN that makes it durable, the end behind it, and what it does to the GTID state."""
+
+    lsn: int
+    end: LogEnd
+    gtid: Gtid | None
+    dropped_domain_ids: tuple[int, ...]
+
+
+class DurableEnd:
+    """Thread-safe; its lock is taken last."""
+
+    def __init__(self, mark: LogEnd, state: GtidState) -> None:
+        self.mark = mark
+        self._state = state.copy()
+        self._seen = mark
+        self._pending: deque[Step] = deque()
+        self._growth = threading.Condition()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is in the log that is not durable."""
+        return bool(self._pending)
+
+    @property
+    def is_far_behind(self) -> bool:
+        return len(self._pending) > PENDING_MAX
+
+    def snapshot(self) -> tuple[LogEnd, GtidState]:
+        """The end, and the GTID state there; the caller may keep it."""
+        with self._growth:
+            return self.mark, self._state.copy()
+
+    def add(self, step: Step) -> None:
+        """Note a step that is in the log and not durable."""
+        with self._growth:
+            self._pending.append(step)
+            self._growth.notify_all()
+
+    def advance(self, durable_lsn: int) -> None:
+        """Move the end to what is durable now."""
+        with self._growth:
+            while self._pending and self._pending[0].lsn <= durable_lsn:
+                step = self._pending.popleft()
+                self.mark = step.end
+                for domain_id in step.dropped_domain_ids:
+                    self._state.drop_domain(domain_id)
+                if step.gtid is not None:
+                    self._state.log(step.gtid)
+            self._growth.notify_all()
+
+    def restart(self, mark: LogEnd, state: GtidState) -> None:
+        """The log begins anew; nothing waits."""
+        with self._growth:
+            self.mark, self._state = mark, state.copy()
+            self._growth.notify_all()
+
+    def wait(self, timeout_s: float, is_hopeless: Callable[[], bool]) -> None:
+        """Wait until the end has moved since `has_moved`, or something waits to become durable that can."""
+        with self._growth:
+            self._growth.wait_for(lambda: self.mark != self._seen or (self.is_behind and not is_hopeless()), timeout_s)
+
+    def has_moved(self) -> bool:
+        """Whether the end has moved since the last call."""
+        with self._growth:
+            moved, self._seen = self.mark != self._seen, self.mark
+            return moved

@@ -1,0 +1,35 @@
+"""What a verification finds, and how much it has read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ibbmaster.errors import Location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing that is wrong; `location` is None for what concerns a whole file or the directory."""
+
+    problem: str
+    location: Location | None = None
+
+    def __str__(self) -> str:
+        return self.problem if self.location is None else f"{self.location}: {self.problem}"
+
+
+@dataclass(slots=True)
+class Totals:
+    """What was read."""
+
+    files: int = 0
+    pages: int = 0
+    groups: int = 0
+    oob_records: int = 0
+
+    def add(self, other: Totals) -> None:
+        """Count what was read elsewhere."""
+        self.files += other.files
+        self.pages += other.pages
+        self.groups += other.groups
+        self.oob_records += other.oob_records

@@ -1,0 +1,153 @@
+"""From memory and redo log to the files: pages, checkpoints, and the files to write next.
+
+Nothing reaches a file before its redo is durable, so a file never holds what a crash may
+take back. Everything here is for one thread at a time, and never holds the writer's lock
+while the disk works.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.page_fifo import PageFifo, PageRun
+from ibbmaster.store.redo_log import RedoLog
+from ibbmaster.store.redo_record import Checkpoint, Cut, LogEnd, XaEntry
+
+
+class Flusher:
+    """Writes pages and makes files.
+
+    `ordered` is the writer's lock. `snapshot`, called under it, gives the end of the log, None
+    if it was never begun, and the table of prepared transactions. `sync` makes the redo log
+    durable up to an LSN.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        redo: RedoLog,
+        fifo: PageFifo,
+        ordered: threading.RLock,
+        snapshot: Callable[[], tuple[LogEnd | None, tuple[XaEntry, ...]]],
+        sync: Callable[[int], None],
+        is_sparse: bool,
+    ) -> None:
+        self._disk = disk
+        self._redo = redo
+        self._fifo = fifo
+        self._ordered = ordered
+        self._snapshot = snapshot
+        self._sync = sync
+        self._is_sparse = is_sparse
+        self.lock = threading.RLock()  # taken before the writer's
+        self._dirty: set[int] = set()  # files that were written and not synced
+        self._cuts: list[Cut] = []  # to be made once they are durable
+        self._covered_lsn = redo.end_lsn  # behind the last checkpoint that was appended
+
+    def begin(self) -> None:
+        """Begin the life of the redo log; what the files hold is durable."""
+        with self.lock, self._ordered:
+            if not self._redo.is_begun:
+                end, xa = self._snapshot()
+                if end is not None:
+                    for file_no in {max(end.file_no - 1, 0), end.file_no}:  # they may only have been copied here
+                        if (name := format_file_name(file_no)) in self._disk.list():
+                            self._disk.sync(name)
+                self._redo.begin(Checkpoint(lsn=self._redo.end_lsn, end=end, xa=xa))
+                self._covered_lsn = self._redo.end_lsn
+
+    def cut(self, cut: Cut) -> None:
+        """Note, under the writer's lock, that a file is to be cut."""
+        self._cuts.append(cut)
+
+    def write_pages(self) -> None:
+        """Write the full pages whose redo is durable."""
+        with self.lock:
+            while (run := self._fifo.next_run(self._redo.durable_lsn)) is not None:
+                self._write(run)
+                self._fifo.drop(run)
+
+    def checkpoint(self) -> None:
+        """Make everything that is in the log now durable in its files, and note that in the redo log.
+
+        The note counts, and frees room in the redo log, once it is durable itself.
+        """
+        with self.lock:
+            with self._ordered:
+                lsn = self._redo.end_lsn
+                if not self._redo.is_begun or lsn == self._covered_lsn:
+                    return
+                end, _ = self._snapshot()
+                partial = self._fifo.last_partial()
+                cuts = self._cuts[:]
+            try:
+                self._sync(lsn)
+                self.write_pages()
+                if partial is not None and self._fifo.holds(partial[0]):
+                    self._write(partial[1])
+                partial = None
+            finally:
+                if partial is not None:
+                    self._fifo.unmark(partial[0])
+            for cut in cuts:
+                self._cut(cut)
+            self._cuts = self._cuts[len(cuts) :]
+            self._sync_files(self._dirty)
+            with self._ordered:
+                _, xa = self._snapshot()
+                is_all = self._redo.end_lsn == lsn  # nothing was appended meanwhile
+                end_lsn = self._redo.append_checkpoint(Checkpoint(lsn=lsn, end=end, xa=xa))
+                if is_all:
+                    self._covered_lsn = end_lsn
+
+    def make_file(self, file_no: int, size_pages: int) -> int:
+        """Have an empty file of at least this size, durable itself; returns the pages it has.
+
+        The file two before it is complete and durable before: so only two files can ever
+        need the redo log.
+        """
+        with self.lock:
+            old = {number for number in self._dirty if number < file_no - 1}
+            if old or self._fifo.oldest_file_no() < file_no - 1:
+                self._sync(self._redo.end_lsn)
+                self.write_pages()
+                self._sync_files({number for number in self._dirty if number < file_no - 1})
+            name = format_file_name(file_no)
+            size = size_pages * PAGE_SIZE
+            if name in self._disk.list():
+                size = max(size, self._disk.size(name) // PAGE_SIZE * PAGE_SIZE)
+            else:
+                self._disk.create(name)
+            if self._disk.size(name) != size:
+                if self._is_sparse:
+                    self._disk.truncate(name, size)
+                else:
+                    self._disk.allocate(name, size)
+            self._disk.sync(name)
+            self._disk.sync_dir()
+            return size // PAGE_SIZE
+
+    def forget_files(self) -> None:
+        """Every file is about to be removed, and all of it was durable."""
+        assert not self._cuts
+        self._dirty.clear()
+
+    def _write(self, run: PageRun) -> None:
+        self._dirty.add(run.file_no)
+        self._disk.write(format_file_name(run.file_no), run.first_page_no * PAGE_SIZE, run.data)
+
+    def _cut(self, cut: Cut) -> None:
+        name = format_file_name(cut.file_no)
+        if self._disk.size(name) > cut.size_pages * PAGE_SIZE:
+            self._dirty.add(cut.file_no)
+            self._disk.truncate(name, cut.size_pages * PAGE_SIZE)
+
+    def _sync_files(self, numbers: set[int]) -> None:
+        for file_no in sorted(numbers):
+            self._disk.sync(format_file_name(file_no))
+        self._dirty = self._dirty - numbers

@@ -1,0 +1,105 @@
+"""Sizes of a log: of its files, between its state records, and of the records in it."""
+
+from __future__ import annotations
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.gtid import GtidState
+from ibbmaster.ibb.chunk import CHUNK_DATA_MAX, CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN
+from ibbmaster.ibb.file_header import SIZE_PAGES_MAX, SIZE_PAGES_MIN
+from ibbmaster.ibb.oob import HEADER_SIZE_MAX
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+
+MAX_FILE_BYTES = 1 << 30
+STATE_INTERVAL_BYTES = 2 << 20
+OOB_PIECE_BYTES = 512 << 10
+PAIR_SIZE_MAX = 5 + 5 + 9  # bytes of a (domain, server, number) in a state record
+
+
+class LogShape:
+    """What was asked for, made to fit the GTID state: no record spans more than two files.
+
+    `record_size_max` is the largest record that may be written, `inline_size_max` the
+    largest group in one record, `piece_size_max` the largest piece of a larger one. All
+    follow the number of pairs in the state, which only grows.
+
+    Raises:
+        ConfigurationError: a size the format does not allow.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_file_bytes: int = MAX_FILE_BYTES,
+        state_interval_bytes: int = STATE_INTERVAL_BYTES,
+        oob_piece_bytes: int = OOB_PIECE_BYTES,
+        spill_bytes: int = OOB_PIECE_BYTES,
+    ) -> None:
+        self._size_pages = _file_size_pages(max_file_bytes)
+        self._interval_pages = _interval_pages(state_interval_bytes)
+        if oob_piece_bytes <= HEADER_SIZE_MAX or spill_bytes < 0:
+            raise ConfigurationError(f"out-of-band pieces of {oob_piece_bytes} bytes, groups of {spill_bytes} bytes")
+        self._wanted_record_size = min(oob_piece_bytes, self._size_pages * PAGE_SIZE // 2)
+        self._spill_size = spill_bytes
+        self._pair_count = 0
+        self._limit_records()
+
+    def count_pairs(self, state: GtidState) -> None:
+        """Begin with the pairs of a state."""
+        self._pair_count = len(state)
+        self._limit_records()
+
+    def add_pair(self) -> None:
+        """Another pair is about to be logged."""
+        self._pair_count += 1
+        self._limit_records()
+
+    def next_file(self) -> tuple[int, int]:
+        """Pages and interval of the next file: what was asked for, or more for a large GTID state."""
+        interval_pages = self._interval_pages
+        while interval_pages and interval_pages * DATA_SIZE < 4 * self.state_size_max:
+            interval_pages *= 2  # or a file would hold little but states
+        state_pages = -(-self.state_size_max // CHUNK_DATA_MAX)
+        return max(self._size_pages, SIZE_PAGES_MIN * state_pages), interval_pages
+
+    @property
+    def state_size_max(self) -> int:
+        """Bytes of a state record."""
+        return 2 * 9 + self._pair_count * PAIR_SIZE_MAX
+
+    @property
+    def inline_size_max(self) -> int:
+        return min(self._spill_size, self.record_size_max)
+
+    @property
+    def piece_size_max(self) -> int:
+        return self.record_size_max - HEADER_SIZE_MAX
+
+    def _limit_records(self) -> None:
+        """Keep records so short that the rest of one, begun in the active file, fits into the next."""
+        size_pages, interval_pages = self.next_file()
+        state_count = 1 + (size_pages // interval_pages if interval_pages else 0)
+        state_chunks = -(-self.state_size_max // CHUNK_DATA_MAX)
+        room = (size_pages - 1) * (DATA_SIZE - CHUNK_HEADER_SIZE - CHUNK_SIZE_MIN)
+        room -= state_count * (self.state_size_max + state_chunks * CHUNK_HEADER_SIZE)
+        self.record_size_max = min(self._wanted_record_size, room)
+
+
+def _file_size_pages(max_file_bytes: int) -> int:
+    size_pages = max_file_bytes // PAGE_SIZE
+    if not SIZE_PAGES_MIN <= size_pages <= SIZE_PAGES_MAX:
+        raise ConfigurationError(
+            f"files of {max_file_bytes} bytes: a file has {SIZE_PAGES_MIN * PAGE_SIZE} bytes at least, "
+            f"and {SIZE_PAGES_MAX * PAGE_SIZE} at most"
+        )
+    return size_pages
+
+
+def _interval_pages(state_interval_bytes: int) -> int:
+    interval_pages = state_interval_bytes // PAGE_SIZE
+    if state_interval_bytes and (
+        interval_pages * PAGE_SIZE != state_interval_bytes or interval_pages & (interval_pages - 1)
+    ):
+        raise ConfigurationError(
+            f"a GTID state every {state_interval_bytes} bytes: it must be {PAGE_SIZE} times a power of two, or 0"
+        )
+    return interval_pages

@@ -1,0 +1,424 @@
+"""The one place where a log grows: redo log first, pages in memory, files when there is time.
+
+How it is durable: protocol/store/redo-log.md. Locks, in the order in which they are taken:
+the flusher's, the writer's (`ordered`), the redo log's, the durable end's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.appender import Appender, FileShape, PageChange, References
+from ibbmaster.ibb.chunk import RecordType
+from ibbmaster.ibb.commit import OobStream
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.ibb.xa import XaComplete, XaPrepare, Xid, encode_xa_complete, encode_xa_prepare
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.durable_end import DurableEnd, Step
+from ibbmaster.store.flusher import Flusher
+from ibbmaster.store.group_writer import GroupWriter, Ticket
+from ibbmaster.store.log_shape import PAIR_SIZE_MAX
+from ibbmaster.store.page_fifo import PageFifo
+from ibbmaster.store.recovery import Recovered
+from ibbmaster.store.redo_log import FIRST_LSN, RedoLog
+from ibbmaster.store.redo_record import Cut, Item, LogEnd, Purge, Reset, XaEntry, XaState
+from ibbmaster.store.store_options import Durability, StoreOptions
+from ibbmaster.store.xa_table import XaTable
+
+WAKE_PAGES = 64  # in memory wake the background up
+STEP_ROOM = 1024  # bytes of a redo record besides pages, states and notes
+PLACE_SIZE_MAX = 40  # bytes of the place of one change
+
+
+class NewRecord(NamedTuple):
+    """A record to append; `gtid` is what a commit record logs."""
+
+    type: RecordType
+    data: Buffer
+    gtid: Gtid | None = None
+
+
+class LogWriter:
+    """Appends steps, each of them whole or not at all after a crash. Thread-safe; a sink for groups."""
+
+    def __init__(self, disk: Disk, options: StoreOptions, found: Recovered, initial_state: GtidState) -> None:
+        self.options = options
+        self.shape = options.log_shape()
+        self.ordered = threading.RLock()
+        self.wake = threading.Event()  # set when there is work for the background
+        self.open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
+        self.xa = XaTable(found.xa)
+        self.fifo = PageFifo()
+        self.is_closed = False
+        self._disk = disk
+        self._space = threading.Event()
+        self._ready: tuple[int, int] | None = None  # the file after the active one, and its pages
+        end = found.end
+        state = initial_state if end is None else end.state
+        self.shape.count_pairs(state)
+        first_lsn = FIRST_LSN if end is None else end.header.start_lsn + end.size_pages * PAGE_SIZE
+        self.redo = RedoLog(disk, segment_bytes=options.redo_bytes // 2, scan=found.scan, first_lsn=first_lsn)
+        self.flusher = Flusher(
+            disk,
+            redo=self.redo,
+            fifo=self.fifo,
+            ordered=self.ordered,
+            snapshot=lambda: (self.end() if self.appender.page_no else None, self.xa.snapshot()),
+            sync=self.sync_to,
+            is_sparse=options.is_sparse,
+        )
+        if end is None:
+            self.appender = self._new_appender(state)
+            self.durable = DurableEnd(LogEnd(0, 0, 0), state)
+            self._begin_log()
+            return
+        self.appender = end.appender(disk, next_shape=self._next_shape, references=self._references)
+        self.durable = DurableEnd(self.end(), state)
+        if end.page_offset:
+            name = format_file_name(end.header.file_no)
+            data = disk.read(name, end.page_no * PAGE_SIZE, PAGE_SIZE)
+            self.fifo.load_last(end.header.file_no, end.page_no, data, end.page_offset)
+
+    # What groups are written to -------------------------------------------------------------
+
+    def append_piece(self, group: GroupWriter, record: Buffer) -> RecordRef:
+        refs, _ = self.append([NewRecord(RecordType.OOB_DATA, record)], holder=group)
+        return refs[0]
+
+    def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
+        entry = None
+        if group is not None and group.xid is not None:
+            with self.ordered:
+                entry = self.xa.get(group.xid)
+        return self.append_end(record, gtid, entry=entry, group=group)
+
+    def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
+        with self.ordered:
+            self.xa.check_room(xid)
+            first_file_no = self.open_groups.get(group, self.appender.file_no)
+        entry = XaEntry(
+            xid=xid, state=XaState.PREPARED, engine_count=engine_count, first_file_no=first_file_no, stream=stream
+        )
+        records = []
+        if engine_count:
+            assert stream is not None
+            prepare = XaPrepare(engine_count=engine_count, xid=xid, stream=stream)
+            records = [NewRecord(RecordType.XA_PREPARE, encode_xa_prepare(prepare))]
+        _, lsn = self.append(records, notes=[entry], group=group if engine_count else None)
+        self.settle(Ticket(RecordRef(0, 0), lsn))
+
+    def release(self, group: GroupWriter) -> None:
+        with self.ordered:
+            self.open_groups.pop(group, None)
+            entry = None if group.xid is None else self.xa.get(group.xid)
+        if entry is not None and not self.is_closed:
+            self.append([], notes=[replace(entry, state=XaState.GONE)])
+
+    def settle(self, ticket: Ticket) -> None:
+        match self.options.durability:
+            case Durability.SYNC:
+                self.sync_to(ticket.lsn)
+            case Durability.WRITE:
+                self.retrying(self.redo.write)
+            case Durability.LATER:
+                pass
+        if self.durable.is_far_behind:
+            self.sync()
+
+    # One step of the log --------------------------------------------------------------------
+
+    def append_end(
+        self, record: Buffer, gtid: Gtid | None, *, entry: XaEntry | None = None, group: GroupWriter | None = None
+    ) -> Ticket:
+        """Append a commit record, and before it the completion of `entry` if it ends a prepared transaction."""
+        records = [NewRecord(RecordType.COMMIT, record, gtid)]
+        notes = []
+        if entry is not None:
+            complete = encode_xa_complete(XaComplete(xid=entry.xid, is_rollback=False))
+            records.insert(0, NewRecord(RecordType.XA_COMPLETE, complete))
+            notes = [replace(entry, state=XaState.GONE if entry.engine_count == 1 else XaState.COMMITTED)]
+        refs, lsn = self.append(records, notes=notes, group=group)
+        return Ticket(refs[-1], lsn)
+
+    def append_rollback(self, entry: XaEntry, state: XaState) -> Ticket:
+        """Append the completion of a prepared transaction that is rolled back."""
+        complete = encode_xa_complete(XaComplete(xid=entry.xid, is_rollback=True))
+        refs, lsn = self.append([NewRecord(RecordType.XA_COMPLETE, complete)], notes=[replace(entry, state=state)])
+        return Ticket(refs[-1], lsn)
+
+    def append(
+        self,
+        records: list[NewRecord],
+        *,
+        notes: Iterable[XaEntry | Purge] = (),
+        group: GroupWriter | None = None,
+        holder: GroupWriter | None = None,
+    ) -> tuple[list[RecordRef], int]:
+        """Append records and notes in one step; returns where the records are and the LSN behind the step.
+
+        `group` holds on to nothing any more afterwards; `holder` holds on to the file the
+        first record lies in.
+
+        Raises:
+            DiskFullError: there is no room, and nobody waits for it; nothing was appended.
+            FailedError: the disk failed before.
+            StoreError: the disk fails, or a record is too large.
+        """
+        for record in records:
+            if len(record.data) > self.shape.record_size_max:
+                size_max = self.shape.record_size_max
+                raise StoreError(f"a record of {len(record.data)} bytes: with this file size it can have {size_max}")
+        size = sum(len(record.data) for record in records)
+        with self.room(lambda: self._step_size(size)), self.failing():
+            return self._append_now(records, tuple(notes), group, holder)
+
+    def _append_now(
+        self,
+        records: list[NewRecord],
+        notes: tuple[XaEntry | Purge, ...],
+        group: GroupWriter | None,
+        holder: GroupWriter | None,
+    ) -> tuple[list[RecordRef], int]:
+        gtid = None
+        for record in records:
+            if record.gtid is not None:
+                gtid = record.gtid
+                if self.appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
+                    self.shape.add_pair()
+        if holder is not None:  # before the record: if it reaches into the next file, that file's header counts it
+            self.open_groups.setdefault(holder, self.appender.next_record_file_no)
+        refs, changes = [], []
+        for record in records:
+            ref, placed = self.appender.append(record.type, record.data, record.gtid)
+            refs.append(ref)
+            changes += placed
+        for note in notes:
+            if isinstance(note, XaEntry):
+                self.xa.apply(note)
+        if group is not None:
+            self.open_groups.pop(group, None)
+        return refs, self._log(changes, notes, gtid=gtid)
+
+    def flush(self, dropped_domain_ids: tuple[int, ...], check: Callable[[], None]) -> None:
+        """End the active file and begin the next; `check` may refuse it once nobody else can append."""
+        with self.room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.shape.state_size_max):
+            check()
+            with self.failing():
+                for domain_id in dropped_domain_ids:
+                    self.appender.drop_domain(domain_id)
+                file_no = self.appender.file_no
+                kept, changes = self.appender.flush()
+                cut = Cut(file_no=file_no, size_pages=kept)
+                lsn = self._log(changes, (cut,), dropped_domain_ids=dropped_domain_ids)
+                self.flusher.cut(cut)
+        self.sync_to(lsn)
+        self.retrying(self.checkpoint)
+
+    def _log(
+        self,
+        changes: list[PageChange],
+        others: Iterable[Item],
+        *,
+        gtid: Gtid | None = None,
+        dropped_domain_ids: tuple[int, ...] = (),
+    ) -> int:
+        """Put one step into redo log and page FIFO; returns the LSN behind it."""
+        lsn = self.redo.append([*self.fifo.whole_changes(changes), *others])
+        self.fifo.place(changes, lsn)
+        if len(self.fifo) >= WAKE_PAGES or (self._ready is not None and self._ready[0] <= self.appender.file_no):
+            self.wake.set()
+        self.durable.add(Step(lsn, self.end(), gtid, dropped_domain_ids))
+        return lsn
+
+    def reset(self, state: GtidState, remove_files: Callable[[], None]) -> None:
+        """Begin again with number 0; `remove_files` removes every file once that is decided durably."""
+        with self.flusher.lock, self.room(lambda: PAGE_SIZE + STEP_ROOM + 2 * len(state) * PAIR_SIZE_MAX):
+            if self.open_groups or len(self.xa):
+                raise BusyError("RESET: the log is in use by a group that is open, or by a prepared transaction")
+            with self.failing(full_disk_too=True):
+                self.retrying(self.flusher.checkpoint)
+                self._reset_now(state, remove_files)
+        self.retrying(self.checkpoint)
+
+    def _reset_now(self, state: GtidState, remove_files: Callable[[], None]) -> None:
+        self.appender = self._new_appender(state)
+        _, changes = self.appender.flush()
+        lsn = self.redo.append([Reset(), *changes])
+        self.retrying(lambda: self.redo.sync(lsn))
+        self.flusher.forget_files()
+        remove_files()
+        size_pages = self.appender.shape.size_pages
+        self.retrying(lambda: self.flusher.make_file(0, size_pages))
+        self._ready = None
+        self.fifo.clear()
+        self.fifo.place(changes, lsn)
+        self.durable.restart(self.end(), state)
+
+    def _begin_log(self) -> None:
+        """Make the first file, with header and state, so that the directory holds a log from now on."""
+        self.flusher.begin()
+        self.flusher.make_file(0, self.appender.shape.size_pages)
+        _, changes = self.appender.flush()
+        size = PAGE_SIZE + STEP_ROOM + self.shape.state_size_max
+        if not self.redo.make_room(size, reserve=self._reserve, xa=self.xa.snapshot):
+            raise StoreError("the redo log is too small for the GTID state")
+        self._log(changes, ())
+        self.flusher.checkpoint()
+        self.sync()
+
+    def _new_appender(self, state: GtidState) -> Appender:
+        return Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
+
+    def _next_shape(self, file_no: int) -> FileShape:
+        size_pages, interval_pages = self.shape.next_file()
+        if self._ready is not None and self._ready[0] == file_no:
+            size_pages = self._ready[1]
+        return FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self.redo.end_lsn)
+
+    def _references(self) -> References:
+        held = [file_no for file_no in (*self.open_groups.values(), self.xa.oldest_file_no) if file_no is not None]
+        return References(oob_file_no=min(held, default=None), xa_file_no=self.xa.oldest_file_no)
+
+    def end(self) -> LogEnd:
+        """The end of the log, durable or not."""
+        return LogEnd(self.appender.file_no, self.appender.page_no, self.appender.page_offset)
+
+    # Room -----------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def room(self, size: Callable[[], int]) -> Iterator[None]:
+        """Hold the writer's lock while there is room for a step of so many bytes of redo; wait for it before."""
+        while True:
+            full: DiskFullError | None = None
+            with self.ordered:
+                try:
+                    is_ready = self._is_ready(size())
+                except DiskFullError as error:
+                    full = error
+                else:
+                    if is_ready:
+                        yield
+                        return
+            if full is not None:
+                self._wait_for_room(full)
+            else:
+                self.retrying(self._gain_room)
+
+    def _is_ready(self, size: int) -> bool:
+        """Whether a step of so many bytes of redo can be made without waiting; under the writer's lock."""
+        self._check_usable()
+        return (
+            self.redo.is_begun
+            and self._ready is not None
+            and self._ready[0] == self.appender.file_no + 1
+            and self._ready[1] >= self.shape.next_file()[0]
+            and len(self.fifo) < self.options.fifo_pages_max
+            and self.redo.make_room(size, reserve=self._reserve, xa=self.xa.snapshot)
+        )
+
+    def _gain_room(self) -> None:
+        """Do what `_is_ready` misses."""
+        with self.failing():
+            self.flusher.begin()
+        self.prepare_next_file()
+        if len(self.fifo) >= self.options.fifo_pages_max:
+            self.sync()
+            self.write_pages()
+        else:
+            self.checkpoint()
+            self.sync()
+
+    def _step_size(self, data_size: int) -> int:
+        """Bytes of redo that records of so many bytes can need."""
+        pages = data_size // DATA_SIZE + 3
+        interval = self.appender.shape.state_interval_pages
+        states = 2 + (pages // interval if interval else 0)
+        return data_size + PAGE_SIZE + STEP_ROOM + pages * PLACE_SIZE_MAX + states * (self.shape.state_size_max + 100)
+
+    @property
+    def _reserve(self) -> int:
+        return 2 * (self.xa.size_max + 128)
+
+    def retrying(self, action: Callable[[], object]) -> None:
+        """Do something that may find the disk full; wait for room and do it again if that was asked for."""
+        while True:
+            try:
+                action()
+                return
+            except DiskFullError as error:
+                self._wait_for_room(error)
+
+    def _wait_for_room(self, error: DiskFullError) -> None:
+        """Wait a little, or raise the error if nobody wants to wait."""
+        if not self.options.full_disk_retry_s or self._space.is_set():
+            raise error
+        self._space.wait(self.options.full_disk_retry_s)
+
+    def stop_waiting(self) -> None:
+        """Whoever waits for room on the disk gets a DiskFullError now."""
+        self._space.set()
+
+    # To the disk ----------------------------------------------------------------------------
+
+    def sync(self) -> None:
+        """Make everything durable that was appended."""
+        self.sync_to(self.redo.end_lsn)
+
+    def sync_to(self, lsn: int) -> None:
+        """Make everything durable that was appended before an LSN; one sync serves all who wait for it."""
+        self.retrying(lambda: self.redo.sync(lsn))
+        self.durable.advance(self.redo.durable_lsn)
+
+    def write_pages(self) -> None:
+        """Write the full pages whose redo is durable to their files."""
+        with self.failing():
+            self.flusher.write_pages()
+
+    def checkpoint(self) -> None:
+        """Make the files hold everything that is in the log now; recovery then has nothing to do."""
+        with self.failing():
+            self.flusher.checkpoint()
+
+    def needs_checkpoint(self) -> bool:
+        return self.redo.used_since_checkpoint > self.options.redo_bytes // 4
+
+    def prepare_next_file(self) -> bool:
+        """Have the file after the active one ready; whether one was made."""
+        with self.ordered:
+            file_no, (size_pages, _) = self.appender.file_no + 1, self.shape.next_file()
+        if self._ready is not None and self._ready[0] == file_no and self._ready[1] >= size_pages:
+            return False
+        with self.failing():
+            made = self.flusher.make_file(file_no, size_pages)
+        self._ready = file_no, made
+        return True
+
+    def _check_usable(self) -> None:
+        if self.is_closed:
+            raise StoreError("the store was closed")
+        if self.redo.failure is not None:
+            raise FailedError(f"the log is not written any further after an error: {self.redo.failure}")
+
+    @contextlib.contextmanager
+    def failing(self, *, full_disk_too: bool = False) -> Iterator[None]:
+        """After an error in here memory and disk may differ, so nothing is written any more.
+
+        A full disk is no error, unless it breaks off what cannot be made again.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, BusyError) or (isinstance(error, DiskFullError) and not full_disk_too):
+                raise
+            if self.redo.failure is None:
+                self.redo.failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
+            raise

@@ -1,0 +1,177 @@
+"""Pages between the writer, the flusher and the readers.
+
+The writer adds to the last page, the flusher takes full pages out at the other end once
+their redo is durable, and readers look at copies: nobody waits for anybody longer than it
+takes to copy a page. Source of the idea: MariaDB 12.3, fsp_binlog.cc, fsp_binlog_page_fifo.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ibbmaster.ibb.appender import PageChange
+from ibbmaster.ibb.page import BLANK, DATA_SIZE, PAGE_SIZE, seal_page
+from ibbmaster.store.redo_record import LogEnd
+
+RUN_PAGES_MAX = 32  # pages in one write
+
+
+class _Page:
+    __slots__ = ("data", "end", "lsn", "needs_image")
+
+    def __init__(self) -> None:
+        self.data = bytearray(PAGE_SIZE)
+        self.end = 0  # of what was placed
+        self.lsn = 0  # behind the record of its last change
+        self.needs_image = False  # it was written while partly filled
+
+
+class PageRun(NamedTuple):
+    """Consecutive pages of one file, sealed."""
+
+    file_no: int
+    first_page_no: int
+    data: bytes
+
+    @property
+    def page_nos(self) -> range:
+        return range(self.first_page_no, self.first_page_no + len(self.data) // PAGE_SIZE)
+
+
+class PageFifo:
+    """Thread-safe. `len()` is the number of pages held, the last one included."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pages: OrderedDict[tuple[int, int], _Page] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def load_last(self, file_no: int, page_no: int, data: bytes, end: int) -> None:
+        """Begin with the partly filled page that the file holds."""
+        page = _Page()
+        page.data[:end] = data[:end]
+        page.end, page.needs_image = end, True
+        self._pages[file_no, page_no] = page
+
+    def whole_changes(self, changes: Iterable[PageChange]) -> list[PageChange]:
+        """The changes as the redo log needs them: the first one of a page that was written partly filled grows to
+        the whole page, so that no page is ever put together from file and redo log."""
+        found = []
+        seen: set[tuple[int, int]] = set()
+        for change in changes:
+            key = change.file_no, change.page_no
+            page = self._pages.get(key)
+            if page is not None and page.needs_image and key not in seen:
+                seen.add(key)
+                image = bytes(page.data[: change.page_offset]) + change.data
+                found.append(PageChange(change.file_no, change.page_no, 0, image))
+            else:
+                found.append(change)
+        return found
+
+    def place(self, changes: Iterable[PageChange], lsn: int) -> None:
+        """Take changes in the order of the log; `lsn` is behind their redo record."""
+        with self._lock:
+            for file_no, page_no, page_offset, data in changes:
+                page = self._pages.get((file_no, page_no))
+                if page is None:
+                    page = self._pages[file_no, page_no] = _Page()
+                assert page_no == 0 or page.end == page_offset
+                page.data[page_offset : page_offset + len(data)] = data
+                page.end = page_offset + len(data)
+                page.lsn = lsn
+                page.needs_image = False
+                if page_no and page.end == DATA_SIZE:
+                    seal_page(page.data)
+
+    def next_run(self, durable_lsn: int) -> PageRun | None:
+        """The oldest full pages whose changes are durable, as many as go into one write."""
+        with self._lock:
+            first: tuple[int, int] | None = None
+            parts: list[bytearray] = []
+            for (file_no, page_no), page in self._pages.items():
+                if page.end < DATA_SIZE or page.lsn > durable_lsn or len(parts) == RUN_PAGES_MAX:
+                    break
+                if first is None:
+                    first = file_no, page_no
+                elif (file_no, page_no) != (first[0], first[1] + len(parts)):
+                    break
+                parts.append(page.data)
+            return None if first is None else PageRun(*first, b"".join(parts))
+
+    def drop(self, run: PageRun) -> None:
+        """Forget pages that are in their file now."""
+        with self._lock:
+            for page_no in run.page_nos:
+                del self._pages[run.file_no, page_no]
+
+    def last_partial(self) -> tuple[tuple[int, int], PageRun] | None:
+        """The last page if it is partly filled and not in its file as it is; its next change brings the whole page.
+
+        The page's key and a sealed copy.
+        """
+        with self._lock:
+            if not self._pages:
+                return None
+            key = next(reversed(self._pages))
+            page = self._pages[key]
+            if page.end >= DATA_SIZE or page.needs_image:
+                return None
+            page.needs_image = True
+            data = bytearray(page.data)
+            seal_page(data)
+            return key, PageRun(*key, bytes(data))
+
+    def oldest_file_no(self) -> float:
+        """The file of the oldest page, infinity if there is none."""
+        with self._lock:
+            return next(iter(self._pages))[0] if self._pages else float("inf")
+
+    def holds(self, key: tuple[int, int]) -> bool:
+        return key in self._pages
+
+    def unmark(self, key: tuple[int, int]) -> None:
+        """What `last_partial` gave was not written after all."""
+        with self._lock:
+            page = self._pages.get(key)
+            if page is not None:
+                page.needs_image = False
+
+    def clear(self) -> None:
+        """Forget everything, as the files are removed."""
+        with self._lock:
+            self._pages.clear()
+
+    def visible(self, file_no: int, pages: range, mark: LogEnd) -> dict[int, bytes]:
+        """Copies of what is held of these pages, as a reader may see them: sealed, nothing behind `mark`."""
+        found: dict[int, bytes] = {}
+        with self._lock:
+            if not self._pages:
+                return found
+            first_file_no, first_page_no = next(iter(self._pages))
+            if (file_no, pages.stop) <= (first_file_no, first_page_no):
+                return found
+            for page_no in pages:
+                page = self._pages.get((file_no, page_no))
+                if page is not None:
+                    found[page_no] = self._cut(page, (file_no, page_no), mark)
+        return found
+
+    def _cut(self, page: _Page, key: tuple[int, int], mark: LogEnd) -> bytes:
+        here = mark[:2]
+        if key > here:
+            return BLANK
+        end = page.end if key < here else mark.page_offset
+        if end >= DATA_SIZE:
+            return bytes(page.data)
+        if end == 0:
+            return BLANK
+        data = bytearray(PAGE_SIZE)
+        data[:end] = page.data[:end]
+        seal_page(data)
+        return bytes(data)

@@ -1,0 +1,73 @@
+"""Which files may go. Rules: protocol/store/files.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ibbmaster.errors import StoreError
+from ibbmaster.ibb.file_name import format_file_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurgeRequest:
+    """A file goes if any of these says so.
+
+    `to_file_no`: it is older than this file. `before`: it was last written before this
+    moment, in seconds since 1970. `total_bytes`: all files together are larger.
+    """
+
+    to_file_no: int | None = None
+    before: float | None = None
+    total_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurgeResult:
+    """`file_nos` were removed; `kept` says which file was to go and is needed, if any."""
+
+    file_nos: tuple[int, ...]
+    kept: str | None
+
+
+def choose_files(
+    files: Sequence[tuple[int, int, float]],
+    request: PurgeRequest,
+    *,
+    needed: int,
+    oob_file_no: Callable[[int], int],
+) -> PurgeResult:
+    """From the oldest file on, those that are to go and may.
+
+    `files` are (number, bytes, last written) from the oldest on, `needed` the oldest that
+    somebody needs now, the active one at most. `oob_file_no` tells the oldest file that
+    the groups of a file may need: what is left can be read to the last byte. (MariaDB asks
+    that only of files that are being read.)
+
+    Raises:
+        StoreError: the request names a file that never was.
+
+    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_purge().
+    """
+    oldest, newest = files[0][0], files[-1][0]
+    if request.to_file_no is not None and not 0 <= request.to_file_no <= newest:
+        raise StoreError(f"unknown target binlog: {format_file_name(request.to_file_no)}")
+    total = sum(size for _, size, _ in files)
+    wanted = oldest
+    for file_no, size, written_at in files:
+        if not (
+            (request.to_file_no is not None and file_no < request.to_file_no)
+            or (request.before is not None and written_at < request.before)
+            or (request.total_bytes is not None and total > request.total_bytes)
+        ):
+            break
+        wanted = file_no + 1
+        total -= size
+    first, checked = min(wanted, needed), newest + 1
+    while first > oldest and first < checked:  # what is kept may need older files, and these yet older ones
+        first, checked = min(first, *(oob_file_no(file_no) for file_no in range(first, checked))), first
+    kept = None
+    if first < wanted:
+        name = format_file_name(max(first, oldest))
+        kept = f"{name} is in use: it is written, or a replica, a transaction or a newer file needs it"
+    return PurgeResult(file_nos=tuple(range(oldest, max(first, oldest))), kept=kept)

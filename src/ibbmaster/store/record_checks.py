@@ -1,0 +1,214 @@
+"""Everything that can be wrong in the records of a log, chunk after chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ibbmaster.errors import EventError, FormatError
+from ibbmaster.event.split import EventSplitter
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.chunk import FILLER, Chunk, RecordType
+from ibbmaster.ibb.commit import HEADER_SIZE_MAX, decode_commit_header
+from ibbmaster.ibb.file_header import FileHeader
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.gtid_state import decode_gtid_state
+from ibbmaster.ibb.oob import decode_oob_node
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
+from ibbmaster.store.cursor import NESTABLE
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.event_groups import GTID_EVENT_SIZE_MAX, decode_first_event
+from ibbmaster.store.fault import Fault, Totals
+from ibbmaster.store.out_of_band import OutOfBandReader
+from ibbmaster.store.states import FULL_STATE_PAGE
+
+HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge how it begins
+STATE_SIZE_MAX = 64 << 20  # of a GTID state record: some millions of pairs
+
+
+class _Record:
+    """One record while its chunks come in. Its head is held; the events behind it are checked as they pass."""
+
+    def __init__(self, record_type: int, ref: RecordRef) -> None:
+        self.record_type = record_type
+        self.ref = ref
+        self.head = bytearray()
+        self.is_open = False  # the head was judged
+        self.events: EventSplitter | None = None
+
+
+class RecordChecks:
+    """What is known of the records while their chunks pass.
+
+    Attributes:
+        header: of the file at hand, None if it cannot be read.
+        is_lost: what comes next may be inside a record.
+    """
+
+    def __init__(self, disk: Disk, totals: Totals) -> None:
+        self.header: FileHeader | None = None
+        self.is_lost = True
+        self._totals = totals
+        self._out_of_band = OutOfBandReader(disk)
+        self._record: _Record | None = None
+        self._nested: _Record | None = None
+        self._state: GtidState | None = None  # what was logged; None: not known
+        self._differential: GtidState | None = None
+        self._waiting_states: list[tuple[RecordRef, bytes]] = []  # inside a commit record whose GTID is not known yet
+
+    @property
+    def open_record(self) -> RecordRef | None:
+        """The record under way, None between records."""
+        return None if self._record is None else self._record.ref
+
+    def lose_track(self) -> None:
+        """Forget what a fault has made doubtful."""
+        self._record = self._nested = None
+        self._waiting_states.clear()
+        self._state = self._differential = None
+        self.is_lost = True
+
+    def take_chunk(self, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
+        """Check the chunk that comes next, which lies at `ref`."""
+        if self._nested is not None:
+            yield from self._continue(self._nested, chunk, ref)
+            if chunk.is_last:
+                self._nested = None
+        elif self._record is None:
+            if not chunk.is_first:
+                if not self.is_lost:
+                    yield Fault(location=ref.location, problem="a record continues that has not begun")
+                return
+            if chunk.record_type not in NESTABLE:  # one of those may stand inside a record that began earlier
+                self.is_lost = False
+            self._record = _Record(chunk.record_type, ref)
+            yield from self._add(self._record, chunk)
+            if chunk.is_last:
+                self._record = None
+        elif chunk.record_type != self._record.record_type:
+            if chunk.record_type not in NESTABLE or not chunk.is_first:
+                inside = f"inside one of type {self._record.record_type}"
+                yield Fault(location=ref.location, problem=f"a record of type {chunk.record_type} {inside}")
+                self.lose_track()
+                return
+            nested = _Record(chunk.record_type, ref)
+            yield from self._add(nested, chunk)
+            self._nested = None if chunk.is_last else nested
+        else:
+            yield from self._continue(self._record, chunk, ref)
+            if chunk.is_last:
+                self._record = None
+
+    def _continue(self, record: _Record, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
+        if chunk.is_first or chunk.record_type != record.record_type:
+            yield Fault(location=ref.location, problem=f"a record begins before the one at {record.ref} has ended")
+            self.lose_track()
+            return
+        yield from self._add(record, chunk)
+
+    def _add(self, record: _Record, chunk: Chunk) -> Iterator[Fault]:
+        """Take the data of one chunk; judge the record's head once it is there."""
+        try:
+            if record.is_open:
+                self._pass_events(record, chunk.data)
+            else:
+                record.head += chunk.data
+                limit = STATE_SIZE_MAX if record.record_type == RecordType.GTID_STATE else HEAD_SIZE
+                if chunk.is_last or len(record.head) >= limit:
+                    record.is_open = True
+                    yield from self._open(record, is_whole=chunk.is_last)
+            if chunk.is_last and record.events is not None:
+                record.events.finish()
+        except FormatError as error:
+            yield Fault(location=error.location, problem=error.problem)
+        except EventError as error:
+            yield Fault(location=record.ref.location, problem=f"commit record: {error}")
+            record.events = None
+
+    def _pass_events(self, record: _Record, data: memoryview) -> None:
+        if record.events is not None:
+            for _ in record.events.feed(data):
+                pass
+
+    def _open(self, record: _Record, *, is_whole: bool) -> Iterator[Fault]:
+        head, location = record.head, record.ref.location
+        match record.record_type:
+            case RecordType.COMMIT:
+                yield from self._open_commit(record)
+            case RecordType.GTID_STATE:
+                if self._is_inside_unknown_commit(record):
+                    self._waiting_states.append((record.ref, bytes(head)))
+                else:
+                    yield from self._check_state(record.ref, head)
+            case RecordType.OOB_DATA:
+                self._totals.oob_records += 1
+                _, size = decode_oob_node(head, location)
+                if is_whole and size == len(head):
+                    yield Fault(location=location, problem="an out-of-band record without data")
+            case RecordType.XA_PREPARE:
+                decode_xa_prepare(head, location)
+            case RecordType.XA_COMPLETE:
+                decode_xa_complete(head, location)
+            case RecordType.DUMMY:
+                if head.strip(bytes((FILLER,))):
+                    yield Fault(location=location, problem="a dummy record with other bytes than ff")
+
+    def _is_inside_unknown_commit(self, record: _Record) -> bool:
+        """Whether a state record interrupts a commit record whose GTID it counts, but we do not know yet."""
+        outer = self._record
+        return (
+            outer is not None and outer is not record and outer.record_type == RecordType.COMMIT and not outer.is_open
+        )
+
+    def _open_commit(self, record: _Record) -> Iterator[Fault]:
+        ref, head = record.ref, bytes(record.head)
+        header, size = decode_commit_header(head, ref.location)
+        gtid, event_end = decode_first_event(head, size, ref)
+        self._totals.groups += 1
+        if gtid is not None:
+            self.log(gtid)
+        for state_ref, data in self._waiting_states:
+            yield from self._check_state(state_ref, data)
+        self._waiting_states.clear()
+        events = EventSplitter()
+        for stream in header.streams:
+            if self.header is not None and stream.first.file_no < self.header.oob_file_no:
+                oldest = format_file_name(self.header.oob_file_no)
+                problem = f"refers to {stream.first}, but the file header says nothing older than {oldest} is needed"
+                yield Fault(location=ref.location, problem=problem)
+            try:
+                for piece in self._out_of_band.data(stream, ref):
+                    for _ in events.feed(piece):
+                        pass
+            except FormatError as error:
+                yield Fault(location=ref.location, problem=f"the out-of-band data of group {gtid}: {error}")
+                return
+        events.finish()
+        if header.streams and event_end != len(head):
+            yield Fault(location=ref.location, problem="events both in the commit record and out of band")
+        record.events = EventSplitter()
+        self._pass_events(record, memoryview(head)[event_end:])
+
+    def log(self, gtid: Gtid) -> None:
+        """A group was logged."""
+        for state in (self._state, self._differential):
+            if state is not None:
+                state.log(gtid)
+
+    def _check_state(self, ref: RecordRef, data: bytes | bytearray) -> Iterator[Fault]:
+        """Compare a state record with what the groups before it come to."""
+        found = GtidState(decode_gtid_state(data, ref.location).gtids)
+        if ref.page_offset:
+            yield Fault(location=ref.location, problem="a GTID state record that does not begin a page")
+        if ref.page_no == FULL_STATE_PAGE:
+            is_very_first = ref.file_no == 0 and not len(found)
+            if self._state is not None and found != self._state and not is_very_first:
+                problem = f"GTID state is [{found}], the groups come to [{self._state}]"
+                yield Fault(location=ref.location, problem=problem)
+            if self._state is None or not is_very_first:
+                self._state = found
+            self._differential = GtidState()
+        elif self._differential is not None and found != self._differential:
+            computed = self._differential
+            problem = f"differential GTID state is [{found}], the groups of this file come to [{computed}]"
+            yield Fault(location=ref.location, problem=problem)

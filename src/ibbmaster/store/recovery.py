@@ -1,0 +1,201 @@
+"""Bringing a directory to the state of its redo log, and finding where the log goes on.
+
+Applying is idempotent: what is there already is not written again, and a crash in the
+middle leaves nothing that the next start does not do over. Nothing is taken from a file
+that the redo log covers, and nothing is changed in a file that it does not cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ibbmaster.errors import DamageError, FormatError, MissingFileError
+from ibbmaster.ibb.appender import PageChange
+from ibbmaster.ibb.file_header import FileHeader, decode_file_header
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
+from ibbmaster.store.continuation import Continuation, find_continuation
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.pending_xa import find_pending_xa
+from ibbmaster.store.redo_log import RedoScan, scan_redo
+from ibbmaster.store.redo_record import Cut, LogEnd, Purge, RedoRecord, XaEntry
+from ibbmaster.store.xa_table import XaTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """A directory after recovery. Everything in its files is durable if any record was replayed."""
+
+    scan: RedoScan | None
+    end: Continuation | None
+    xa: tuple[XaEntry, ...]
+    replayed_records: int
+
+
+def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
+    """Apply the redo log to the files, and find the end of the log.
+
+    `replay_from` is the LSN of an earlier checkpoint, if the files are not newer than that.
+
+    Raises:
+        DamageError: files and redo log do not fit together.
+        FormatError: a page that must be read is damaged.
+        StoreError: the directory cannot be read or written, or holds no log that can be continued.
+    """
+    scan = scan_redo(disk, replay_from=replay_from)
+    if scan is None:
+        end = find_continuation(disk)
+        xa = () if end is None else find_pending_xa(disk, end)
+        return Recovered(scan=None, end=end, xa=xa, replayed_records=0)
+    replay = _Replay(disk)
+    replay.apply(scan.records)
+    expected = replay.end or scan.checkpoint.end
+    replayed = sum(not record.is_checkpoint for record in {*scan.records, *scan.notes})
+    if expected is None:
+        _check_never_begun(disk)
+        return Recovered(scan=scan, end=None, xa=(), replayed_records=replayed)
+    end = find_continuation(disk)
+    if end is None:
+        raise MissingFileError(f"{disk}: {format_file_name(expected.file_no)} is missing: the redo log ends in it")
+    found = LogEnd(end.header.file_no, end.page_no, end.page_offset)
+    if found != expected:
+        raise DamageError(f"the files end at {_place(found)}, and the redo log at {_place(expected)}")
+    table = XaTable(scan.checkpoint.xa)
+    for record in scan.notes:
+        for item in record.items():
+            if isinstance(item, XaEntry):
+                table.apply(item)
+    return Recovered(scan=scan, end=end, xa=table.snapshot(), replayed_records=replayed)
+
+
+class _Replay:
+    """Puts pages together from the redo log alone, and writes those that differ."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._names = set(disk.list())
+        self._headers: dict[int, FileHeader | None] = {}
+        self._page: tuple[int, int] | None = None  # the one at hand
+        self._image = bytearray()
+        self._touched: set[int] = set()
+        self._cuts: dict[int, int] = {}
+        self.end: LogEnd | None = None
+
+    def apply(self, records: Iterable[RedoRecord]) -> None:
+        records = list(records)
+        resets = [index for index, record in enumerate(records) if record.is_reset]
+        if resets:
+            records = records[resets[-1] :]
+            self._remove_before(None)
+        for record in records:
+            for item in record.items():
+                if isinstance(item, PageChange):
+                    self._change(record.lsn, item)
+                elif isinstance(item, Cut):
+                    self._finish_page()
+                    self._cuts[item.file_no] = item.size_pages
+                elif isinstance(item, Purge):
+                    self._remove_before(item.first_file_no)
+        self._finish_page()
+        for file_no in sorted(self._touched | self._cuts.keys()):
+            self._finish_file(file_no)
+
+    def _remove_before(self, first_file_no: int | None) -> None:
+        """Finish a purge; or a reset, as every file that belongs to the log since then comes from the redo log."""
+        for name in sorted(self._names):
+            file_no = parse_file_name(name)
+            if file_no is not None and (first_file_no is None or file_no < first_file_no):
+                self._disk.unlink(name)
+                self._names.discard(name)
+        self._disk.sync_dir()
+
+    def _change(self, lsn: int, change: PageChange) -> None:
+        file_no, page_no, page_offset, data = change
+        if page_no == 0:
+            self._finish_page()
+            self._begin_file(file_no, data)
+            self.end = LogEnd(file_no, 1, 0)
+            return
+        self._check_file(lsn, file_no)
+        if (file_no, page_no) != self._page:
+            self._finish_page()
+            self._page, self._image = (file_no, page_no), bytearray()
+        if page_offset == 0:
+            self._image.clear()
+        if page_offset != len(self._image):
+            here = f"{format_file_name(file_no)} page {page_no} offset {page_offset}"
+            raise DamageError(f"{here}: the redo log has this change, and not what comes before it on the page")
+        self._image += data
+
+    def _begin_file(self, file_no: int, page: bytes) -> None:
+        header = decode_file_header(page, file_no=file_no)
+        assert header is not None
+        name = format_file_name(file_no)
+        if name not in self._names:
+            self._disk.create(name)
+            self._disk.sync_dir()
+            self._names.add(name)
+        self._headers[file_no] = header
+        self._write(file_no, 0, page)
+
+    def _check_file(self, lsn: int, file_no: int) -> None:
+        """The file must be the one that the change was made to."""
+        if file_no not in self._headers:
+            name = format_file_name(file_no)
+            if name not in self._names:
+                raise MissingFileError(f"{self._disk}: {name} is missing: the redo log has changes for it")
+            self._headers[file_no] = decode_file_header(self._disk.read(name, 0, PAGE_SIZE), file_no=file_no)
+        header = self._headers[file_no]
+        if header is None or header.start_lsn > lsn:
+            begun = "was never begun" if header is None else f"begins at LSN {header.start_lsn}"
+            raise DamageError(
+                f"{format_file_name(file_no)} {begun}, but the redo log has a change at LSN {lsn}: "
+                "it belongs to other files"
+            )
+
+    def _finish_page(self) -> None:
+        if self._page is None:
+            return
+        file_no, page_no = self._page
+        end = len(self._image)
+        page = self._image.ljust(PAGE_SIZE, b"\0")
+        seal_page(page)
+        self._write(file_no, page_no, bytes(page))
+        self.end = LogEnd(file_no, page_no, end) if end < DATA_SIZE else LogEnd(file_no, page_no + 1, 0)
+        self._page = None
+
+    def _write(self, file_no: int, page_no: int, page: bytes) -> None:
+        name = format_file_name(file_no)
+        self._touched.add(file_no)
+        if self._disk.read(name, page_no * PAGE_SIZE, PAGE_SIZE) != page:
+            self._disk.write(name, page_no * PAGE_SIZE, page)
+
+    def _finish_file(self, file_no: int) -> None:
+        name = format_file_name(file_no)
+        header = self._headers.get(file_no)
+        size = self._disk.size(name)
+        if file_no in self._cuts:
+            wanted = self._cuts[file_no] * PAGE_SIZE
+            if size > wanted:
+                self._disk.truncate(name, wanted)
+        elif header is not None and size < header.size_pages * PAGE_SIZE:
+            self._disk.allocate(name, header.size_pages * PAGE_SIZE)
+        self._disk.sync(name)
+
+
+def _check_never_begun(disk: Disk) -> None:
+    """The redo log knows of no file: then there must be none with anything in it."""
+    for name in disk.list():
+        file_no = parse_file_name(name)
+        if file_no is not None:
+            try:
+                is_blank = decode_file_header(disk.read(name, 0, PAGE_SIZE).ljust(512, b"\0"), file_no=file_no) is None
+            except FormatError:
+                is_blank = False
+            if not is_blank:
+                raise DamageError(f"{name} has data, but the redo log is that of a log that was never begun")
+
+
+def _place(end: LogEnd) -> str:
+    return f"{format_file_name(end.file_no)} page {end.page_no} offset {end.page_offset}"

@@ -1,0 +1,314 @@
+"""The redo log: two segments, written in turn, that make page files safe to write later.
+
+Layout and rules: protocol/store/redo-log.md. Invariants:
+- What is appended is durable after `sync`, in order: never a later record without an earlier one.
+- A segment is written anew only when a durable checkpoint covers all that was in it, and
+  only when everything in the other one is durable.
+- A life (one opening of the store) begins with a checkpoint that is durable before anything
+  follows, so what an earlier life left behind the end is never taken for a continuation.
+- After an error of the disk nothing is written any more. A full disk is no error: the same
+  bytes are written again, to the same place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.redo_record import (
+    RECORD_HEADER,
+    RECORDS_START,
+    Checkpoint,
+    Item,
+    RedoRecord,
+    XaEntry,
+    decode_record,
+    decode_segment_header,
+    encode_record,
+    encode_segment_header,
+)
+
+SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
+FIRST_LSN = 8192
+SEGMENT_BYTES_MIN = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedoScan:
+    """What the redo log holds when a store is opened.
+
+    `records` are those behind the last checkpoint's LSN, `checkpoint` the last one, and
+    `notes` the records behind that checkpoint's own.
+    """
+
+    segment: int  # the one written last
+    segment_bytes: int  # of that segment
+    segment_lsn: int  # of its first record
+    end_lsn: int
+    life: int
+    checkpoint: Checkpoint
+    records: tuple[RedoRecord, ...]
+    notes: tuple[RedoRecord, ...]
+
+
+def scan_redo(disk: Disk, *, replay_from: int | None = None) -> RedoScan | None:
+    """Read both segments; None if there is no redo log, or one that was never begun.
+
+    `replay_from` is an LSN before the last checkpoint that is to count instead of it, as the
+    files are older than the redo log.
+
+    Raises:
+        DamageError: a segment that is needed is not whole.
+        StoreError: it cannot be read, or a newer version wrote it.
+    """
+    names = disk.list()
+    segments: list[tuple[int, int, int, list[RedoRecord]]] = []  # LSN, number, size, records
+    damaged = []
+    for number, name in enumerate(SEGMENT_NAMES):
+        if name not in names:
+            continue
+        data = memoryview(disk.read(name, 0, disk.size(name)))
+        header = decode_segment_header(data)
+        if header is None:
+            if any(data[:RECORDS_START]):
+                damaged.append(name)
+            continue
+        size, start_lsn = header
+        records = _read_records(data[:size], start_lsn)
+        if records and records[0].is_checkpoint:
+            segments.append((start_lsn, number, size, records))
+    if not segments:
+        if damaged:
+            raise DamageError(f"{' and '.join(damaged)}: no redo log, and not empty either")
+        return None
+    segments.sort()
+    start_lsn, number, size, newest = segments[-1]
+    oldest_lsn, records = start_lsn, newest
+    if len(segments) == 2 and segments[0][3][-1].end_lsn == start_lsn and segments[0][3][-1].life <= newest[0].life:
+        oldest_lsn, records = segments[0][0], segments[0][3] + newest
+    last = max(index for index, record in enumerate(records) if record.is_checkpoint)
+    checkpoint = records[last].items()[0]
+    assert isinstance(checkpoint, Checkpoint)
+    first_lsn = checkpoint.lsn if replay_from is None else min(replay_from, checkpoint.lsn)
+    if first_lsn < oldest_lsn:
+        raise DamageError(
+            f"{SEGMENT_NAMES[1 - number]}: changes from LSN {first_lsn} on are needed, and the redo log "
+            f"can be read only from LSN {oldest_lsn} on"
+        )
+    return RedoScan(
+        segment=number,
+        segment_bytes=size,
+        segment_lsn=start_lsn,
+        end_lsn=records[-1].end_lsn,
+        life=records[-1].life,
+        checkpoint=checkpoint,
+        records=tuple(record for record in records if record.lsn >= first_lsn),
+        notes=tuple(records[last + 1 :]),
+    )
+
+
+def _read_records(data: memoryview, start_lsn: int) -> list[RedoRecord]:
+    records = []
+    offset, lsn, life = RECORDS_START, start_lsn, 0
+    while (record := decode_record(data, offset, lsn, life)) is not None:
+        records.append(record)
+        offset += record.end_lsn - lsn
+        lsn, life = record.end_lsn, record.life
+    return records
+
+
+class RedoLog:
+    """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any.
+
+    Nothing is written before `begin`. To go on behind what a scan found, give it.
+    """
+
+    def __init__(
+        self, disk: Disk, *, segment_bytes: int, scan: RedoScan | None = None, first_lsn: int = FIRST_LSN
+    ) -> None:
+        assert segment_bytes >= SEGMENT_BYTES_MIN
+        self._disk = disk
+        self._wanted_bytes = segment_bytes
+        self._sync_lock = threading.Lock()
+        self._write_lock = threading.Lock()  # taken after the one above
+        self._buffer_lock = threading.Lock()  # for the buffer and `end_lsn`
+        self._buffer = bytearray()  # appended and not written
+        self._is_new = scan is None
+        self._pending: tuple[int, Checkpoint] | None = None  # appended and not durable; the LSN behind it
+        self.is_begun = False  # whether this life has written anything
+        self.failure: StoreError | None = None
+        if scan is None:
+            self._segment, self._segment_bytes, self._segment_lsn = 0, segment_bytes, first_lsn
+            self._life = 1
+            self.end_lsn = first_lsn
+            self.checkpoint = Checkpoint(lsn=first_lsn, end=None, xa=())
+        else:
+            self._segment, self._segment_bytes, self._segment_lsn = scan.segment, scan.segment_bytes, scan.segment_lsn
+            self._life = scan.life + 1
+            self.end_lsn = scan.end_lsn
+            self.checkpoint = scan.checkpoint  # the last durable one
+        self.written_lsn = self.durable_lsn = self.end_lsn
+
+    def begin(self, checkpoint: Checkpoint) -> None:
+        """Begin this life; `checkpoint` is the present end, and everything before it is durable in the files.
+
+        Raises:
+            DiskFullError: there is no room; try again.
+            StoreError: the disk fails.
+        """
+        assert not self.is_begun
+        record = encode_record(self.end_lsn, self._life, [checkpoint])
+        with self._failing():
+            if self._is_new:
+                self._make_segments()
+                self._begin_segment(0, self._segment_bytes, record)
+            elif len(record) <= self._left:
+                self._disk.write(SEGMENT_NAMES[self._segment], self._offset(self.end_lsn), record)
+            else:
+                assert self.checkpoint.lsn >= self._segment_lsn
+                self._begin_segment(1 - self._segment, self._wanted_bytes, record)
+            self._disk.sync(SEGMENT_NAMES[self._segment])
+        self.end_lsn += len(record)
+        self.written_lsn = self.durable_lsn = self.end_lsn
+        self.checkpoint = checkpoint
+        self.is_begun = True
+
+    def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
+        """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes behind it.
+
+        False if a checkpoint must become durable first. `xa` gives the table as it is now.
+
+        Raises:
+            DiskFullError: there is no room; try again.
+            StoreError: the disk fails, or has failed before.
+        """
+        self._check_usable()
+        needed = RECORD_HEADER.size + size + reserve
+        if needed <= self._left:
+            return True
+        self._wanted_bytes = max(self._wanted_bytes, 2 * (RECORDS_START + needed + reserve))
+        if self.checkpoint.lsn < self._segment_lsn:
+            return False
+        with self._sync_lock:
+            self._sync()
+            if self.checkpoint.lsn < self._segment_lsn:
+                return False
+            with self._write_lock, self._failing():
+                first = replace(self.checkpoint, xa=xa())
+                record = encode_record(self.end_lsn, self._life, [first])
+                self._begin_segment(1 - self._segment, self._wanted_bytes, record)
+                with self._buffer_lock:
+                    self.end_lsn += len(record)
+                self.written_lsn = self.end_lsn
+        return True
+
+    def append(self, items: Iterable[Item]) -> int:
+        """Append one record for which there is room; returns the LSN behind it."""
+        record = encode_record(self.end_lsn, self._life, items)
+        assert len(record) <= self._left
+        with self._buffer_lock:
+            self._buffer += record
+            self.end_lsn += len(record)
+        return self.end_lsn
+
+    def append_checkpoint(self, checkpoint: Checkpoint) -> int:
+        """Append a checkpoint into the room reserved for it; it counts once it is durable."""
+        end_lsn = self.append([checkpoint])
+        self._pending = end_lsn, checkpoint
+        return end_lsn
+
+    def write(self) -> None:
+        """Hand everything appended to the operating system.
+
+        Raises:
+            DiskFullError: there is no room; try again.
+            StoreError: the disk fails, or has failed before.
+        """
+        with self._write_lock:
+            self._write()
+
+    def sync(self, lsn: int) -> None:
+        """Make every record before `lsn` durable; one sync serves all who wait.
+
+        Raises:
+            DiskFullError: there is no room; try again.
+            StoreError: the disk fails, or has failed before.
+        """
+        if lsn <= self.durable_lsn:
+            return
+        with self._sync_lock:
+            if lsn > self.durable_lsn:
+                self._sync()
+
+    @property
+    def used_since_checkpoint(self) -> int:
+        """Bytes of records that a recovery would read."""
+        return self.end_lsn - self.checkpoint.lsn
+
+    def _sync(self) -> None:
+        with self._write_lock:
+            name = SEGMENT_NAMES[self._segment]
+            self._write()
+            written, pending = self.written_lsn, self._pending
+        if written == self.durable_lsn:
+            return
+        with self._failing():
+            self._disk.sync(name)
+        self.durable_lsn = written
+        if pending is not None and pending[0] <= written:
+            self.checkpoint = pending[1]
+
+    def _write(self) -> None:
+        self._check_usable()
+        with self._buffer_lock:
+            data, end_lsn = bytes(self._buffer), self.end_lsn
+        if data:
+            with self._failing():
+                self._disk.write(SEGMENT_NAMES[self._segment], self._offset(self.written_lsn), data)
+            with self._buffer_lock:
+                del self._buffer[: len(data)]
+            self.written_lsn = end_lsn
+
+    def _begin_segment(self, number: int, size: int, record: bytes) -> None:
+        """Write the head of a segment whose content is not needed any more, and go on there."""
+        name = SEGMENT_NAMES[number]
+        if self._disk.size(name) < size:
+            self._disk.allocate(name, size)
+        self._disk.write(name, 0, encode_segment_header(size, self.end_lsn) + record)
+        self._segment, self._segment_bytes, self._segment_lsn = number, size, self.end_lsn
+
+    def _make_segments(self) -> None:
+        names = self._disk.list()
+        for name in SEGMENT_NAMES:
+            if name in names:
+                self._disk.truncate(name, 0)  # an earlier attempt got no further
+            else:
+                self._disk.create(name)
+            self._disk.allocate(name, self._segment_bytes)
+        self._disk.sync_dir()
+
+    def _offset(self, lsn: int) -> int:
+        return RECORDS_START + lsn - self._segment_lsn
+
+    @property
+    def _left(self) -> int:
+        return self._segment_bytes - self._offset(self.end_lsn)
+
+    def _check_usable(self) -> None:
+        if self.failure is not None:
+            raise FailedError(f"the log is not written any further after an error: {self.failure}")
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Note an error of the disk as final; a full disk is none."""
+        try:
+            yield
+        except DiskFullError:
+            raise
+        except StoreError as error:
+            self.failure = error
+            raise

@@ -1,0 +1,114 @@
+"""What readers see of a store: its directory, with the pages that are not in their files yet.
+
+A reader of the log needs no other rule than the format's own: behind the durable end there
+are zeros, as in a file that was never written further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import LocalProtocolError
+from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.page_fifo import PageFifo
+from ibbmaster.store.redo_record import LogEnd
+
+
+class VisibleDisk:
+    """A `Disk` to read from; everything before `mark()` is durable and visible, nothing else is."""
+
+    def __init__(self, disk: Disk, fifo: PageFifo, mark: Callable[[], LogEnd]) -> None:
+        self._disk = disk
+        self._fifo = fifo
+        self._mark = mark
+
+    def __str__(self) -> str:
+        return str(self._disk)
+
+    def list(self) -> list[str]:
+        return self._disk.list()
+
+    def size(self, name: str) -> int:
+        return self._disk.size(name)
+
+    def modified_at(self, name: str) -> float:
+        return self._disk.modified_at(name)
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        held = self._held(name, offset, size)
+        data = self._disk.read(name, offset, size)  # after that: a page that was not held is in its file
+        if not held:
+            return data
+        patched = bytearray(data)
+        _patch(memoryview(patched), offset, held)
+        return bytes(patched)
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        held = self._held(name, offset, len(target))
+        size = self._disk.read_into(name, offset, target, only_cached=only_cached)
+        if held and size is not None:
+            _patch(target[:size], offset, held)
+        return size
+
+    def next_data(self, name: str, offset: int) -> int:
+        return offset  # a page in memory may be where the file has a hole
+
+    def open(self, name: str) -> int | None:
+        return self._disk.open(name)  # a page comes into its file when it is durable, never before
+
+    def _held(self, name: str, offset: int, size: int) -> dict[int, bytes]:
+        """The pages in this part of a file that are in memory, as a reader may see them."""
+        file_no = parse_file_name(name)
+        mark = self._mark()
+        if file_no is None:
+            return {}
+        pages = range(offset // PAGE_SIZE, -(-(offset + size) // PAGE_SIZE))
+        return self._fifo.visible(file_no, pages, mark)
+
+    def _refuse(self) -> NoReturn:
+        raise LocalProtocolError("readers do not write")
+
+    def lock(self) -> None:
+        self._refuse()
+
+    def close(self) -> None:
+        self._refuse()
+
+    def create(self, name: str) -> None:
+        self._refuse()
+
+    def write(self, name: str, offset: int, data: Buffer) -> None:
+        self._refuse()
+
+    def allocate(self, name: str, size: int) -> None:
+        self._refuse()
+
+    def truncate(self, name: str, size: int) -> None:
+        self._refuse()
+
+    def sync(self, name: str) -> None:
+        self._refuse()
+
+    def sync_dir(self) -> None:
+        self._refuse()
+
+    def unlink(self, name: str) -> None:
+        self._refuse()
+
+    def rename(self, old: str, new: str) -> None:
+        self._refuse()
+
+
+def _patch(data: memoryview, offset: int, pages: dict[int, bytes]) -> None:
+    """Put pages over what was read of a file from `offset` on."""
+    for page_no, page in pages.items():
+        start = page_no * PAGE_SIZE - offset
+        source = page[max(-start, 0) :]
+        start = max(start, 0)
+        end = min(start + len(source), len(data))
+        if end > start:
+            data[start:end] = source[: end - start]

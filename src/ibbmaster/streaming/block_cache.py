@@ -1,0 +1,96 @@
+"""Blocks that were framed lately, for replicas that come to the same place."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+
+from ibbmaster.streaming.block import Block, Key
+from ibbmaster.streaming.buffers import Buffers
+
+BYTES_MAX = 64 << 20  # of memory that all blocks take
+READERS_OF_SHARED = 8  # so many are worth the file in memory of a block
+
+
+class BlockCache:
+    """Thread-safe; bounded. A key says where a block begins and how it is framed, not how its packets are numbered.
+
+    A reader alone keeps nothing here: its buffer is hot, and written again at once.
+    """
+
+    def __init__(self) -> None:
+        self.buffers = Buffers()
+        self._readers: weakref.WeakSet[object] = weakref.WeakSet()
+        self._making = threading.Lock()  # held while a block for many is made: the others find it then
+        self._lock = threading.Lock()
+        self._blocks: OrderedDict[tuple[Key, int], Block] = OrderedDict()
+        self._bytes = 0
+        self._numbers: dict[Key, int] = {}  # that of the first packet of the block seen last
+
+    def add_reader(self, reader: object) -> None:
+        """Somebody reads from here for as long as the object lives."""
+        self._readers.add(reader)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether there are so many readers that one should frame for all."""
+        return len(self._readers) >= READERS_OF_SHARED
+
+    def find(
+        self, key: Key, sequence: int, make: Callable[[tuple[Block, int] | None], Block | None], *, only_cached: bool
+    ) -> Block | None:
+        """The block whose first packet has this number, made if it is not there.
+
+        `make` gets the same block with another number, and that number, if there is one. With
+        `only_cached` this does not wait for somebody else who makes a block for many.
+        """
+        block = self._get(key, sequence)
+        if block is not None:
+            return block
+        if not self.is_shared:
+            return self._make(key, sequence, make)
+        if not self._making.acquire(blocking=not only_cached):
+            return None
+        try:
+            block = self._get(key, sequence)
+            return block if block is not None else self._make(key, sequence, make)
+        finally:
+            self._making.release()
+
+    def _make(self, key: Key, sequence: int, make: Callable[[tuple[Block, int] | None], Block | None]) -> Block | None:
+        with self._lock:
+            number = self._numbers.get(key)
+            like = None if number is None else self._blocks.get((key, number))
+        block = make(None if like is None or number is None else (like, number))
+        if block is not None:
+            self._put(key, sequence, block)
+        return block
+
+    def _get(self, key: Key, sequence: int) -> Block | None:
+        with self._lock:
+            block = self._blocks.get((key, sequence))
+            if block is not None:
+                self._blocks.move_to_end((key, sequence))
+            return block
+
+    def _put(self, key: Key, sequence: int, block: Block) -> None:
+        """Keep a block for other readers, if there are any; the one that was not used for longest goes."""
+        if len(self._readers) < 2:
+            return
+        dropped: list[Block] = []  # they go when the lock is free again
+        with self._lock:
+            old = self._blocks.pop((key, sequence), None)
+            self._bytes += block.held_bytes - (0 if old is None else old.held_bytes)
+            self._blocks[key, sequence] = block
+            self._numbers[key] = sequence
+            while self._bytes > BYTES_MAX:
+                (old_key, old_sequence), old = self._blocks.popitem(last=False)
+                self._bytes -= old.held_bytes
+                if self._numbers.get(old_key) == old_sequence:
+                    del self._numbers[old_key]
+                dropped.append(old)
+
+    def __len__(self) -> int:
+        return len(self._blocks)

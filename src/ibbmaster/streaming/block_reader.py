@@ -1,0 +1,213 @@
+"""From a place in the log on, blocks of packets: from the cache, renumbered, or framed from pages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ibbmaster.dump.rewriting import Selection
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.fields import Field, Status
+from ibbmaster.store.engine import PagedEventGroups
+from ibbmaster.store.pages import PageReader
+from ibbmaster.streaming.block import Block, longer, make_block, renumbered
+from ibbmaster.streaming.block_cache import BlockCache
+from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, Workspace, pages_to_border
+from ibbmaster.streaming.position import Position
+
+SHARED_BYTES = 4 * PAGES_PER_BLOCK * PAGE_SIZE  # blocks for many readers end at these places of a file
+PIECES_MAX = 8
+SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
+NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+EMPTY_BLOCKS_MAX = 8  # without a packet, passed in one call
+
+
+class BlockReader:
+    """Reads the groups of one reader of the log in blocks, as far as nothing asks for care.
+
+    Blocks of all readers end at the same places, where a group reaches over the border of
+    `PAGES_PER_BLOCK` pages, so they can be shared. Not thread-safe.
+    """
+
+    def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: ModuleType) -> None:
+        self._groups = groups
+        self._cache = cache
+        cache.add_reader(self)
+        self._kernels = kernels
+        self._position = Position(-1, 0)  # behind the block that was given last
+        self._care_end = self._position  # behind the block with a group of a watched domain
+        self._file_no = -1
+        self._identity: Hashable = None  # of that file: one of the same name has another
+
+    def identity(self, file_no: int) -> Hashable:
+        """What tells a file from one that had its name before; reads the disk if it is another file than before."""
+        if file_no != self._file_no:
+            self._identity = PageReader(self._groups.disk).header(file_no)
+            self._file_no = file_no
+        return self._identity
+
+    def next_block(
+        self, selection: Selection, sequence: int, *, watched: Collection[int] = (), only_cached: bool
+    ) -> Block | None:
+        """The next packets, perhaps none; None where the careful path must go on, or with `only_cached` would wait.
+
+        `sequence` is the number of the first packet. Groups of `watched` domains are for the careful path.
+
+        Raises:
+            PositionPurgedError: the log was reset.
+            StoreError: a file cannot be read.
+        """
+        for _ in range(EMPTY_BLOCKS_MAX):
+            block = None if self.needs_care else self._next(selection, sequence, only_cached=only_cached)
+            if block is None:
+                return None
+            if any(gtid.domain_id in watched for gtid in block.gtids):
+                self._care_end = _end(block)
+                return None
+            self.pass_over(block)
+            if block:
+                break
+        return block
+
+    @property
+    def needs_care(self) -> bool:
+        """Whether a group of a watched domain is not far."""
+        return self.position < self._care_end
+
+    @property
+    def position(self) -> Position:
+        """Where the next block begins."""
+        if self._position[:2] != self._groups.place:
+            self._position = Position(*self._groups.place)
+        return self._position
+
+    def pass_over(self, block: Block) -> None:
+        """Go on behind a block.
+
+        Raises:
+            PositionPurgedError: the log was reset.
+        """
+        self._go_to(_end(block), block.gtids)
+
+    def _go_to(self, position: Position, gtids: Iterable[Gtid]) -> None:
+        self._groups.check_log()
+        self._position = position
+        file_no, file_offset, skip_type, _ = position
+        self._groups.pass_over(file_no, file_offset, gtids, is_inside_record=skip_type >= 0)
+
+    def skip(self, limits: Iterable[Gtid]) -> tuple[Gtid, ...]:
+        """Go on behind groups that come before the limit of their domain; returns the last of each pair.
+
+        Stops before the first group that is a limit, has none, or needs the careful path, or
+        after many.
+
+        Raises:
+            PositionPurgedError: the log was reset.
+            StoreError: a file cannot be read.
+        """
+        rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
+        skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
+        passed = GtidState()
+        for _ in range(SKIPPED_BLOCKS_MAX):
+            position = self.position
+            if position.file_offset <= PAGE_SIZE:
+                break
+            with self._cache.buffers.workspace() as workspace:
+                nothing = workspace.scratch[:0]
+                after = self._frame_in(workspace, nothing, position, NOTHING, 0, only_cached=False, skips=skips)
+                gtids = workspace.gtids()
+            if after is None:
+                break
+            self._go_to(after, gtids)
+            for gtid in gtids:
+                passed.log(gtid)
+        return tuple(passed)
+
+    def _next(self, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+        position = self.position
+        if position.file_offset <= PAGE_SIZE or (only_cached and position.file_no != self._file_no):
+            return None  # the head of a file, with its state
+        key = (self.identity(position.file_no), position, selection, self._cache.is_shared)
+
+        def make(like: tuple[Block, int] | None) -> Block | None:
+            if like is not None:
+                return renumbered(*like, sequence, kernels=self._kernels, pool=self._cache.buffers)
+            block = self._frame(position, selection, sequence, only_cached=only_cached)
+            if block is None or not self._cache.is_shared:
+                return block
+            return self._longer(block, selection, only_cached=only_cached)
+
+        return self._cache.find(key, sequence, make, only_cached=only_cached)
+
+    def _longer(self, first: Block, selection: Selection, *, only_cached: bool) -> Block:
+        border = (_end(first).file_offset // SHARED_BYTES + 1) * SHARED_BYTES - PAGE_SIZE
+
+        def follow(block: Block) -> Block | None:
+            if _end(block).file_offset >= border:
+                return None
+            return self._frame(_end(block), selection, block.sequence_after, only_cached=only_cached)
+
+        return longer(first, follow, pieces_max=PIECES_MAX)
+
+    def _frame(self, position: Position, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+        buffers = self._cache.buffers
+        with buffers.workspace() as workspace:
+            out = buffers.take()
+            after = self._frame_in(workspace, out, position, selection, sequence, only_cached=only_cached)
+            if after is None:
+                buffers.give_back(out)
+                return None
+            return make_block(out, buffers, workspace.state, after=after, gtids=workspace.gtids())
+
+    def _frame_in(
+        self,
+        workspace: Workspace,
+        out: Any,
+        position: Position,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+        skips: Any = None,
+    ) -> Position | None:
+        """Frame, or skip, from a position on; returns where that ended, None if nothing could be done."""
+        name = format_file_name(position.file_no)
+        state = workspace.state
+        first_page_no = position.file_offset // PAGE_SIZE
+        page_count = pages_to_border(first_page_no)
+        while True:
+            target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
+            size = self._groups.disk.read_into(name, first_page_no * PAGE_SIZE, target, only_cached=only_cached)
+            if not size:
+                return None
+            found = size // PAGE_SIZE
+            workspace.prepare(selection, sequence)
+            workspace.go_to(position)
+            status = self._kernels.frame_groups(
+                workspace.pages,
+                found,
+                state,
+                workspace.head,
+                workspace.prefix,
+                workspace.pairs,
+                workspace.scratch,
+                out,
+                workspace.none,
+                workspace.none if skips is None else skips,
+            )
+            after = workspace.position(position.file_no, first_page_no + int(state[Field.PAGE]))
+            if after.file_offset != position.file_offset:
+                return after
+            if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
+                return None
+            page_count += PAGES_PER_BLOCK  # of a group that is longer
+
+
+def _end(block: Block) -> Position:
+    assert isinstance(block.after, Position)
+    return block.after

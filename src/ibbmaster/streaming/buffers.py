@@ -1,0 +1,102 @@
+"""Memory that is used again: buffers for blocks, and workspaces for those who make them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ibbmaster.dump.rewriting import Selection
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, noted_gtids
+from ibbmaster.streaming.position import Position
+
+PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cache of a core
+PAGES_MAX = 64  # of a record that is framed as one piece
+OUT_BYTES = 576 * 1024  # packets of one block: events of 19 bytes, the smallest, grow by up to 7
+PAIRS_MAX = 64
+SEGMENTS_MAX = 64
+
+
+def pages_to_border(page_no: int) -> int:
+    """How many pages a block takes that begins on this one, so that blocks of all readers end at the same borders."""
+    count = PAGES_PER_BLOCK - page_no % PAGES_PER_BLOCK
+    return count if count >= PAGES_PER_BLOCK // 2 else count + PAGES_PER_BLOCK
+
+
+@dataclass(slots=True)
+class Workspace:
+    """What one call of the kernels needs."""
+
+    pages: Any = field(default_factory=lambda: np.empty(PAGES_MAX * PAGE_SIZE, dtype=np.uint8))
+    scratch: Any = field(default_factory=lambda: np.empty(PAGES_MAX * PAGE_SIZE, dtype=np.uint8))
+    state: Any = field(default_factory=lambda: np.zeros(Field.SIZE, dtype=np.int64))
+    head: Any = field(default_factory=lambda: np.zeros(32, dtype=np.uint8))
+    prefix: Any = field(default_factory=lambda: np.zeros(8, dtype=np.uint8))
+    pairs: Any = field(default_factory=lambda: np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64))
+    segments: Any = field(default_factory=lambda: np.zeros((SEGMENTS_MAX, 3), dtype=np.int64))
+    none: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))  # of segments, or of skips
+    wanted: Any = field(default_factory=lambda: np.zeros(2, dtype=np.int64))  # arguments of system calls
+
+    def gtids(self) -> tuple[Gtid, ...]:
+        """The last of each (domain, server) pair that was framed."""
+        return noted_gtids(self.pairs, self.state[Field.PAIRS])
+
+    def prepare(self, selection: Selection, sequence: int) -> None:
+        """Begin a block whose first packet has this number, with nothing under way."""
+        state = self.state
+        state[:] = 0
+        state[Field.SEQUENCE] = sequence
+        state[Field.FILTERS] = (LEAVES_OUT_ANNOTATE if selection.leaves_out_annotate else 0) | (
+            LEAVES_OUT_MARKED if selection.leaves_out_marked else 0
+        )
+        state[Field.PREFIX_SIZE] = size = len(selection.prefix)
+        self.prefix[:size] = memoryview(selection.prefix)
+        state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
+
+    def go_to(self, position: Position) -> int:
+        """Have the framing begin at a position; returns its page, which is to be the first of `pages`."""
+        page_no, self.state[Field.OFFSET] = divmod(position.file_offset, PAGE_SIZE)
+        self.state[Field.SKIP_TYPE], self.state[Field.NESTED_TYPE] = position.skip_type, position.nested_type
+        return page_no
+
+    def position(self, file_no: int, page_no: int) -> Position:
+        """Where the framing is; `page_no` is that of the page at hand."""
+        state = self.state
+        file_offset = page_no * PAGE_SIZE + int(state[Field.OFFSET])
+        return Position(file_no, file_offset, int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE]))
+
+
+class Buffers:
+    """A pool; thread-safe. What is given back is kept, so the most that was ever in use at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[Any] = []
+        self._workspaces: list[Workspace] = []
+
+    def take(self) -> Any:
+        """A buffer of `OUT_BYTES` for packets."""
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+        return np.empty(OUT_BYTES, dtype=np.uint8)
+
+    def give_back(self, buffer: Any) -> None:
+        """Let a buffer be used again."""
+        self._free.append(buffer)  # atomic; may be called by the garbage collector while the lock is held
+
+    @contextlib.contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        """Lend a workspace."""
+        with self._lock:
+            workspace = self._workspaces.pop() if self._workspaces else Workspace()
+        try:
+            yield workspace
+        finally:
+            self._workspaces.append(workspace)

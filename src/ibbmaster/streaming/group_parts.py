@@ -1,0 +1,268 @@
+"""A group with a part out of band, in blocks of packets: node after node, never a whole node in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from itertools import chain, islice, takewhile
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ibbmaster.dump.framing import check_event_size
+from ibbmaster.dump.rewriting import Selection
+from ibbmaster.errors import EventError, RecordError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.fields import Field, Progress, Status
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.event_groups import StoredGroup
+from ibbmaster.store.out_of_band import NodePlace, OutOfBandReader, check_stream
+from ibbmaster.store.pages import PageReader
+from ibbmaster.streaming.block import Block, longer, make_block, renumbered
+from ibbmaster.streaming.block_cache import BlockCache
+from ibbmaster.streaming.buffers import Workspace, pages_to_border
+from ibbmaster.streaming.position import PartPosition
+from ibbmaster.streaming.pumping import pump_call
+
+BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
+PIECES_SHARED = 5  # blocks that are one for many readers
+NOT_BEGUN = -1  # file number of a node that was not looked for yet
+NODES_AHEAD = 64  # found in one go: that looks at the disk
+FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is that of a place inside a group
+REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
+
+
+class GroupParts:
+    """The blocks of one group. `identity` is that of the file of its commit record. Not thread-safe.
+
+    Raises:
+        FormatError: references lead nowhere.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        group: StoredGroup,
+        identity: Hashable,
+        selection: Selection,
+        cache: BlockCache,
+        kernels: ModuleType,
+    ) -> None:
+        for stream in group.streams:
+            check_stream(stream, group.ref)
+        self.group = group
+        self._disk = disk
+        self._selection = selection
+        self._cache = cache
+        self._kernels = kernels
+        self._key = ("part of", identity, group.ref, selection)
+        self._out_of_band = OutOfBandReader(disk)
+        self._places: Iterator[NodePlace] = chain.from_iterable(map(self._out_of_band.nodes, group.streams))
+        self._nodes: list[NodePlace] = []
+        self._has_all_nodes = False
+        self._rereads_left = REREADS
+        self._position: PartPosition | None = PartPosition(0, 0, 0, (0,) * (Field.SIZE - FIRST_FIELD), b"")
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every part was given."""
+        return self._position is None
+
+    def next_part(self, sequence: int, *, only_cached: bool) -> Block | None:
+        """The next block; `sequence` is the number of the packet that comes next. None with `only_cached`: would wait.
+
+        Raises:
+            FormatError: nodes are damaged, or do not make up events.
+            DumpError: an event is larger than MariaDB sends.
+            StoreError: a file cannot be read.
+        """
+        position = self._position
+        assert position is not None
+        cache = self._cache
+
+        def follow(block: Block) -> Block | None:
+            if not isinstance(block.after, PartPosition):
+                return None
+            return self._frame(block.after, block.sequence_after, only_cached=only_cached)
+
+        def make(like: tuple[Block, int] | None) -> Block | None:
+            if like is not None:
+                first = position.state[Field.PACKET_LEFT - FIRST_FIELD] if _is_inside_event(position.state) else 0
+                return renumbered(*like, sequence, kernels=self._kernels, pool=cache.buffers, first=first)
+            block = self._frame(position, sequence, only_cached=only_cached)
+            if block is None or not cache.is_shared:
+                return block
+            return longer(block, follow, pieces_max=PIECES_SHARED)
+
+        block = cache.find((*self._key, position, cache.is_shared), sequence, make, only_cached=only_cached)
+        if block is None:
+            return None
+        assert block.after is None or isinstance(block.after, PartPosition)
+        self._position = block.after
+        return block
+
+    def pump(self, sequence: int, socket: int) -> tuple[Block, int] | None:
+        """Send parts to a socket; returns what it did not take, and the bytes framed. For a worker thread.
+
+        None where it does not go, or not without trouble: `next_part` names it.
+        """
+        position = self._position
+        if position is None or position.node == 0:
+            return None
+        node = self._node(position.node, only_cached=False)
+        file_no = position.file_no if position.file_no != NOT_BEGUN else node.ref.file_no if node is not None else -1
+        if node is None or node.ref.file_no != file_no:
+            return None
+        ahead = self._nodes[position.node - 1 :]
+        places = list(takewhile(lambda place: place.ref.file_no == file_no, ahead))
+        with pump_call(self._disk, file_no, self._cache.buffers, self._selection, sequence) as call:
+            if call is None:
+                return None
+            workspace, progress = call.workspace, call.progress
+            self._resume(workspace, position)
+            if position.file_no != NOT_BEGUN:
+                page_no, workspace.state[Field.OFFSET] = divmod(position.file_offset, PAGE_SIZE)
+                progress[Progress.FILE_OFFSET], progress[Progress.IS_BEGUN] = page_no * PAGE_SIZE, 1
+            self._kernels.pump_nodes(
+                call.file,
+                socket,
+                progress,
+                np.array([(place.ref.file_offset, place.header_size) for place in places], dtype=np.int64),
+                workspace.pages,
+                workspace.state,
+                workspace.head,
+                workspace.prefix,
+                call.out,
+                workspace.segments,
+                workspace.wanted,
+                call.rest,
+            )
+            number = position.node + int(progress[Progress.NODE])
+            if progress[Progress.IS_BEGUN]:
+                file_offset = int(progress[Progress.FILE_OFFSET] + workspace.state[Field.OFFSET])
+                after = _place(workspace, number, file_no, file_offset)
+            else:
+                after = _place(workspace, number, NOT_BEGUN, 0)
+            self._position = after
+            return call.result(after, is_inside_event=_is_inside_event(after.state))
+
+    def _frame(self, position: PartPosition, sequence: int, *, only_cached: bool) -> Block | None:
+        buffers = self._cache.buffers
+        with buffers.workspace() as workspace:
+            workspace.prepare(self._selection, sequence)
+            out = buffers.take()
+            after: PartPosition | None = position
+            is_full = False
+            try:
+                while after is not None and not is_full and workspace.state[Field.OUT] < BLOCK_BYTES:
+                    after, is_full = self._step(workspace, after, out, only_cached=only_cached)
+            except _WouldWaitError:
+                buffers.give_back(out)
+                return None
+            is_inside = after is not None and _is_inside_event(after.state)
+            return make_block(out, buffers, workspace.state, after=after, is_inside_event=is_inside)
+
+    def _resume(self, workspace: Workspace, at: PartPosition) -> None:
+        """Have the framing go on at a place."""
+        workspace.state[FIRST_FIELD:] = at.state
+        if at.head:
+            workspace.head[: len(at.head)] = memoryview(at.head)
+
+    def _step(
+        self, workspace: Workspace, at: PartPosition, out: object, *, only_cached: bool
+    ) -> tuple[PartPosition | None, bool]:
+        """One call of a kernel; returns the place behind it, None at the end, and whether the output is full."""
+        self._resume(workspace, at)
+        state, head = workspace.state, workspace.head
+        if at.node == 0:
+            data = np.frombuffer(bytearray(self.group.gtid_event + self.group.payload), dtype=np.uint8)
+            stopped, status = self._kernels.frame_bytes(
+                data, at.file_offset, len(data), state, head, workspace.prefix, out, workspace.none
+            )
+            if status == Status.CAREFUL:
+                raise self._event_problem(workspace)
+            if status == Status.FULL:
+                return _place(workspace, 0, 0, stopped), True
+            return _place(workspace, 1, NOT_BEGUN, 0), False
+        node = self._node(at.node, only_cached=only_cached)
+        if node is None:
+            self._check_complete(state)
+            return None, False
+        file_no, file_offset = at.file_no, at.file_offset
+        if file_no == NOT_BEGUN:
+            file_no, file_offset = node.ref.file_no, node.ref.file_offset
+            state[Field.CHUNK_LEFT], state[Field.IS_LAST] = 0, 0
+            state[Field.TO_SKIP], state[Field.IS_FIRST], state[Field.NESTED_TYPE] = node.header_size, 1, -1
+        page_no, state[Field.OFFSET] = divmod(file_offset, PAGE_SIZE)
+        state[Field.PAGE] = 0
+        page_count = pages_to_border(page_no)
+        target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
+        name = format_file_name(file_no)
+        size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=only_cached)
+        if size is None:
+            raise _WouldWaitError
+        found = size // PAGE_SIZE
+        if not found:
+            if not state[Field.IS_FIRST] and PageReader(self._disk).header(file_no + 1) is not None:
+                return _place(workspace, at.node, file_no + 1, PAGE_SIZE), False
+            raise self._node_problem(node)
+        status = self._kernels.frame_record(workspace.pages, found, state, head, workspace.prefix, out, workspace.none)
+        page_no += int(state[Field.PAGE])
+        behind = _place(workspace, at.node, file_no, page_no * PAGE_SIZE + int(state[Field.OFFSET]))
+        match status:
+            case Status.DONE:
+                return _place(workspace, at.node + 1, NOT_BEGUN, 0), False
+            case Status.NEED_MORE | Status.FULL:
+                return behind, status == Status.FULL
+            case Status.BAD_PAGE if self._rereads_left:
+                self._rereads_left -= 1
+                PageReader(self._disk).fresh_page(file_no, page_no)
+                return behind, False
+            case _ if state[Field.HEAD_HELD] == EVENT_HEADER_SIZE:
+                raise self._event_problem(workspace)
+            case _:
+                raise self._node_problem(node)
+
+    def _node(self, number: int, *, only_cached: bool) -> NodePlace | None:
+        """The node of a number from 1 on; None behind the last."""
+        while len(self._nodes) < number and not self._has_all_nodes:
+            if only_cached:
+                raise _WouldWaitError
+            ahead = list(islice(self._places, NODES_AHEAD))
+            self._has_all_nodes = len(ahead) < NODES_AHEAD
+            self._nodes += ahead
+        return self._nodes[number - 1] if number <= len(self._nodes) else None
+
+    def _check_complete(self, state: Any) -> None:
+        if state[Field.EVENT_LEFT]:
+            raise EventError(f"the events end inside an event, {state[Field.EVENT_LEFT]} bytes early")
+        if state[Field.HEAD_HELD]:
+            raise EventError(f"the events end inside an event, after {state[Field.HEAD_HELD]} bytes of it")
+
+    def _event_problem(self, workspace: Workspace) -> EventError:
+        size = int.from_bytes(workspace.head[SIZE_OFFSET : SIZE_OFFSET + 4].tobytes(), "little")
+        check_event_size(size)
+        return EventError(f"an event of {size} bytes")
+
+    def _node_problem(self, node: NodePlace) -> RecordError:
+        """What is wrong with a node, as the careful path finds it."""
+        for _ in self._out_of_band.node_data(node.ref):
+            pass
+        return RecordError(node.ref.location, "an out-of-band record cannot be read")
+
+
+class _WouldWaitError(Exception):
+    """The bytes are not in memory."""
+
+
+def _place(workspace: Workspace, node: int, file_no: int, file_offset: int) -> PartPosition:
+    state = tuple(workspace.state[FIRST_FIELD:].tolist())
+    head = workspace.head[: workspace.state[Field.HEAD_HELD]].tobytes()
+    return PartPosition(node, file_no, file_offset, state, head)
+
+
+def _is_inside_event(state: tuple[int, ...]) -> bool:
+    """Whether a part of an event has gone out and the rest has not."""
+    return state[Field.EVENT_LEFT - FIRST_FIELD] > 0 and not state[Field.IS_DROPPED - FIRST_FIELD]

@@ -1,0 +1,114 @@
+"""A replica that is far behind and alone: one call reads, frames and sends many blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ibbmaster.dump.rewriting import Selection
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.fields import Field, Progress
+from ibbmaster.store.disk import Disk
+from ibbmaster.streaming.block import Block, make_block
+from ibbmaster.streaming.block_reader import BlockReader
+from ibbmaster.streaming.buffers import Buffers, Workspace
+from ibbmaster.streaming.position import PartPosition, Position
+
+BUDGET_BYTES = 16 << 20  # in one call: a hop to a thread costs nothing beside that
+
+
+class PumpCall(NamedTuple):
+    """What one call of a pump needs, but the socket."""
+
+    file: int  # descriptor
+    workspace: Workspace
+    progress: Any
+    out: Any
+    rest: Any
+    buffers: Buffers
+
+    def result(
+        self, after: Position | PartPosition, *, gtids: tuple[Gtid, ...] = (), is_inside_event: bool = False
+    ) -> tuple[Block, int]:
+        """What the socket did not take, a block that owns `rest` from now on, and how many bytes were framed."""
+        state = self.workspace.state
+        state[Field.OUT] = self.progress[Progress.REST]
+        block = make_block(self.rest, self.buffers, state, after=after, gtids=gtids, is_inside_event=is_inside_event)
+        return block, int(self.progress[Progress.FRAMED])
+
+
+@contextlib.contextmanager
+def pump_call(
+    disk: Disk, file_no: int, buffers: Buffers, selection: Selection, sequence: int
+) -> Iterator[PumpCall | None]:
+    """Prepare a call for one file; None if a socket cannot be fed from it.
+
+    Raises:
+        StoreError: the file cannot be opened.
+    """
+    file = disk.open(format_file_name(file_no))
+    if file is None:
+        yield None
+        return
+    try:
+        with buffers.workspace() as workspace:
+            workspace.prepare(selection, sequence)
+            progress = np.zeros(Progress.SIZE, dtype=np.int64)
+            progress[Progress.BUDGET] = BUDGET_BYTES
+            out = buffers.take()
+            yield PumpCall(file, workspace, progress, out, buffers.take(), buffers)
+            buffers.give_back(out)
+    finally:
+        os.close(file)
+
+
+def pump_blocks(
+    blocks: BlockReader,
+    disk: Disk,
+    buffers: Buffers,
+    kernels: ModuleType,
+    *,
+    selection: Selection,
+    sequence: int,
+    socket: int,
+) -> tuple[Block, int] | None:
+    """Send whole groups from where `blocks` is to a socket; returns what it did not take, and the bytes framed.
+
+    None where nothing can be sent in this way. `blocks` stays where it is: let it pass over
+    the block. Takes long: call it in a worker thread.
+
+    Raises:
+        StoreError: the file cannot be opened.
+    """
+    position = blocks.position
+    if position.file_offset <= PAGE_SIZE:
+        return None
+    with pump_call(disk, position.file_no, buffers, selection, sequence) as call:
+        if call is None:
+            return None
+        workspace, progress = call.workspace, call.progress
+        progress[Progress.FILE_OFFSET] = workspace.go_to(position) * PAGE_SIZE
+        kernels.pump(
+            call.file,
+            socket,
+            progress,
+            workspace.pages,
+            workspace.state,
+            workspace.head,
+            workspace.prefix,
+            workspace.pairs,
+            workspace.scratch,
+            call.out,
+            workspace.segments,
+            workspace.wanted,
+            call.rest,
+        )
+        after = workspace.position(position.file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
+        return call.result(after, gtids=workspace.gtids())

@@ -1,0 +1,572 @@
+"""The judge of the store: seeded work on a simulated disk, and every state a crash could leave.
+
+A state is right if the store opens it, and an independent reading of what it then holds is
+what was fed up to some point: not before the last acknowledged step, not before anything a
+replica was sent; nothing twice, nothing half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import os
+import random
+import struct
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+
+from ibbmaster.errors import BusyError, IbbMasterError
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.group_writer import GroupWriter
+from ibbmaster.store.purge import PurgeRequest
+from ibbmaster.store.store_options import Durability, StoreOptions
+from ibbmaster.testing.log_checker import CheckError, FoundLog, check_log
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+
+PAGE_SIZE = 16384
+PAYLOADS = (30, 200, 3000, PAGE_SIZE - 120, PAGE_SIZE, 40_000, 70_000)
+VERBS = (  # methods of a workload; the frequent ones more than once
+    "feed_small",
+    "feed_small",
+    "feed_small",
+    "feed_sized",
+    "feed_sized",
+    "open_group",
+    "add_piece",
+    "add_piece",
+    "set_savepoint",
+    "roll_back_to_savepoint",
+    "commit_group",
+    "abandon_group",
+    "prepare_group",
+    "prepare_group_internally",
+    "commit_prepared",
+    "roll_back_prepared",
+    "flush_log",
+    "purge_log",
+    "reset_log",
+    "restart",
+    "work_in_background",
+    "work_in_background",
+    "read_groups",
+)
+
+
+VERB_COUNT = 60  # steps of one seed
+
+
+class WrongStateError(AssertionError):
+    """A crash left what it must not; the text says how to see it again."""
+
+
+@dataclass(slots=True)
+class Expectation:
+    """What the log holds after some step."""
+
+    groups: tuple[tuple[tuple[int, int, int], int], ...] = ()  # GTID, hash of its bytes
+    prepared: frozenset[bytes] = frozenset()
+    life: int = 0  # resets before
+
+
+@dataclass(slots=True)
+class Oracle:
+    """Notes of what was fed, acknowledged, and sent; steps count from the empty log, which is step 0."""
+
+    steps: list[Expectation] = field(default_factory=lambda: [Expectation()])
+    acknowledged: int = 0
+    sent: int = 0
+    in_flight: Expectation | None = None  # a step that is being made: it may be in the log, or not
+    purge_to: int = 0
+    file_nos: dict[tuple[int, int, int], int] = field(default_factory=dict)  # of the groups since the last reset
+
+    def key(self) -> tuple[object, ...]:
+        return (len(self.steps), self.acknowledged, self.sent, self.in_flight is not None, self.purge_to)
+
+
+def xid_bytes(xid: Xid) -> bytes:
+    return struct.pack("<IBB", xid.format_id, len(xid.gtrid), len(xid.bqual)) + xid.gtrid + xid.bqual
+
+
+def make_event(event_type: int, server_id: int, body: bytes) -> bytes:
+    return struct.pack("<IBIIIH", 1, event_type, server_id, 19 + len(body), 0, 0) + body
+
+
+def make_gtid_event(gtid: Gtid) -> bytes:
+    return make_event(162, gtid.server_id, struct.pack("<QIB", gtid.seq_no, gtid.domain_id, 0) + bytes(6))
+
+
+def options_of(chance: random.Random) -> StoreOptions:
+    """Small sizes, so that every border is met often."""
+    return StoreOptions(
+        durability=chance.choice([Durability.SYNC, Durability.SYNC, Durability.WRITE, Durability.LATER]),
+        max_file_bytes=4 * PAGE_SIZE,
+        state_interval_bytes=chance.choice([0, PAGE_SIZE, 2 * PAGE_SIZE]),
+        redo_bytes=2 * chance.choice([96, 96, 128, 512]) * 1024,
+        spill_bytes=chance.choice([2000, 20_000, 512 << 10]),
+        fifo_pages_max=chance.choice([3, 6, 1024]),
+        full_disk_retry_s=0,
+    )
+
+
+class Workload:
+    """Random work with a store on a disk, noted by an oracle. The same `chance` does the same."""
+
+    def __init__(
+        self,
+        disk: SimulatedDisk,
+        chance: random.Random,
+        options: StoreOptions,
+        *,
+        oracle: Oracle,
+        make_store: Callable[[SimulatedDisk, StoreOptions], BinlogStore],
+    ) -> None:
+        self.disk = disk
+        self.chance = chance
+        self.options = options
+        self.oracle = oracle
+        self._make_store = make_store
+        self.log: list[str] = []  # the verbs so far
+        self._seq_no: dict[int, int] = {}
+        self._open: list[tuple[GroupWriter, bytearray, dict[str, int]]] = []
+        self._prepared: dict[Xid, bytes] = {}
+        self._internal: set[GroupWriter] = set()
+        self._xid_count = 0
+        self.store = make_store(disk, options)
+        self._reader = self.store.event_groups(self.store.seek(GtidPosition()))
+        self._read = 0  # groups that the reader gave since the last reset
+
+    def step_at_random(self) -> None:
+        """Make a step by chance."""
+        self.step(self.chance.choice(VERBS))
+
+    def step(self, verb: str) -> None:
+        self.log.append(verb)
+        self.disk.clock += 1
+        make: Callable[[], None] = getattr(self, verb)
+        make()
+        if self.options.durability is Durability.SYNC:
+            self._acknowledge()
+
+    # Verbs ----------------------------------------------------------------------------------
+
+    def feed_small(self) -> None:
+        self._feed(self.chance.randrange(1, 400))
+
+    def feed_sized(self) -> None:
+        self._feed(max(self.chance.choice(PAYLOADS) + self.chance.randrange(-4, 5), 1))
+
+    def _feed(self, size: int) -> None:
+        gtid = self._next_gtid()
+        body = self._event(size)
+        event = make_gtid_event(gtid)
+        with self._committing(gtid, event + body):
+            ref = self.store.write_direct(gtid, event, [body])
+        self._committed(gtid, ref.file_no)
+
+    def open_group(self) -> None:
+        self._open.append((self.store.open_group(), bytearray(), {}))
+
+    def add_piece(self) -> None:
+        if not (found := self._some_open()):
+            return
+        group, fed, _ = found
+        body = self._event(self.chance.choice((50, 1500, 9000, 33_000)))
+        group.write(body)
+        fed += body
+
+    def set_savepoint(self) -> None:
+        if found := self._some_open():
+            group, fed, points = found
+            name = self.chance.choice("ab")
+            group.savepoint(name)
+            points.pop(name, None)
+            points[name] = len(fed)
+
+    def roll_back_to_savepoint(self) -> None:
+        if (found := self._some_open()) and found[2]:
+            group, fed, points = found
+            name = self.chance.choice(sorted(points))
+            group.roll_back_to(name)
+            del fed[points[name] :]
+            names = list(points)
+            for later in names[names.index(name) + 1 :]:
+                del points[later]
+
+    def commit_group(self) -> None:
+        if not self._open:
+            return
+        group, fed, _ = self._open.pop(self.chance.randrange(len(self._open)))
+        self._internal.discard(group)
+        gtid = self._next_gtid()
+        event = make_gtid_event(gtid)
+        with self._committing(gtid, event + bytes(fed)):
+            ref = group.commit(gtid, event)
+        self._committed(gtid, ref.file_no)
+
+    def abandon_group(self) -> None:
+        if self._open:
+            group, _, _ = self._open.pop(self.chance.randrange(len(self._open)))
+            self._internal.discard(group)
+            group.abandon()
+
+    def prepare_group(self) -> None:
+        found = self._some_open()
+        if not found or not found[1]:
+            return
+        group, fed, _ = found
+        self._open.remove(found)
+        xid = self._next_xid()
+        after = self._after(prepared=self.oracle.steps[-1].prepared | {xid_bytes(xid)})
+        with self._making(after):
+            group.prepare(xid)
+        self._prepared[xid] = bytes(fed)
+
+    def prepare_group_internally(self) -> None:
+        if found := self._some_open():
+            found[0].prepare_internally(self._next_xid())
+            self._internal.add(found[0])
+
+    def commit_prepared(self) -> None:
+        if not self._prepared:
+            return
+        xid = self.chance.choice(sorted(self._prepared, key=xid_bytes))
+        fed = self._prepared.pop(xid)
+        gtid = self._next_gtid()
+        event = make_gtid_event(gtid)
+        with self._committing(gtid, event + fed, finished=xid):
+            ref = self.store.xa_commit(xid, gtid, event)
+        self._committed(gtid, ref.file_no)
+
+    def roll_back_prepared(self) -> None:
+        if not self._prepared:
+            return
+        xid = self.chance.choice(sorted(self._prepared, key=xid_bytes))
+        del self._prepared[xid]
+        after = self._after(prepared=self.oracle.steps[-1].prepared - {xid_bytes(xid)})
+        with self._making(after):
+            self.store.xa_rollback(xid)
+
+    def flush_log(self) -> None:
+        self.store.flush()
+
+    def purge_log(self) -> None:
+        numbers = [int(file.name[7:-4]) for file in self.store.files()]
+        to = self.chance.choice(numbers)
+        self.oracle.purge_to = max(self.oracle.purge_to, to)
+        self.store.purge(PurgeRequest(to_file_no=to))
+
+    def reset_log(self) -> None:
+        if self.chance.random() < 0.7:
+            return
+        after = Expectation(life=self.oracle.steps[-1].life + 1)
+        try:
+            with self._making(after):
+                self.store.reset()
+        except BusyError:
+            return
+        self._acknowledge()
+        self.oracle.purge_to = 0
+        self._follow()
+
+    def restart(self) -> None:
+        self._open.clear()
+        self._internal.clear()
+        self.store.close()
+        self._acknowledge()
+        self.store = self._make_store(self.disk, self.options)
+        self._follow()
+
+    def work_in_background(self) -> None:
+        match self.chance.randrange(5):
+            case 0:
+                self.store.write_pages()
+            case 1:
+                self.store.checkpoint()
+            case 2:
+                self.store.prepare_next_file()
+            case 3:
+                self.store.clean_step()
+            case _:
+                self.store.sync()
+                self._acknowledge()
+
+    def read_groups(self) -> None:
+        if self.chance.random() < 0.5:
+            self.store.wait_for_growth(0)
+        while self._reader.next_group() is not None:
+            self._read += 1
+        first = next(index for index, step in enumerate(self.oracle.steps) if step.life == self.oracle.steps[-1].life)
+        for index in range(first, len(self.oracle.steps)):
+            if len(self.oracle.steps[index].groups) >= self._read:
+                self.oracle.sent = max(self.oracle.sent, index)
+                break
+
+    # Notes ----------------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        self._reader = self.store.event_groups(
+            self.store.seek(GtidPosition(self.store.binlog_state().position().values()))
+        )
+        while self._reader.next_group() is not None:
+            pass
+        self._read = len(self.oracle.steps[-1].groups)
+
+    def _acknowledge(self) -> None:
+        self.oracle.acknowledged = len(self.oracle.steps) - 1
+
+    def _after(self, **changes: object) -> Expectation:
+        return dataclasses.replace(self.oracle.steps[-1], **changes)  # type: ignore[arg-type]
+
+    def _committing(self, gtid: Gtid, events: bytes, finished: Xid | None = None) -> _Making:
+        last = self.oracle.steps[-1]
+        key = (gtid.domain_id, gtid.server_id, gtid.seq_no)
+        prepared = last.prepared if finished is None else last.prepared - {xid_bytes(finished)}
+        return self._making(self._after(groups=(*last.groups, (key, hash(events))), prepared=prepared))
+
+    def _committed(self, gtid: Gtid, file_no: int) -> None:
+        self.oracle.file_nos[gtid.domain_id, gtid.server_id, gtid.seq_no] = file_no
+
+    def _making(self, after: Expectation) -> _Making:
+        return _Making(self.oracle, after)
+
+    def _some_open(self) -> tuple[GroupWriter, bytearray, dict[str, int]] | None:
+        found = [entry for entry in self._open if entry[0] not in self._internal]
+        return self.chance.choice(found) if found else None
+
+    def _next_gtid(self) -> Gtid:
+        domain_id = self.chance.choice((0, 0, 0, 1, 7))
+        self._seq_no[domain_id] = self._seq_no.get(domain_id, 0) + 1
+        return Gtid(domain_id=domain_id, server_id=self.chance.choice((1, 2)), seq_no=self._seq_no[domain_id])
+
+    def _next_xid(self) -> Xid:
+        self._xid_count += 1
+        return Xid(format_id=1, gtrid=b"xid%d" % self._xid_count, bqual=b"" if self._xid_count % 2 else b"b")
+
+    def _event(self, size: int) -> bytes:
+        return make_event(160, 1, self.chance.randbytes(8).ljust(size, b"x"))
+
+
+class _Making:
+    """While a step is made it may be in the log or not; it is once it was made."""
+
+    def __init__(self, oracle: Oracle, after: Expectation) -> None:
+        self._oracle = oracle
+        self._after = after
+
+    def __enter__(self) -> None:
+        self._oracle.in_flight = self._after
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if error is None:
+            self._oracle.in_flight = None
+            self._oracle.steps.append(self._after)
+        elif isinstance(error, BusyError):
+            self._oracle.in_flight = None
+
+
+class Judge:
+    """Runs one workload and judges the states a crash could leave at each operation on the disk.
+
+    `states_per_operation` limits how many are tried at one of them. `checked` counts the
+    distinct ones, a crash in the middle of recovering one included.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        make_store: Callable[[SimulatedDisk, StoreOptions], BinlogStore] = BinlogStore,
+        states_per_operation: int = 24,
+        options: StoreOptions | None = None,
+    ) -> None:
+        self.seed = seed
+        self._chance = random.Random(seed)
+        self._make_store = make_store
+        self._states_per_operation = states_per_operation
+        self._seen: set[int] = set()
+        self._operation = 0
+        chosen = options_of(self._chance)
+        self.options = chosen if options is None else options
+        self.disk = SimulatedDisk()
+        self._workload: Workload | None = None
+        self._oracle = Oracle()
+
+    @property
+    def checked(self) -> int:
+        return len(self._seen)
+
+    @property
+    def verbs(self) -> list[str]:
+        """The steps that were made."""
+        return [] if self._workload is None else list(self._workload.log)
+
+    def begin(self) -> Workload:
+        """The workload, without a step made and with nobody who judges each operation."""
+        workload = self._workload = Workload(
+            self.disk, self._chance, self.options, oracle=self._oracle, make_store=self._make_store
+        )
+        return workload
+
+    def judge(self, files: dict[str, bytes], how: str) -> None:
+        """Judge one state.
+
+        Raises:
+            WrongStateError: a crash leaves what it must not.
+        """
+        self._judge(files, random.Random(self.seed), how)
+
+    def run(self, verb_count: int, *, checked_max: int | None = None) -> None:
+        """Make so many steps, or stop once so many states were judged.
+
+        Raises:
+            WrongStateError: a crash leaves what it must not.
+        """
+        self.disk.after = self._after_operation
+        workload = self.begin()
+        for _ in range(verb_count):
+            workload.step_at_random()
+            if checked_max is not None and self.checked >= checked_max:
+                break
+
+    def _after_operation(self, verb: str) -> None:
+        self._operation += 1
+        chance = random.Random(f"{self.seed} {self._operation}")
+        self._judge(self.disk.files(), chance, "killed")
+        if verb in ("sync", "sync_dir"):
+            return  # what is there without it was seen before it
+        states = self.disk.crash_states(chance)
+        for number, image in enumerate(states):
+            if number >= self._states_per_operation:
+                break
+            self._judge(image, chance, f"power lost, state {number}")
+
+    def _judge(self, image: dict[str, bytes], chance: random.Random, how: str, depth: int = 0) -> None:
+        key = hash((frozenset((name, hash(data)) for name, data in image.items()), self._oracle.key()))
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        nth = len(self._seen)
+        disk = SimulatedDisk(image)
+        if depth < 3 and nth % 50 == 0:
+            disk.after = lambda verb: self._judge_some(disk, chance, f"{how}; again in recovery", depth + 1)
+        try:
+            store = self._make_store(disk, self.options)
+            disk.after = lambda verb: None
+            expected = self._compare(store, disk.files())
+            if nth % 10 == 0:
+                self._check_idempotence(disk)
+            if nth % 20 == 0:
+                self._go_on(store, disk, expected)
+        except (CheckError, IbbMasterError, AssertionError) as error:
+            if isinstance(error, WrongStateError):
+                raise
+            verbs = self.verbs
+            raise WrongStateError(
+                f"seed {self.seed}, operation {self._operation} ({how}), step {len(verbs)} {verbs[-1:]}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def _judge_some(self, disk: SimulatedDisk, chance: random.Random, how: str, depth: int) -> None:
+        self._judge(disk.files(), chance, how, depth)
+        for number, image in enumerate(disk.crash_states(chance, torn_max=2)):
+            if number >= 4:
+                break
+            self._judge(image, chance, how, depth)
+
+    def _compare(self, store: BinlogStore, files: dict[str, bytes]) -> Expectation:
+        """What the files hold must be what was fed up to some step that is late enough."""
+        found = check_log(files)
+        state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.binlog_state()}
+        if state != found.state:
+            raise CheckError(f"the store says state {state}, the files {found.state}")
+        if {xid_bytes(xid) for xid in store.xa_recover()} != found.prepared:
+            raise CheckError(f"the store says prepared {store.xa_recover()}, the files {set(found.prepared)}")
+        oracle = self._oracle
+        earliest = max(oracle.acknowledged, oracle.sent)
+        candidates = oracle.steps[earliest:]
+        if oracle.in_flight is not None:
+            candidates = [*candidates, oracle.in_flight]
+        for expectation in reversed(candidates):
+            if self._is_match(found, expectation):
+                return expectation
+        raise CheckError(
+            f"{len(found.groups)} groups {[group.gtid for group in found.groups][-3:]} and prepared "
+            f"{set(found.prepared)}: not what was fed up to a step from {earliest} to {len(oracle.steps) - 1}"
+        )
+
+    def _is_match(self, found: FoundLog, expected: Expectation) -> bool:
+        groups = [(group.gtid, hash(group.events)) for group in found.groups]
+        missing = len(expected.groups) - len(groups)
+        if missing < 0 or found.prepared != expected.prepared or groups != list(expected.groups[missing:]):
+            return False
+        if not missing:
+            return True
+        if expected.life != self._oracle.steps[-1].life or found.first_file_no > self._oracle.purge_to:
+            return False
+        return all(
+            self._oracle.file_nos.get(gtid, found.first_file_no) < found.first_file_no
+            for gtid, _ in expected.groups[:missing]
+        )
+
+    def _check_idempotence(self, disk: SimulatedDisk) -> None:
+        again = SimulatedDisk(disk.files())
+        self._make_store(again, self.options)
+        if again.writes:
+            raise CheckError(f"a second start changed something {again.writes} times")
+
+    def _go_on(self, store: BinlogStore, disk: SimulatedDisk, expected: Expectation) -> None:
+        """Recovery must have left a store that can be written."""
+        added = []
+        for number in range(2):
+            gtid = Gtid(domain_id=9, server_id=9, seq_no=number + 1)
+            event, body = make_gtid_event(gtid), make_event(160, 9, bytes(100))
+            store.write_direct(gtid, event, [body])
+            added.append(((9, 9, number + 1), hash(event + body)))
+            if not number:
+                store.flush()
+        store.close()
+        groups = [(group.gtid, hash(group.events)) for group in check_log(disk.files()).groups]
+        if groups[-2:] != added or groups[:-2] != list(expected.groups[len(expected.groups) - len(groups) + 2 :]):
+            raise CheckError("what was fed after recovery is not there as it should be")
+        self._make_store(SimulatedDisk(disk.files()), self.options)
+
+
+def judge_seed(seed: int) -> int:
+    """Judge one workload; returns how many distinct states were right.
+
+    Raises:
+        WrongStateError: one was not.
+    """
+    judge = Judge(seed)
+    judge.run(VERB_COUNT)
+    return judge.checked
+
+
+def main() -> None:
+    """Judge seed after seed until so many states were seen; ends with 1 at the first that is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m ibbmaster.testing.crash", description=main.__doc__)
+    parser.add_argument("--states", type=int, default=1_000_000, help="how many states (default: %(default)s)")
+    parser.add_argument("--first-seed", type=int, default=1, help="where to begin (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="judge this seed alone")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many at once (default: %(default)s)")
+    arguments = parser.parse_args()
+    seeds = itertools.count(arguments.first_seed) if arguments.seed is None else iter([arguments.seed])
+    states = 0
+    try:
+        with ProcessPoolExecutor(arguments.processes) as pool:
+            while states < arguments.states and (
+                batch := list(itertools.islice(seeds, 4 * (arguments.processes or 1)))
+            ):
+                states += sum(pool.map(judge_seed, batch))
+                print(f"{states:>12,} states, seeds up to {batch[-1]}", flush=True)
+    except WrongStateError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

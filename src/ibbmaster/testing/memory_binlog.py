@@ -1,0 +1,235 @@
+"""A binlog in memory: the simplest thing that a server can serve and a test can write."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import BusyError, PositionPurgedError, StoreError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.ibb.chunk import RecordType
+from ibbmaster.ibb.commit import OobStream
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.store.engine import BinlogFile, Place, WritableBinlogEngine
+from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
+from ibbmaster.store.log_shape import LogShape
+from ibbmaster.store.purge import PurgeRequest, PurgeResult, choose_files
+
+HEAD_SIZE = 16384  # of a file without groups, to look like one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    gtid: Gtid | None
+    gtid_event: bytes
+    body: bytes
+    ref: RecordRef
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlace:
+    """Where reading begins: at the head of a file."""
+
+    file_name: str
+    file_offset: int
+    state: GtidState
+
+
+class _Unlimited(LogShape):
+    """Nothing has to go out of band."""
+
+    @property
+    def inline_size_max(self) -> int:
+        return 2**62
+
+
+class MemoryBinlog(WritableBinlogEngine):
+    """A `WritableBinlogEngine` without a disk; every group is durable at once, and there are no prepared ones."""
+
+    def __init__(self, initial_state: GtidState | None = None) -> None:
+        self.shape = _Unlimited()
+        self._lock = threading.RLock()
+        self._growth = threading.Condition(self._lock)
+        self._begin(initial_state or GtidState())
+        self._seen = 0
+
+    def _begin(self, state: GtidState) -> None:
+        self._state = state.copy()
+        self._files: dict[int, tuple[GtidState, list[_Group]]] = {0: (state.copy(), [])}
+        self._end = HEAD_SIZE  # of the last file
+        self._count = 0  # changes since the beginning
+
+    # Reading
+
+    def files(self) -> list[BinlogFile]:
+        with self._lock:
+            return [
+                BinlogFile(name=format_file_name(number), size=groups[-1].end_offset if groups else HEAD_SIZE)
+                for number, (_, groups) in self._files.items()
+            ]
+
+    def end(self) -> tuple[str, int]:
+        with self._lock:
+            return format_file_name(max(self._files)), self._end
+
+    def binlog_state(self) -> GtidState:
+        with self._lock:
+            return self._state.copy()
+
+    def initial_state(self) -> GtidState:
+        with self._lock:
+            return self._files[min(self._files)][0].copy()
+
+    def seek(self, position: GtidPosition) -> MemoryPlace:
+        with self._lock:
+            for number, (state, _) in reversed(self._files.items()):
+                if state.is_before(position):
+                    return self._place(number)
+        raise PositionPurgedError("could not find the GTID position: older files were purged")
+
+    def plan_of_file(self, name: str) -> MemoryPlace:
+        with self._lock:
+            file_no = parse_file_name(name)
+            if file_no is None or file_no not in self._files:
+                raise KeyError(name)
+            return self._place(file_no)
+
+    def event_groups(self, place: Place) -> MemoryGroups:
+        file_no = parse_file_name(place.file_name)
+        assert file_no is not None
+        return MemoryGroups(self, file_no)
+
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        with self._growth:
+            has_grown = self._growth.wait_for(lambda: self._count != self._seen, timeout_s)
+            self._seen = self._count
+            return has_grown
+
+    def _place(self, file_no: int) -> MemoryPlace:
+        return MemoryPlace(
+            file_name=format_file_name(file_no), file_offset=HEAD_SIZE, state=self._files[file_no][0].copy()
+        )
+
+    def group_at(self, file_no: int, index: int) -> EventGroup | None:
+        """A group by its number in a file; None behind the last."""
+        with self._lock:
+            if file_no not in self._files:
+                raise PositionPurgedError(f"{format_file_name(file_no)} was purged")
+            groups = self._files[file_no][1]
+            if index >= len(groups):
+                return None
+            group = groups[index]
+        name = format_file_name(file_no)
+        return EventGroup(
+            gtid=group.gtid,
+            gtid_event=group.gtid_event,
+            body=iter((group.body,)),
+            file_name=name,
+            file_offset=group.ref.file_offset,
+            end_file_name=name,
+            end_offset=group.end_offset,
+        )
+
+    def is_last(self, file_no: int) -> bool:
+        return file_no == max(self._files)
+
+    # Writing
+
+    def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
+        return write_whole_group(self, gtid, gtid_event, body)
+
+    def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> RecordRef:
+        return self.write_direct_ordered(gtid, gtid_event, body).ref
+
+    def group_commit_ordered(self, last: Ticket) -> None:
+        """Every group is durable already."""
+
+    def open_group(self) -> GroupWriter:
+        return GroupWriter(self)
+
+    def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
+        with self._growth:
+            for domain_id in delete_domain_ids:
+                if [g for g in self._state if g.domain_id == domain_id] != [
+                    g for g in self.initial_state() if g.domain_id == domain_id
+                ]:
+                    raise BusyError(f"domain {domain_id} cannot be deleted: binlog files still hold groups of it")
+                self._state.drop_domain(domain_id)
+            self._files[max(self._files) + 1] = (self._state.copy(), [])
+            self._end = HEAD_SIZE
+            self._grow()
+
+    def reset(self, state: GtidState | None = None) -> None:
+        with self._growth:
+            self._begin(state or GtidState())
+            self._grow()
+
+    def purge(self, request: PurgeRequest) -> PurgeResult:
+        with self._lock:
+            result = choose_files(
+                [(int(file.name[7:-4]), file.size, 0.0) for file in self.files()],
+                request,
+                needed=max(self._files),
+                oob_file_no=lambda file_no: file_no,
+            )
+            for file_no in result.file_nos:
+                del self._files[file_no]
+            return result
+
+    # For GroupWriter
+
+    def append_piece(self, group: GroupWriter, record: Buffer) -> RecordRef:
+        raise StoreError(f"nothing of {RecordType.OOB_DATA.name} is kept in memory")
+
+    def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
+        record = bytes(record)[1:]  # behind the header of a commit record without out-of-band data
+        size = int.from_bytes(record[9:13], "little")
+        with self._growth:
+            file_no = max(self._files)
+            ref = RecordRef(file_no, self._end)
+            self._end += len(record)
+            self._files[file_no][1].append(
+                _Group(gtid=gtid, gtid_event=record[:size], body=record[size:], ref=ref, end_offset=self._end)
+            )
+            if gtid is not None:
+                self._state.log(gtid)
+            self._grow()
+        return Ticket(ref, 0)
+
+    def settle(self, ticket: Ticket) -> None:
+        """Every group is durable already."""
+
+    def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
+        raise StoreError("a log in memory takes no prepared groups")
+
+    def release(self, group: GroupWriter) -> None:
+        """Nothing was kept of it."""
+
+    def _grow(self) -> None:
+        self._count += 1
+        self._growth.notify_all()
+
+
+class MemoryGroups:
+    """The groups from the head of a file on, for one reader."""
+
+    def __init__(self, binlog: MemoryBinlog, file_no: int) -> None:
+        self._binlog = binlog
+        self._file_no = file_no
+        self._index = 0
+
+    def next_group(self) -> EventGroup | None:
+        while True:
+            group = self._binlog.group_at(self._file_no, self._index)
+            if group is not None:
+                self._index += 1
+                return group
+            if self._binlog.is_last(self._file_no):
+                return None
+            self._file_no, self._index = self._file_no + 1, 0

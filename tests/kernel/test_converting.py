@@ -1,0 +1,44 @@
+"""The pieces of the import kernel, each beside what it stands for."""
+
+from __future__ import annotations
+
+import random
+import zlib
+
+import numpy as np
+import pytest
+
+from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.kernel import loading
+
+
+@pytest.fixture(autouse=True)
+def _kernels():
+    loading.load()
+
+
+def test_the_checksum_of_events_is_that_of_zlib():
+    from ibbmaster.kernel.converting import crc32
+
+    chance = random.Random(1)
+    for size in [*range(40), 100, 1000, 65_537]:
+        data = chance.randbytes(size + 3)
+        assert int(crc32(np.frombuffer(data, dtype=np.uint8), 3, size + 3)) == zlib.crc32(data[3:])
+
+
+def test_a_record_ends_where_it_was_said_to_end():
+    from ibbmaster.kernel.converting import place_record, record_end
+
+    chance = random.Random(2)
+    record = np.frombuffer(bytearray(chance.randbytes(60_000)), dtype=np.uint8)
+    pages = np.zeros(8 * PAGE_SIZE, dtype=np.uint8)
+    for _ in range(3000):
+        position = chance.choice([chance.randrange(DATA_SIZE), DATA_SIZE - chance.randrange(1, 12)])
+        size = chance.choice(
+            [chance.randrange(1, 60_000), DATA_SIZE - position - 3 - chance.randrange(-6, 6), CHUNK_SIZE_MIN]
+        )
+        size = max(1, size)
+        end = int(place_record(record, size, pages, position))
+        assert end == int(record_end(position, size)), (position, size)
+        assert end % PAGE_SIZE < DATA_SIZE

@@ -1,0 +1,102 @@
+"""The tables of protocol/store against the code."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.store import redo_log, redo_record
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.engine import BinlogEngine, WritableBinlogEngine
+from ibbmaster.store.group_writer import GroupWriter
+from ibbmaster.store.redo_record import Cut, ItemType, Purge, Reset, XaState, decode_record, encode_record
+
+STORE = Path(__file__).parents[2] / "protocol" / "store"
+
+
+def table(document, heading, *, index=0):
+    """A table under a heading, a list of rows by column name."""
+    section = re.split(rf"^#+ {re.escape(heading)}$", (STORE / document).read_text(), flags=re.MULTILINE)[1]
+    lines = re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)[index].splitlines()
+    header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines)
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def sizes(heading):
+    return [int(row["Size"]) for row in table("redo-log.md", heading) if row["Size"].isdigit()]
+
+
+def test_a_segment_has_the_fields_of_the_table():
+    data = redo_record.encode_segment_header(0x1122334455, 0x66778899AA)
+    assert sum(sizes("Segment")) == redo_record.SEGMENT_HEADER.size
+    assert data[:4] == b"IBBR"
+    assert int.from_bytes(data[4:8], "little") == redo_record.SEGMENT_VERSION == 1
+    assert int.from_bytes(data[8:16], "little") == 0x1122334455
+    assert int.from_bytes(data[16:24], "little") == 0x66778899AA
+    assert int.from_bytes(data[24:28], "little") == redo_record.crc32c(data[:24])
+    assert len(data) == redo_record.RECORDS_START == 4096
+    assert redo_log.FIRST_LSN == 8192
+    assert redo_log.SEGMENT_NAMES == ("ibbmaster-redo-0", "ibbmaster-redo-1")
+
+
+def test_a_record_has_the_fields_of_the_table():
+    data = encode_record(0x0102030405060708, 0x0A0B0C0D, [Reset()])
+    assert sum(sizes("Record")) == redo_record.RECORD_HEADER.size
+    assert data == (
+        (0x0102030405060708).to_bytes(8, "little")
+        + (1).to_bytes(4, "little")
+        + (0x0A0B0C0D).to_bytes(4, "little")
+        + redo_record.crc32c(data[:16] + data[20:]).to_bytes(4, "little")
+        + b"\4"
+    )
+
+
+def test_items_have_the_numbers_of_the_table():
+    assert {row["Name"]: int(row["Type"]) for row in table("redo-log.md", "Items")} == {
+        item.name: item.value for item in ItemType
+    }
+    for item, number in ((Cut(file_no=1, size_pages=2), 3), (Purge(first_file_no=1), 7)):
+        assert decode_record(encode_record(1, 1, [item]), 0, 1, 1).payload[0] == number
+
+
+def test_states_of_a_transaction_have_the_numbers_of_the_table():
+    assert {row["Name"]: int(row["Value"]) for row in table("redo-log.md", "States of a transaction")} == {
+        state.name: state.value for state in XaState
+    }
+
+
+OWNERS = {"GroupWriter": GroupWriter, "BinlogStore": BinlogStore}
+
+
+@pytest.mark.parametrize("row", table("engine.md", "The engine interface"), ids=lambda row: row["MariaDB"])
+def test_each_method_that_the_table_names_is_there(row):
+    for name in re.findall(r"`([\w.]+)`", row["Here"]):
+        owner, _, attribute = name.rpartition(".")
+        if owner.startswith("ibbmaster"):
+            assert hasattr(importlib.import_module(owner), attribute)
+        else:
+            assert hasattr(OWNERS.get(owner, WritableBinlogEngine), attribute), name
+
+
+def test_the_protocols_have_no_method_that_the_table_does_not_name_but_for_finding_places():
+    named = {
+        name.rpartition(".")[2]
+        for row in table("engine.md", "The engine interface")
+        for name in re.findall(r"`([\w.]+)`", row["Here"] + row["Remark"])
+    }
+    methods = {name for name in dir(WritableBinlogEngine) if not name.startswith("_")}
+    assert methods - named == {"binlog_state", "wait_for_growth"}
+    assert set(dir(BinlogEngine)) <= set(dir(WritableBinlogEngine))
+
+
+@pytest.mark.parametrize("row", table("engine.md", "The engine interface", index=1), ids=lambda row: row["Engine"])
+def test_each_engine_of_the_table_is_one(row):
+    module = importlib.import_module(row["Module"].strip("`"))
+    wanted = WritableBinlogEngine if row["Writes"] == "yes" else BinlogEngine
+    assert any(
+        isinstance(value, type) and wanted in value.__mro__[1:] and value.__module__ == module.__name__
+        for value in vars(module).values()
+    )

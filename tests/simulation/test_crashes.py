@@ -1,0 +1,37 @@
+"""What a crash may leave is recovered to what was fed, whatever the moment."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from ibbmaster.testing.crash import Judge, judge_seed
+
+STATES = 100_000  # distinct ones, in one run of the suite
+FIRST_SEED = 1
+
+
+@pytest.mark.timeout(1200)
+def test_every_state_a_crash_leaves_is_recovered(record_property):
+    """Prints the seed if it is not; `python -m ibbmaster.testing.crash --seed SEED` shows it again."""
+    checked = 0
+    with ProcessPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        seeds = iter(range(FIRST_SEED, 10**6))
+        waiting = [pool.submit(judge_seed, next(seeds)) for _ in range(2 * (os.cpu_count() or 1))]
+        while checked < STATES:
+            checked += waiting.pop(0).result()
+            waiting.append(pool.submit(judge_seed, next(seeds)))
+        for future in waiting:
+            future.cancel()
+    record_property("states", checked)
+    assert checked >= STATES
+
+
+def test_a_seed_brings_the_same_run_back():
+    first, second = Judge(77), Judge(77)
+    for judge in (first, second):
+        judge.run(25)
+    assert first.checked == second.checked > 100
+    assert first.verbs == second.verbs

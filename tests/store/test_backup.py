@@ -1,0 +1,121 @@
+"""A copy of a store that is written meanwhile starts, and holds a prefix of what was fed."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.store.background import Background
+from ibbmaster.store.backup import back_up
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.purge import PurgeRequest
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.verify import verify
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.disk import MemoryDisk
+
+OPTIONS = StoreOptions(max_file_bytes=1 << 18, state_interval_bytes=1 << 16, redo_bytes=16 << 20)
+
+
+def feed(store, seq_no, size=700):
+    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+
+
+def numbers_in(store):
+    reader = store.event_groups(store.plan_of_file(store.files()[0].name))
+    found = []
+    while (group := reader.next_group()) is not None:
+        found.append(group.gtid.seq_no)
+    return found
+
+
+def new_disk(directory):
+    directory.mkdir()
+    return RealDisk(directory)
+
+
+def test_a_copy_taken_under_load_starts_and_has_no_hole(tmp_path):
+    source = new_disk(tmp_path / "source")
+    stop = threading.Event()
+    fed = 0
+    with BinlogStore(source, OPTIONS) as store, Background(store, period_s=0.05):
+
+        def feed_on():
+            nonlocal fed
+            while not stop.is_set():
+                feed(store, fed + 1, 700 if fed % 100 else 90_000)
+                fed += 1
+
+        thread = threading.Thread(target=feed_on)
+        thread.start()
+        try:
+            for number in range(6):
+                before = store.binlog_state()
+                target = new_disk(tmp_path / f"copy{number}")
+                report = back_up(RealDisk(tmp_path / "source"), target)
+                assert report.gtid_state.latest(0).seq_no >= (before.latest(0).seq_no if len(before) else 0)
+                with BinlogStore(target, OPTIONS) as copy:
+                    assert numbers_in(copy) == list(range(1, report.gtid_state.latest(0).seq_no + 1))
+                assert list(verify(target, Totals())) == []
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_a_copy_is_taken_while_files_are_purged(tmp_path):
+    source = new_disk(tmp_path / "source")
+    with BinlogStore(source, OPTIONS) as store:
+        for seq_no in range(1, 1000):
+            feed(store, seq_no)
+        purged = []
+
+        def purge_once(size):
+            if not purged:
+                purged.append(store.purge(PurgeRequest(to_file_no=3)))
+
+        back_up(RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy"), progress=purge_once)
+        assert purged[0].file_nos == (0, 1, 2)
+        with BinlogStore(RealDisk(tmp_path / "copy"), OPTIONS) as copy:
+            assert copy.files()[0].name == "binlog-000003.ibb"
+            assert numbers_in(copy)[-1] == 999
+
+
+def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
+    source = new_disk(tmp_path / "source")
+    with BinlogStore(source, OPTIONS) as store:
+        for seq_no in range(1, 1000):
+            feed(store, seq_no)
+        done = []
+
+        def reset_once(size):
+            if not done:
+                done.append(store.reset(GtidState.parse("0-1-5000")))
+                feed(store, 5001)
+                store.sync()
+
+        back_up(RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy"), progress=reset_once)
+        with BinlogStore(RealDisk(tmp_path / "copy"), OPTIONS) as copy:
+            assert copy.binlog_state() == GtidState.parse("0-1-5001")
+            assert numbers_in(copy) == [5001]
+
+
+def test_a_copy_of_a_log_without_redo_is_a_copy(long_log):
+    target = MemoryDisk()
+    report = back_up(long_log.disk, target)
+    assert report.lsn == 0
+    assert {name: target.files[name] for name in report.files[:2]} == {
+        name: long_log.disk.files[name] for name in report.files[:2]
+    }
+    with BinlogStore(target) as copy:
+        assert copy.seek(GtidPosition()).file_no == 0
+
+
+def test_a_directory_that_is_not_empty_is_refused(long_log):
+    with pytest.raises(StoreError, match="not empty"):
+        back_up(long_log.disk, MemoryDisk({"anything": b""}))

@@ -1,0 +1,519 @@
+"""A store that is written and read at the same time, restarted, flushed, reset and purged."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ibbmaster.errors import BusyError, ConfigurationError, FailedError, PositionPurgedError, StoreError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.purge import PurgeRequest
+from ibbmaster.store.store_options import Durability, StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.log_checker import check_log
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+
+OPTIONS = StoreOptions(
+    max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0
+)
+
+
+def gtid(seq_no, domain_id=0):
+    return Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
+
+
+def feed(store, seq_no, size=100, domain_id=0):
+    number = gtid(seq_no, domain_id)
+    return store.write_direct(number, make_gtid_event(number), [make_event(160, 1, bytes([seq_no % 256]) * size)])
+
+
+def read(store, position=""):
+    """(GTID, bytes) of each group behind a position in domain 0."""
+    found = take(store.event_groups(store.seek(GtidPosition.parse(position))))
+    names = [name for name, _ in found]
+    return found[names.index(position) + 1 :] if position in names else found
+
+
+def take(reader):
+    found = []
+    while (group := reader.next_group()) is not None:
+        found.append((str(group.gtid), bytes(group.gtid_event) + b"".join(bytes(piece) for piece in group.body)))
+    return found
+
+
+def gtids(store, position=""):
+    return [found for found, _ in read(store, position)]
+
+
+def purge_all(store):
+    """Remove every file but the active one, if all may go; how many went."""
+    result = store.purge(PurgeRequest(to_file_no=int(store.status().active_file[7:13])))
+    assert result.kept is None
+    return len(result.file_nos)
+
+
+@pytest.fixture
+def disk():
+    return SimulatedDisk()
+
+
+@pytest.fixture
+def store(disk):
+    with BinlogStore(disk, OPTIONS) as store:
+        yield store
+
+
+def crashed(disk):
+    """What a crash leaves that takes nothing but what was never written."""
+    return SimulatedDisk(disk.files())
+
+
+# Durability
+
+
+@pytest.mark.parametrize("durability", list(Durability), ids=lambda durability: durability.name)
+def test_readers_see_a_group_only_once_it_is_durable(disk, durability):
+    store = BinlogStore(disk, StoreOptions(durability=durability, max_file_bytes=8 * PAGE_SIZE))
+    feed(store, 1)
+    status = store.status()
+    assert (status.durable_lsn == status.lsn) == (durability is Durability.SYNC)
+    assert gtids(store) == (["0-1-1"] if durability is Durability.SYNC else [])
+    assert str(store.binlog_state()) == ("0-1-1" if durability is Durability.SYNC else "")
+    store.sync()
+    assert gtids(store) == ["0-1-1"]
+    assert str(store.binlog_state()) == "0-1-1"
+
+
+@pytest.mark.parametrize("durability", [Durability.LATER, Durability.WRITE], ids=lambda durability: durability.name)
+def test_a_reader_who_waits_makes_what_was_fed_durable_itself(disk, durability):
+    store = BinlogStore(disk, StoreOptions(durability=durability, max_file_bytes=8 * PAGE_SIZE))
+    feed(store, 1)
+    assert store.wait_for_growth(0)
+    assert gtids(store) == ["0-1-1"]
+    assert not store.wait_for_growth(0)
+
+
+def test_groups_in_order_become_durable_by_one_sync(store, disk):
+    tickets = [
+        store.write_direct_ordered(gtid(number), make_gtid_event(gtid(number)), [make_event(160, 1, b"x")])
+        for number in range(1, 11)
+    ]
+    assert gtids(store) == []
+    before = disk.writes
+    store.group_commit_ordered(tickets[-1])
+    assert disk.writes - before == 2  # one write, one sync
+    assert len(gtids(store)) == 10
+
+
+def test_committers_of_many_threads_lose_nothing_and_readers_see_them_in_order(tmp_path):
+    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17))
+    threads, each = 8, 60
+
+    def commit(domain_id):
+        for seq_no in range(1, each + 1):
+            feed(store, seq_no, 40 if seq_no % 7 else 30_000, domain_id)
+
+    workers = [threading.Thread(target=commit, args=(number,)) for number in range(threads)]
+    reader = store.event_groups(store.seek(GtidPosition()))
+    found = []
+    for worker in workers:
+        worker.start()
+    while any(worker.is_alive() for worker in workers):
+        found += take(reader)
+        store.wait_for_growth(0.01)
+    found += take(reader)
+    for domain_id in range(threads):
+        mine = [name for name, _ in found if name.startswith(f"{domain_id}-")]
+        assert mine == [f"{domain_id}-1-{seq_no}" for seq_no in range(1, each + 1)]
+    store.close()
+    check_log({path.name: path.read_bytes() for path in tmp_path.glob("binlog-*.ibb")})
+
+
+def test_a_start_after_a_crash_has_what_was_acknowledged(disk):
+    store = BinlogStore(disk, OPTIONS)
+    for number in range(1, 40):
+        feed(store, number, 3000)
+    expected = read(store)
+    with BinlogStore(crashed(disk), OPTIONS) as again:
+        assert again.replayed_records > 0
+        assert read(again) == expected
+        feed(again, 40)
+        assert gtids(again, "0-1-38") == ["0-1-39", "0-1-40"]
+
+
+def test_a_second_start_writes_nothing(disk):
+    BinlogStore(disk, OPTIONS).close()
+    again = crashed(disk)
+    BinlogStore(again, OPTIONS)
+    assert again.writes == 0
+
+
+def test_after_an_error_status_says_so_and_what_was_durable_is_served(store, disk):
+    feed(store, 1)
+
+    def refuse(verb, name):
+        raise StoreError(f"{name}: planted")
+
+    disk.fail = refuse
+    with pytest.raises(StoreError, match="planted"):
+        feed(store, 2)
+    disk.fail = lambda verb, name: None
+    status = store.status()
+    assert (status.state, "planted" in status.failure) == ("failed", True)
+    assert gtids(store) == ["0-1-1"]
+    with pytest.raises(FailedError, match="not written any further"):
+        feed(store, 3)
+
+
+def test_one_process_has_a_directory(tmp_path):
+    with (
+        BinlogStore(RealDisk(tmp_path), StoreOptions(is_sparse=True)),
+        pytest.raises(BusyError, match="another process"),
+    ):
+        BinlogStore(RealDisk(tmp_path), StoreOptions(is_sparse=True))
+    BinlogStore(RealDisk(tmp_path)).close()
+
+
+def test_a_redo_log_that_is_too_small_is_refused(disk):
+    with pytest.raises(ConfigurationError, match="at least 131072"):
+        BinlogStore(disk, StoreOptions(redo_bytes=1000))
+
+
+def test_a_store_that_was_closed_takes_nothing_more(disk):
+    store = BinlogStore(disk, OPTIONS)
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        feed(store, 1)
+    assert store.status().state == "closed"
+
+
+# Out of band
+
+
+def test_large_groups_are_interleaved_over_file_borders_and_read_whole(store):
+    pieces = {name: [make_event(160, 1, bytes([fill]) * 40_000) for fill in range(8)] for name in ("a", "b")}
+    writers = {name: store.open_group() for name in pieces}
+    for a, b in zip(pieces["a"], pieces["b"], strict=True):
+        writers["a"].write(a)
+        feed(store, len(gtids(store)) + 1)
+        writers["b"].write(b)
+    writers["b"].commit(gtid(9), make_gtid_event(gtid(9)))
+    writers["a"].commit(gtid(10), make_gtid_event(gtid(10)))
+    found = dict(read(store))
+    assert store.status().active_file > "binlog-000003.ibb"
+    for name, number in (("a", 10), ("b", 9)):
+        assert found[f"0-1-{number}"] == make_gtid_event(gtid(number)) + b"".join(pieces[name])
+
+
+def test_what_comes_after_a_savepoint_can_be_taken_back(store):
+    group = store.open_group()
+    kept = make_event(160, 1, b"k" * 30_000)
+    group.write(kept)
+    group.savepoint("here")
+    group.write(make_event(160, 1, b"x" * 50_000))
+    group.savepoint("later")
+    group.roll_back_to("here")
+    with pytest.raises(StoreError, match="no savepoint 'later'"):
+        group.roll_back_to("later")
+    end = make_event(16, 1, bytes(8))
+    group.write(end)
+    group.commit(gtid(1), make_gtid_event(gtid(1)))
+    assert read(store) == [("0-1-1", make_gtid_event(gtid(1)) + kept + end)]
+
+
+@pytest.mark.parametrize("size", [50, 60_000])
+def test_the_statement_part_comes_first_and_survives_a_rollback_to_a_savepoint(store, size):
+    group = store.open_group()
+    group.savepoint("start")
+    group.write(make_event(160, 1, b"t" * size))
+    statement = make_event(160, 1, b"s" * size)
+    group.write_statement(statement)
+    group.roll_back_to("start")
+    transaction = make_event(160, 1, b"u" * size)
+    group.write(transaction)
+    group.commit(gtid(1), make_gtid_event(gtid(1)))
+    assert read(store) == [("0-1-1", make_gtid_event(gtid(1)) + statement + transaction)]
+
+
+def test_a_group_that_is_given_up_leaves_garbage_that_a_purge_removes(store):
+    group = store.open_group()
+    for _ in range(20):
+        group.write(make_event(160, 1, bytes(30_000)))
+    for number in range(1, 30):
+        feed(store, number, 9000)
+    result = store.purge(PurgeRequest(to_file_no=4))
+    assert (result.file_nos, "in use" in result.kept) == ((), True)
+    group.abandon()
+    store.flush()
+    feed(store, 30)
+    assert purge_all(store) > 4
+    assert gtids(store, str(store.initial_state())) == ["0-1-30"]
+
+
+def test_a_group_is_finished_once(store):
+    group = store.open_group()
+    group.write(make_event(160, 1, b""))
+    group.commit(gtid(1), make_gtid_event(gtid(1)))
+    with pytest.raises(StoreError, match="before"):
+        group.write(b"more")
+    group.abandon()
+    assert gtids(store) == ["0-1-1"]
+
+
+# Two phases
+
+
+XID = Xid(format_id=1, gtrid=b"transaction", bqual=b"branch")
+
+
+def prepare(store, size=50_000):
+    group = store.open_group()
+    body = make_event(160, 1, b"p" * size)
+    group.write(body)
+    group.prepare(XID)
+    return body
+
+
+def test_a_prepared_transaction_is_not_sent_before_it_is_committed_by_its_xid(store):
+    body = prepare(store)
+    assert (gtids(store), store.xa_recover()) == ([], [XID])
+    store.xa_commit(XID, gtid(1), make_gtid_event(gtid(1)))
+    assert read(store) == [("0-1-1", make_gtid_event(gtid(1)) + body)]
+    assert store.xa_recover() == []
+
+
+@pytest.mark.parametrize("is_crash", [False, True], ids=["a restart", "a crash"])
+def test_a_prepared_transaction_survives_and_is_committed_files_later(disk, is_crash):
+    store = BinlogStore(disk, OPTIONS)
+    body = prepare(store)
+    for number in range(1, 60):
+        feed(store, number, 9000)
+    if not is_crash:
+        store.close()
+    with BinlogStore(crashed(disk), OPTIONS) as again:
+        assert again.xa_recover() == [XID]
+        assert again.purge(PurgeRequest(to_file_no=3)).file_nos == (), "its file is held"
+        again.xa_commit(XID, gtid(60), make_gtid_event(gtid(60)))
+        assert read(again, "0-1-59") == [("0-1-60", make_gtid_event(gtid(60)) + body)]
+        again.flush()
+        feed(again, 61)
+        again.flush()
+        assert purge_all(again) > 3
+
+
+def test_a_prepared_transaction_is_rolled_back_by_its_xid(store):
+    prepare(store)
+    store.xa_rollback(XID)
+    assert (gtids(store), store.xa_recover()) == ([], [])
+    with pytest.raises(StoreError, match="not prepared"):
+        store.xa_commit(XID, gtid(1), make_gtid_event(gtid(1)))
+
+
+def test_an_xid_is_in_use_once(store):
+    prepare(store)
+    with pytest.raises(StoreError, match="in use"):
+        prepare(store)
+
+
+class Engine:
+    """Another storage engine, with transactions that it holds prepared."""
+
+    def __init__(self, *xids):
+        self.held = dict.fromkeys(xids, "prepared")
+
+    def prepared(self):
+        return [xid for xid, state in self.held.items() if state == "prepared"]
+
+    def commit_by_xid(self, xid):
+        self.held[xid] = "committed"
+
+    def rollback_by_xid(self, xid):
+        self.held[xid] = "rolled back"
+
+
+def test_what_was_prepared_internally_is_decided_by_what_the_log_holds(disk):
+    store = BinlogStore(disk, OPTIONS)
+    xids = [Xid(format_id=1, gtrid=bytes([number]), bqual=b"") for number in range(3)]
+    for number, xid in enumerate(xids[:2]):
+        group = store.open_group()
+        group.write(make_event(160, 1, bytes(100)))
+        group.prepare_internally(xid)
+        if number == 0:
+            group.commit(gtid(1), make_gtid_event(gtid(1)))
+    engine = Engine(*xids)  # the third one never reached the log
+    with BinlogStore(crashed(disk), OPTIONS, engines=[engine]) as again:
+        assert engine.held == {xids[0]: "committed", xids[1]: "rolled back", xids[2]: "rolled back"}
+        assert gtids(again) == ["0-1-1"]
+        assert again.rolled_back == 1
+
+
+def test_a_prepared_transaction_that_an_engine_lost_is_rolled_back(disk):
+    store = BinlogStore(disk, OPTIONS)
+    group = store.open_group()
+    group.write(make_event(160, 1, bytes(100)))
+    group.prepare(XID, engine_count=2)
+    with BinlogStore(crashed(disk), OPTIONS, engines=[Engine()]) as again:
+        assert again.xa_recover() == []
+    engine = Engine(XID)
+    with BinlogStore(crashed(disk), OPTIONS, engines=[engine]) as again:
+        assert again.xa_recover() == [XID]
+        assert engine.held == {XID: "prepared"}
+
+
+def test_a_committed_transaction_is_committed_in_an_engine_that_had_no_time_to(disk):
+    store = BinlogStore(disk, OPTIONS)
+    group = store.open_group()
+    group.write(make_event(160, 1, bytes(100)))
+    group.prepare(XID, engine_count=2)
+    store.xa_commit(XID, gtid(1), make_gtid_event(gtid(1)))
+    engine = Engine(XID)
+    with BinlogStore(crashed(disk), OPTIONS, engines=[engine]) as again:
+        assert engine.held == {XID: "committed"}
+        assert gtids(again) == ["0-1-1"]
+
+
+def test_what_was_rolled_back_is_forgotten_in_the_background_and_then_its_files_can_go(disk):
+    store = BinlogStore(disk, OPTIONS)
+    group = store.open_group()
+    for _ in range(20):
+        group.write(make_event(160, 1, bytes(30_000)))
+    group.prepare_internally(XID)
+    store.flush()
+    feed(store, 1)
+    with BinlogStore(crashed(disk), OPTIONS) as again:
+        assert gtids(again) == ["0-1-1"]
+        assert again.status().in_cleaning == 1
+        assert again.purge(PurgeRequest(to_file_no=2)).file_nos == ()
+        while again.clean_step():
+            pass
+        assert again.status().in_cleaning == 0
+        again.flush()
+        feed(again, 2)
+        again.flush()
+        assert purge_all(again) > 2
+
+
+# Files' life
+
+
+def test_flush_cuts_the_active_file_and_begins_the_next(store):
+    feed(store, 1)
+    store.flush()
+    feed(store, 2)
+    sizes = [file.size for file in store.files()]
+    assert sizes == [2 * PAGE_SIZE, 8 * PAGE_SIZE, 8 * PAGE_SIZE]
+    assert store.end()[0] == "binlog-000001.ibb"
+    assert gtids(store) == ["0-1-1", "0-1-2"]
+
+
+def test_a_domain_is_forgotten_once_no_file_holds_a_group_of_it(store):
+    feed(store, 1, domain_id=7)
+    feed(store, 1)
+    with pytest.raises(BusyError, match="domain 7 cannot be deleted"):
+        store.flush(delete_domain_ids=[7])
+    store.flush()
+    feed(store, 2)
+    store.purge(PurgeRequest(to_file_no=1))
+    store.flush(delete_domain_ids=[7])
+    assert str(store.binlog_state()) == "0-1-2"
+    feed(store, 3)
+    assert gtids(store, "0-1-2") == ["0-1-3"]
+
+
+def test_a_forgotten_domain_stays_forgotten_after_a_crash(disk):
+    store = BinlogStore(disk, OPTIONS)
+    feed(store, 1, domain_id=7)
+    feed(store, 1)
+    store.flush()
+    feed(store, 2)
+    store.purge(PurgeRequest(to_file_no=1))
+    store.flush(delete_domain_ids=[7])
+    with BinlogStore(crashed(disk), OPTIONS) as again:
+        assert str(again.binlog_state()) == "0-1-2"
+
+
+def test_reset_begins_again_with_the_state_it_is_given_and_ends_readers(store):
+    feed(store, 1)
+    reader = store.event_groups(store.seek(GtidPosition()))
+    store.reset(GtidState.parse("0-1-100"))
+    with pytest.raises(PositionPurgedError, match="reset"):
+        reader.next_group()
+    assert store.end()[0] == "binlog-000000.ibb"
+    feed(store, 101)
+    assert gtids(store, "0-1-100") == ["0-1-101"]
+    with pytest.raises(PositionPurgedError):
+        store.seek(GtidPosition.parse("0-1-1"))
+
+
+def test_reset_is_refused_while_a_transaction_is_prepared(store):
+    prepare(store)
+    with pytest.raises(BusyError, match="prepared transaction"):
+        store.reset()
+
+
+def test_purge_never_takes_what_a_reader_needs(store):
+    for number in range(1, 60):
+        feed(store, number, 9000)
+    reader = store.event_groups(store.seek(GtidPosition()))
+    assert str(reader.next_group().gtid) == "0-1-1"
+    result = store.purge(PurgeRequest(to_file_no=3))
+    assert (result.file_nos, result.kept.split(":")[0]) == ((), "binlog-000000.ibb is in use")
+    assert len(take(reader)) == 58
+    assert store.purge(PurgeRequest(to_file_no=3)).file_nos == (0, 1, 2)
+    with pytest.raises(PositionPurgedError):
+        store.seek(GtidPosition())
+
+
+def test_a_purge_that_was_interrupted_is_finished_by_the_next_start(disk):
+    store = BinlogStore(disk, OPTIONS)
+    for number in range(1, 60):
+        feed(store, number, 9000)
+
+    def refuse(verb, name):
+        if verb == "unlink" and name == "binlog-000001.ibb":
+            raise StoreError("planted")
+
+    disk.fail = refuse
+    with pytest.raises(StoreError, match="planted"):
+        store.purge(PurgeRequest(to_file_no=3))
+    with BinlogStore(crashed(disk), OPTIONS) as again:
+        assert again.files()[0].name == "binlog-000003.ibb"
+
+
+@pytest.mark.parametrize(
+    ("limits", "replicas", "purges"),
+    [
+        ({"max_total_bytes": 3 * 8 * PAGE_SIZE}, 1, True),
+        ({"max_total_bytes": 3 * 8 * PAGE_SIZE}, 0, False),
+        ({"max_total_bytes": 3 * 8 * PAGE_SIZE, "replicas_needed_for_purge": 0}, 0, True),
+        ({"expire_s": 1000.0}, 1, True),
+        ({"expire_s": 1e9}, 1, False),
+        ({}, 1, False),
+    ],
+)
+def test_files_are_purged_by_age_and_size_while_enough_replicas_are_connected(disk, limits, replicas, purges):
+    options = StoreOptions(max_file_bytes=8 * PAGE_SIZE, **limits)
+    with BinlogStore(disk, options) as store:
+        store.connected_replicas = lambda: replicas
+        for number in range(1, 60):
+            feed(store, number, 9000)
+        store.purge_automatically(now=disk.clock + 1_000_000)
+        assert (store.files()[0].name != "binlog-000000.ibb") == purges
+        feed(store, 60)
+        assert gtids(store, "0-1-59") == ["0-1-60"]
+
+
+def test_a_log_that_another_program_wrote_is_continued(disk, long_log):
+    foreign = SimulatedDisk({name: bytes(data) for name, data in long_log.disk.files.items()})
+    before = [str(found) for found, _ in long_log.groups]
+    with BinlogStore(foreign, OPTIONS) as store:
+        assert store.replayed_records == 0
+        feed(store, 5)
+        assert gtids(store) == [*before, "0-1-5"]
+    check_log({name: data for name, data in foreign.files().items() if name.startswith("binlog-")})

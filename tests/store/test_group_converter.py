@@ -1,0 +1,86 @@
+"""Many groups at once, or one by one: an import writes the same bytes and finds the same damage."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.kernel import loading
+from ibbmaster.store import convert
+from ibbmaster.store.convert import import_classic
+from ibbmaster.store.disk import RealDisk
+
+CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
+CAPTURES = sorted(path.parent for path in CLASSIC.glob("*/*/expected.json") if not list(path.parent.glob("*.xz")))
+
+
+@pytest.fixture
+def imported(tmp_path, monkeypatch):
+    """What an import of files comes to: the bytes of each file, the report or the error."""
+    count = 0
+
+    def imported(files, *, is_fast, **options):
+        nonlocal count
+        count += 1
+        target = tmp_path / f"target-{count}"
+        target.mkdir()
+        monkeypatch.setattr(convert, "kernels", loading.load if is_fast else lambda: None)
+        try:
+            said = import_classic(files, RealDisk(target), **options)
+        except IbbMasterError as error:
+            said = str(error).replace(target.name, "target")
+        return {path.name: path.read_bytes() for path in target.iterdir()}, said
+
+    return imported
+
+
+def binlogs(capture):
+    return [path for path in sorted(capture.iterdir()) if path.suffix[1:].isdigit()]
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize("sizes", [(1 << 30, 1 << 21), (1 << 18, 1 << 15), (1 << 16, 0)], ids=str)
+def test_a_capture_becomes_the_same_bytes(imported, capture, sizes):
+    options = {"max_file_bytes": sizes[0], "state_interval_bytes": sizes[1]}
+    if sizes[0] == 1 << 30:
+        options["max_file_bytes"] = 1 << 24  # what is compared is written, too
+    fast = imported(binlogs(capture), is_fast=True, **options)
+    assert fast == imported(binlogs(capture), is_fast=False, **options)
+
+
+@pytest.mark.parametrize("name", ["10.11/types-full-crc32", "11.8/statement", "10.11/domains", "11.8/chained"])
+def test_a_flipped_bit_is_met_at_the_same_place(imported, tmp_path, name):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    files = []
+    for path in binlogs(CLASSIC / name):
+        files.append(tmp_path / path.name)
+        files[-1].write_bytes(path.read_bytes())
+    for _ in range(25):
+        path = chance.choice(files)
+        data = path.read_bytes()
+        changed = bytearray(data)
+        place = chance.randrange(len(data))
+        changed[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(changed[: chance.choice([len(data), len(data), place])])
+        options = {"max_file_bytes": 1 << 18, "state_interval_bytes": 1 << 15}
+        assert imported(files, is_fast=True, **options) == imported(files, is_fast=False, **options)
+        path.write_bytes(data)
+
+
+def test_the_kernel_is_used_where_it_can_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(convert, "kernels", loading.load)
+    converters = []
+
+    class Watched(convert.GroupConverter):
+        def __init__(self, *args):
+            super().__init__(*args)
+            converters.append(self)
+
+    monkeypatch.setattr(convert, "GroupConverter", Watched)
+    report = import_classic(binlogs(CLASSIC / "11.8" / "types-full-crc32"), RealDisk(tmp_path))
+    assert converters[0].group_count > report.group_count / 2

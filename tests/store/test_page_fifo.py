@@ -1,0 +1,87 @@
+"""Pages in memory: what readers see of them, what may go to the files, and what the redo log has to hold."""
+
+from __future__ import annotations
+
+from ibbmaster.ibb.appender import PageChange
+from ibbmaster.ibb.page import BLANK, DATA_SIZE, PAGE_SIZE, seal_page
+from ibbmaster.store.page_fifo import RUN_PAGES_MAX, PageFifo
+from ibbmaster.store.redo_record import LogEnd
+
+
+def full(page_no, fill=1):
+    return PageChange(0, page_no, 0, bytes([fill]) * DATA_SIZE)
+
+
+def sealed(data):
+    page = bytearray(data.ljust(PAGE_SIZE, b"\0"))
+    seal_page(page)
+    return bytes(page)
+
+
+def test_only_full_pages_whose_redo_is_durable_go_to_their_file():
+    fifo = PageFifo()
+    fifo.place([full(1)], 100)
+    fifo.place([full(2, 2)], 200)
+    fifo.place([PageChange(0, 3, 0, b"begun")], 300)
+    assert fifo.next_run(99) is None
+    assert list(fifo.next_run(100).page_nos) == [1]
+    run = fifo.next_run(300)
+    assert (list(run.page_nos), run.data) == ([1, 2], sealed(bytes([1]) * DATA_SIZE) + sealed(bytes([2]) * DATA_SIZE))
+    fifo.drop(run)
+    assert (len(fifo), fifo.next_run(300)) == (1, None)
+
+
+def test_one_write_is_of_one_file_and_bounded():
+    fifo = PageFifo()
+    fifo.place([full(page_no) for page_no in range(1, RUN_PAGES_MAX + 5)], 100)
+    assert len(fifo.next_run(100).page_nos) == RUN_PAGES_MAX
+    other = PageFifo()
+    other.place([full(8), PageChange(1, 1, 0, bytes(DATA_SIZE))], 100)
+    assert list(other.next_run(100).page_nos) == [8]
+
+
+def test_readers_see_nothing_behind_the_mark():
+    fifo = PageFifo()
+    fifo.place([full(1), PageChange(0, 2, 0, b"one")], 100)
+    fifo.place([PageChange(0, 2, 3, b"two")], 200)
+    pages = range(1, 4)
+    assert fifo.visible(0, pages, LogEnd(0, 1, 0)) == {1: BLANK, 2: BLANK}
+    assert fifo.visible(0, pages, LogEnd(0, 2, 3)) == {1: sealed(bytes([1]) * DATA_SIZE), 2: sealed(b"one")}
+    assert fifo.visible(0, pages, LogEnd(0, 2, 6))[2] == sealed(b"onetwo")
+    assert fifo.visible(0, pages, LogEnd(1, 1, 0))[2] == sealed(b"onetwo")
+
+
+def test_a_reader_keeps_what_it_was_given_while_the_writer_goes_on():
+    fifo = PageFifo()
+    fifo.place([PageChange(0, 1, 0, b"one")], 100)
+    seen = fifo.visible(0, range(1, 2), LogEnd(0, 1, 3))[1]
+    fifo.place([PageChange(0, 1, 3, b"two")], 200)
+    assert seen == sealed(b"one")
+
+
+def test_after_a_page_was_written_partly_filled_its_next_change_is_the_whole_page():
+    fifo = PageFifo()
+    fifo.place([PageChange(0, 1, 0, b"one")], 100)
+    change = PageChange(0, 1, 3, b"two")
+    assert fifo.whole_changes([change]) == [change]
+    key, run = fifo.last_partial()
+    assert (key, run.data) == ((0, 1), sealed(b"one"))
+    assert fifo.whole_changes([change]) == [PageChange(0, 1, 0, b"onetwo")]
+    fifo.place([change], 200)
+    assert fifo.whole_changes([PageChange(0, 1, 6, b"x")]) == [PageChange(0, 1, 6, b"x")]
+
+
+def test_a_partial_page_that_was_not_written_after_all_is_no_reason_for_an_image():
+    fifo = PageFifo()
+    fifo.place([PageChange(0, 1, 0, b"one")], 100)
+    key, _ = fifo.last_partial()
+    fifo.unmark(key)
+    change = PageChange(0, 1, 3, b"two")
+    assert fifo.whole_changes([change]) == [change]
+
+
+def test_a_page_that_was_loaded_from_its_file_is_written_whole_by_its_first_change():
+    fifo = PageFifo()
+    fifo.load_last(0, 7, b"from the file".ljust(PAGE_SIZE, b"\xff"), 13)
+    assert fifo.last_partial() is None
+    assert fifo.whole_changes([PageChange(0, 7, 13, b"!")]) == [PageChange(0, 7, 0, b"from the file!")]

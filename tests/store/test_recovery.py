@@ -1,0 +1,218 @@
+"""What a start does with damage: a torn tail is mended, anything else is refused with its place."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ibbmaster.errors import DamageError, FormatError, IbbMasterError, MissingFileError
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.redo_log import SEGMENT_NAMES, scan_redo
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+
+OPTIONS = StoreOptions(
+    max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0
+)
+
+
+def feed(store, seq_no, size):
+    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes([seq_no % 256]) * size)])
+
+
+def exhaust(reader, found=None):
+    """Read to the end; the sequence numbers go into `found` as they come."""
+    found = [] if found is None else found
+    while (group := reader.next_group()) is not None:
+        found.append(group.gtid.seq_no)
+    return found
+
+
+def numbers(engine):
+    return exhaust(engine.event_groups(engine.plan_of_file(engine.files()[0].name)))
+
+
+def log_of(count, *, size=9000, closed):
+    """The files of a log with so many groups; closed, so that the redo log is not needed, or as a crash leaves it."""
+    disk = SimulatedDisk()
+    store = BinlogStore(disk, OPTIONS)
+    for seq_no in range(1, count + 1):
+        feed(store, seq_no, size)
+    if closed:
+        store.close()
+    return disk.files()
+
+
+@pytest.fixture(scope="module")
+def closed():
+    return log_of(30, closed=True)
+
+
+@pytest.fixture(scope="module")
+def crashed():
+    return log_of(30, closed=False)
+
+
+def flipped(files, name, offset):
+    data = bytearray(files[name])
+    data[offset] ^= 0x10
+    return {**files, name: bytes(data)}
+
+
+def last_page_no(data):
+    """The last page that is not blank; it ends with its checksum."""
+    return len(data.rstrip(b"\0")) // PAGE_SIZE - 1
+
+
+def start(files):
+    disk = SimulatedDisk(files)
+    return BinlogStore(disk, OPTIONS), disk
+
+
+def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_whole(crashed):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    checkpoint = scan_redo(SimulatedDisk(crashed)).checkpoint.end
+    covered = [
+        (file_no, page_no)
+        for file_no in range(3)
+        for page_no in range(8)
+        if (file_no, page_no) >= checkpoint[:2] and page_no > 0
+    ]
+    assert len(covered) > 5
+    for _ in range(100):
+        file_no, page_no = chance.choice(covered)
+        name = f"binlog-{file_no:06d}.ibb"
+        data = bytearray(crashed[name])
+        sector = page_no * PAGE_SIZE + 512 * chance.randrange(32)
+        data[sector : sector + 512] = bytes(512)  # as if it had never been written
+        store, _ = start({**crashed, name: bytes(data)})
+        assert numbers(store) == list(range(1, 31)), (name, sector)
+
+
+def test_a_damaged_page_in_the_middle_is_found_by_the_reader_that_reaches_it(closed):
+    store, _ = start(flipped(closed, "binlog-000000.ibb", 3 * PAGE_SIZE + 100))
+    reader = store.event_groups(store.seek(GtidPosition()))
+    with pytest.raises(FormatError, match=r"binlog-000000\.ibb page 3"):
+        exhaust(reader)
+    behind = store.event_groups(store.seek(GtidPosition.parse("0-1-20")))
+    assert behind.next_group() is not None
+
+
+def test_a_damaged_last_page_is_refused_and_nothing_is_cut(closed):
+    name = "binlog-000002.ibb"
+    last = last_page_no(closed[name])
+    files = flipped(closed, name, last * PAGE_SIZE + 20)
+    with pytest.raises((FormatError, DamageError), match=rf"binlog-000002\.ibb page {last}"):
+        start(files)
+    disk = SimulatedDisk(files)
+    with pytest.raises(IbbMasterError):
+        BinlogStore(disk, OPTIONS)
+    assert disk.writes == 0
+
+
+def test_every_bit_of_a_header_that_a_start_reads_is_guarded(closed):
+    for byte in [*range(64), *range(508, 512), *range(PAGE_SIZE - 4, PAGE_SIZE)]:
+        for bit in range(8):
+            data = bytearray(closed["binlog-000002.ibb"])
+            data[byte] ^= 1 << bit
+            with pytest.raises((FormatError, DamageError), match=r"binlog-000002\.ibb"):
+                start({**closed, "binlog-000002.ibb": bytes(data)})
+
+
+def test_files_swapped_by_name_are_refused(closed):
+    swapped = {
+        **closed,
+        "binlog-000001.ibb": closed["binlog-000002.ibb"],
+        "binlog-000002.ibb": closed["binlog-000001.ibb"],
+    }
+    with pytest.raises(FormatError, match="file number"):
+        start(swapped)
+
+
+def without(files, *names):
+    return {name: data for name, data in files.items() if name not in names}
+
+
+def test_a_missing_file_in_the_middle_is_refused_by_name(closed):
+    with pytest.raises(MissingFileError, match=r"binlog-000001\.ibb is missing"):
+        start(without(closed, "binlog-000001.ibb"))
+
+
+def test_a_missing_newest_file_is_refused_as_the_state_would_go_back(closed):
+    active = sorted(name for name in closed if name.startswith("binlog-"))[-2:]
+    with pytest.raises(IbbMasterError, match="the log ends inside a record"):
+        start(without(closed, *active))
+    of_whole_records = log_of(29, size=2 * PAGE_SIZE - 200, closed=True)
+    newest = sorted(name for name in of_whole_records if name.startswith("binlog-"))[-2:]
+    with pytest.raises(IbbMasterError, match=r"redo log|inside a record"):
+        start(without(of_whole_records, *newest))
+
+
+def test_missing_oldest_files_are_purged_files(closed):
+    store, _ = start(without(closed, "binlog-000000.ibb"))
+    assert numbers(store)[-1] == 30
+
+
+def test_a_missing_file_that_the_redo_log_has_changes_for_is_refused(crashed):
+    with pytest.raises(IbbMasterError, match=r"binlog-00000"):
+        start(without(crashed, "binlog-000002.ibb", "binlog-000003.ibb"))
+
+
+def test_a_redo_log_that_belongs_to_other_files_is_refused(closed):
+    other = log_of(12, size=200, closed=False)
+    mixed = {**closed, **{name: other[name] for name in SEGMENT_NAMES}}
+    with pytest.raises(IbbMasterError, match=r"redo log|other files"):
+        start(mixed)
+
+
+def test_files_without_their_redo_log_are_a_log_of_another_program(closed):
+    store, _ = start(without(closed, *SEGMENT_NAMES))
+    assert numbers(store) == list(range(1, 31))
+    feed(store, 31, 100)
+    assert numbers(store)[-1] == 31
+
+
+def test_only_empty_files_are_refused(closed):
+    empty = {f"binlog-{number:06d}.ibb": bytes(8 * PAGE_SIZE) for number in (4, 5)}
+    with pytest.raises(IbbMasterError, match="only empty files are left, so the GTID state is unknown"):
+        start(empty)
+
+
+def test_what_a_start_refuses_can_be_read_up_to_the_damage(closed):
+    name = "binlog-000002.ibb"
+    last = last_page_no(closed[name])
+    files = flipped(closed, name, last * PAGE_SIZE + 20)
+    directory = BinlogDirectory(SimulatedDisk(files))
+    reader = directory.event_groups(directory.plan_of_file("binlog-000000.ibb"))
+    found = []
+    with pytest.raises(FormatError, match=rf"binlog-000002\.ibb page {last}"):
+        exhaust(reader, found)
+    assert found == list(range(1, len(found) + 1))
+    assert len(found) > 20
+
+
+def test_a_page_with_a_right_checksum_and_other_content_is_not_what_the_redo_log_ends_at(closed):
+    name = "binlog-000002.ibb"
+    last = last_page_no(closed[name])
+    data = bytearray(closed[name])
+    page = bytearray(PAGE_SIZE)
+    seal_page(page)
+    data[last * PAGE_SIZE : (last + 1) * PAGE_SIZE] = page  # an acknowledged tail, gone without a trace
+    with pytest.raises(IbbMasterError, match="binlog-000002"):
+        start({**closed, name: bytes(data)})
+
+
+def test_stray_names_are_left_alone(closed):
+    stray = {"binlog-1.ibb": b"x", "binlog-000001.ibb.bak": b"y", "binlog-99999999999999999999.ibb": b"z", "notes": b""}
+    store, disk = start({**closed, **stray})
+    assert numbers(store) == list(range(1, 31))
+    store.close()
+    assert {name: disk.files()[name] for name in stray} == stray

@@ -1,0 +1,231 @@
+"""The fast path puts the bytes of the careful one on the wire, whatever is in the log and wherever a dump begins."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.convert import import_classic
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.streaming import block_cache
+from ibbmaster.streaming.buffers import OUT_BYTES
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.random_log import random_log
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+CAPTURES = sorted(path.parent for path in (FIXTURES / "classic").glob("*/*/expected.json"))
+SMALL_CAPTURES = [
+    path for path in CAPTURES if path.name != "encrypted" and not list(path.glob("*.xz"))
+]  # the packed ones are over 200 MB
+
+
+@pytest.mark.parametrize("directory", sorted((FIXTURES / "ibb").iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize("options", [{}, {"wants_annotate_rows": False}, {"has_semi_sync": True}], ids=str)
+def test_sample_directories(dump_of, directory, options):
+    engine = BinlogDirectory(RealDisk(directory))
+    careful = dump_of(engine, is_fast=False, **options)
+    fast = dump_of(engine, is_fast=True, **options)
+    assert fast.data == careful.data
+    assert fast.careful_groups < careful.careful_groups
+    pumped = dump_of(engine, is_fast=True, is_pumped=True, **options)
+    assert pumped.data == careful.data
+    assert pumped.pumped
+
+
+@pytest.mark.parametrize("capture", SMALL_CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize("profile", ["engine", "compat", "classic-11.8"])
+def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
+    files = sorted(path for path in capture.iterdir() if path.suffix[1:].isdigit())
+    import_classic(files, RealDisk(tmp_path), max_file_bytes=1 << 18, state_interval_bytes=1 << 15)
+    engine = BinlogDirectory(RealDisk(tmp_path))
+    options = {"knows_checksums": True}
+    careful = dump_of(engine, is_fast=False, profile=profile, **options)
+    for is_pumped in (False, True):
+        assert dump_of(engine, is_fast=True, is_pumped=is_pumped, profile=profile, **options).data == careful.data
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_logs_from_any_position(dump_of, tmp_path, seed):
+    store = random_log(seed, RealDisk(tmp_path))
+    chance = random.Random(seed)
+    shared = SharedBlocks()
+    state = store.binlog_state()
+    positions = ["", ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids)]
+    for _ in range(4):
+        some = [f"{gtid.domain_id}-{gtid.server_id}-{gtid.seq_no}" for gtid in state if chance.random() < 0.5]
+        positions.append(",".join({gtid.split("-")[0]: gtid for gtid in some}.values()))
+    for position in positions:
+        for options in ({}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}):
+            careful = dump_of(store, is_fast=False, position=position, **options)
+            fast = dump_of(store, is_fast=True, shared=shared, position=position, **options)
+            assert fast.data == careful.data, (seed, position, options)
+            assert fast.error == careful.error
+            for send_buffer in (4 << 20, 60_000):
+                pumped = dump_of(
+                    store, is_fast=True, is_pumped=True, send_buffer=send_buffer, position=position, **options
+                )
+                assert pumped.data == careful.data, (seed, position, options, send_buffer)
+    first = dump_of(store, is_fast=True)
+    assert first.careful_groups < dump_of(store, is_fast=False).careful_groups
+
+
+@pytest.mark.parametrize("first", [1, 2**63 - 1000, 2**64 - 3001], ids=["small", "over 2^63", "up to 2^64"])
+def test_the_way_to_a_position_is_walked_group_by_group_only_where_something_is_decided(dump_of, tmp_path, first):
+    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=4 << 20, state_interval_bytes=0))
+    for index in range(3000):
+        gtid = Gtid(domain_id=index % 3 and 7, server_id=1 + index % 2, seq_no=first + index)
+        body = make_event(23, 1, bytes(30_000 if index % 500 == 0 else 60))
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), [body, make_event(16, 1, bytes(8))])
+    store.group_commit_ordered(ticket)
+    zero, seven = f"0-1-{first + 2400}", f"7-1-{first + 2500}"
+    hole = f"7-2-{first + 2502}"  # the log has that number in domain 0
+    until = GtidPosition.parse(f"{zero},7-1-{first + 2900}")
+    for position, careful_max in [
+        (f"{zero},{seven}", 50),  # those of domain 0 behind its position
+        (f"{zero},{hole}", 50),
+        (seven, 850),  # all of domain 0
+        (f"{zero},{seven},9-9-9", 50),  # the log does not know domain 9
+        ("9-9-9", 10),
+    ]:
+        for options in ({}, {"is_strict": True}, {"until": until}):
+            careful = dump_of(store, is_fast=False, position=position, **options)
+            fast = dump_of(store, is_fast=True, position=position, **options)
+            assert (fast.data, fast.error) == (careful.data, careful.error), (position, options)
+            assert fast.careful_groups <= careful_max or "until" in options
+            assert dump_of(store, is_fast=True, is_pumped=True, position=position, **options).data == careful.data
+
+
+@pytest.mark.parametrize("is_pumped", [False, True])
+@pytest.mark.parametrize(("wanted", "is_error"), [(6, False), (19, False), (30, True)])
+def test_a_domain_that_only_the_replica_knew_is_judged_when_it_turns_up(dump_of, tmp_path, wanted, is_error, is_pumped):
+    calls = 0
+    for name in ("True", "False"):
+        (tmp_path / name).mkdir()
+
+    def write(domain_id: int, numbers: range) -> None:
+        for seq_no in numbers:
+            gtid = Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
+            body = [make_event(23, 1, bytes(1000)), make_event(16, 1, bytes(8))]
+            ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+        store.group_commit_ordered(ticket)
+
+    def come(session: DumpSession) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            write(0, range(1000, 1400))
+            write(9, range(1, 20))
+            write(0, range(1400, 3000))
+        elif calls > 30:
+            session.end_of_service()
+
+    dumps = []
+    for is_fast in (False, True):
+        store = BinlogStore(RealDisk(tmp_path / str(is_fast)), StoreOptions(max_file_bytes=8 << 20))
+        calls = 0
+        write(0, range(1, 500))
+        dumps.append(
+            dump_of(store, is_fast=is_fast, is_pumped=is_pumped and is_fast, position=f"9-1-{wanted}", between=come)
+        )
+    careful, fast = dumps
+    assert calls > 1
+    assert (fast.data, fast.error) == (careful.data, careful.error)
+    assert (fast.error is not None) == is_error
+    if not is_error:
+        assert fast.careful_groups < 1000 < 2000 < careful.careful_groups
+
+
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_blocks_for_many_readers_hold_the_same_packets(dump_of, tmp_path, monkeypatch, seed):
+    monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 2)
+    store = random_log(seed, RealDisk(tmp_path))
+    state = store.binlog_state()
+    some = ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids if domain_id)
+    shared = SharedBlocks()
+    dumps = [
+        dump_of(store, is_fast=True, shared=shared, position=position, **options)
+        for position, options in [("", {}), ("", {}), (some, {}), ("", {"has_semi_sync": True}), (some, {}), ("", {})]
+    ]  # kept, so that there are several readers
+    assert dumps[0].data == dumps[1].data == dumps[5].data == dump_of(store, is_fast=False).data
+    assert dumps[2].data == dumps[4].data == dump_of(store, is_fast=False, position=some).data
+    assert dumps[3].data == dump_of(store, is_fast=False, has_semi_sync=True).data
+
+
+def test_a_dump_that_was_ended_early_marks_no_end_for_others(dump_of, tmp_path):
+    store = random_log(3, RealDisk(tmp_path))
+    shared = SharedBlocks()
+    ended = dump_of(store, is_fast=True, shared=shared, between=lambda session: session.end_of_service())
+    careful = dump_of(store, is_fast=False)
+    assert len(ended.data) < len(careful.data)
+    assert dump_of(store, is_fast=True, shared=shared).data == careful.data
+
+
+def test_an_event_of_more_than_a_packet(dump_of, tmp_path):
+    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=8 << 20, redo_bytes=64 << 20))
+    for seq_no, size in enumerate(
+        [0xFFFFFF - 20, 0xFFFFFF - 19, 0xFFFFFF - 1 - 19, 0xFFFFFF, 2 * 0xFFFFFF - 20, 35 << 20], 1
+    ):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(size)), make_event(16, 1, bytes(8))])
+    for options in ({}, {"has_semi_sync": True}):
+        careful, fast = (dump_of(store, is_fast=is_fast, **options) for is_fast in (False, True))
+        assert fast.data == careful.data
+        pumped = dump_of(store, is_fast=True, is_pumped=True, **options)
+        assert pumped.data == careful.data
+        assert pumped.pumped > 1 << 20
+    assert max(fast.blocks) < 600_000
+
+
+def test_what_a_slow_socket_does_not_take_never_outgrows_its_buffer(dump_of, tmp_path):
+    """The smallest events grow most, and long ones between them are no part of the output but of what is left."""
+    tiny, long = make_event(23, 1, b"") * 20_000, make_event(23, 1, bytes(130_000))
+    for spill_bytes in (60_000, 8 << 20):  # out of band, and in the commit record
+        disk = RealDisk(tmp_path / str(spill_bytes))
+        disk.directory.mkdir()
+        store = BinlogStore(disk, StoreOptions(max_file_bytes=16 << 20, spill_bytes=spill_bytes, redo_bytes=64 << 20))
+        for seq_no in range(8, 21, 2):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            body = [*(tiny[: 19 * 1_000 * seq_no], long) * 5, make_event(16, 1, bytes(8))]
+            store.write_direct(gtid, make_gtid_event(gtid), body)
+        store.close()
+        engine = BinlogDirectory(disk)
+        careful = dump_of(engine, is_fast=False, has_semi_sync=True)
+        pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=20_000, has_semi_sync=True)
+        assert pumped.data == careful.data
+        assert OUT_BYTES // 2 < pumped.rest_max <= OUT_BYTES
+
+
+def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
+    disk = SimulatedDisk()
+    random_log(7, disk).close()
+    files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    for _ in range(60):
+        name = chance.choice([name for name in files if any(files[name])])
+        data = bytearray(files[name])
+        data[chance.randrange(PAGE_SIZE, len(data))] ^= 1 << chance.randrange(8)
+        engines = [BinlogDirectory(MemoryDisk({**files, name: bytes(data)})) for _ in range(2)]
+        try:
+            careful = dump_of(engines[0], is_fast=False)
+        except IbbMasterError:
+            continue  # the seek meets it already
+        fast = dump_of(engines[1], is_fast=True)
+        if careful.error is None:
+            assert (fast.data, fast.error) == (careful.data, None)
+        else:
+            assert fast.error == careful.error
+            assert fast.data[: len(careful.data) // 2] == careful.data[: len(careful.data) // 2]
