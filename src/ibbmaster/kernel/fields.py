@@ -103,6 +103,113 @@ class Found(IntEnum):
     COLUMNS = 4
 
 
+class GroupColumn(IntEnum):
+    """Columns of the groups that were collected."""
+
+    DOMAIN = 0
+    SERVER = 1
+    SEQ_NO = 2  # as if it had a sign
+    TIMESTAMP = 3  # seconds since 1970
+    FILE_NO = 4
+    FILE_OFFSET = 5  # of the commit record
+    END_FILE_NO = 6
+    END_OFFSET = 7  # behind the commit record
+    START = 8  # of its events in the data
+    END = 9
+    FIRST_NUMBER = 10  # of its first event here: not 0 in a group that is cut
+    COLUMNS = 11
+
+
+class EventColumn(IntEnum):
+    """Columns of the events that were collected."""
+
+    START = 0  # in the data
+    SIZE = 1
+    GROUP = 2  # row of the groups
+    NUMBER = 3  # in its group
+    COLUMNS = 4
+
+
+class RowOp(IntEnum):
+    """How a value is read from a row, with two arguments, into one slot or two that follow each other."""
+
+    SKIP_FIXED = 0  # bytes
+    SKIP_PREFIXED = 1  # bytes of the length
+    INTEGER = 2  # bytes, whether it has a sign
+    BIG_ENDIAN = 3  # bytes
+    FLOAT = 4  # its bits
+    DOUBLE = 5  # its bits
+    YEAR = 6
+    DECIMAL = 7  # digits, scale; two slots, the lower half of a number of 128 bits first
+    DATE = 8  # days since 1970
+    DATETIME = 9  # digits of a second; microseconds since 1970
+    TIMESTAMP = 10  # the same
+    RAW_FIXED = 11  # bytes; two slots: where they are, and how many
+    RAW_PREFIXED = 12  # bytes of the length; the same
+
+
+class StepColumn(IntEnum):
+    """Columns of the steps that read an image of a row, one for each column it has."""
+
+    OP = 0
+    FIRST = 1  # arguments
+    SECOND = 2
+    SLOT = 3
+    COLUMNS = 4
+
+
+class MapColumn(IntEnum):
+    """Columns of the tables that are known, each by the bytes of its TABLE_MAP."""
+
+    START = 0  # of these bytes in the store of bytes
+    SIZE = 1
+    IS_WANTED = 2
+    COLUMNS = 3
+
+
+class VariantColumn(IntEnum):
+    """Columns of the kinds of row events: of a table, with the same columns in their images."""
+
+    MAP = 0  # row of the tables
+    KIND = 1  # see CHANGE_KINDS
+    COLUMN_COUNT = 2
+    BITS_START = 3  # of the columns present, in the store of bytes
+    BITS_SIZE = 4
+    FIRST_STEP = 5  # of the image, or of that before an update
+    STEPS = 6
+    AFTER_FIRST_STEP = 7
+    AFTER_STEPS = 8
+    COLUMNS = 9
+
+
+class RowField(IntEnum):
+    """Places in the state of a decoding of rows."""
+
+    EVENT = 0  # at hand
+    OFFSET = 1  # in the data where the next row of that event begins; 0 before the first
+    ROWS = 2  # that are in the output
+    GROUP = 3  # of the event at hand
+    OPEN = 4  # tables that this group has named
+    TABLE = 5  # whose rows are in the output
+    SIZE = 6
+
+
+INSERT, DELETE, UPDATE_BEFORE, UPDATE_AFTER = range(4)
+CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
+OPEN_TABLES_MAX = 256
+
+
+class RowStatus(IntEnum):
+    """Why a decoding of rows stopped."""
+
+    END = 0  # of the events
+    FULL = 1  # the output has no more room
+    NEW_MAP = 2  # a table that is not known
+    NEW_VARIANT = 3  # a kind of row event that is not known
+    BAD = 4  # the twin says what is wrong
+    NEW_TABLE = 5  # rows of another table than TABLE
+
+
 class Conversion(IntEnum):
     """Places in the numbers that a conversion is given and leaves."""
 

@@ -15,10 +15,8 @@ from ibbmaster.kernel.fields import (
     COMMIT,
     CONT,
     DONE,
-    DUMMY,
     FILLER,
     FULL,
-    GTID_STATE,
     KNOWN_TYPES,
     LAST,
     NEED_MORE,
@@ -54,6 +52,7 @@ from ibbmaster.kernel.records import (
     is_same_pair,
     is_skipped,
     note_group,
+    passed_chunk,
     record_chunk,
 )
 
@@ -233,28 +232,8 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
             state[S_GROUPS] += 1
             page, offset = next_page, next_offset
             continue
-        if nested_type >= 0:
-            if found != nested_type or not type_byte & CONT:
-                status = CAREFUL
-                break
-            if type_byte & LAST:
-                nested_type = -1
-        elif skip_type < 0:
-            if type_byte & CONT:
-                status = CAREFUL
-                break
-            if not type_byte & LAST:
-                skip_type = found
-        elif found == skip_type:
-            if not type_byte & CONT:
-                status = CAREFUL
-                break
-            if type_byte & LAST:
-                skip_type = -1
-        elif (found in (GTID_STATE, DUMMY)) and not type_byte & CONT:
-            if not type_byte & LAST:
-                nested_type = found
-        else:
+        is_good, skip_type, nested_type = passed_chunk(type_byte, skip_type, nested_type)
+        if not is_good:
             status = CAREFUL
             break
         offset = end

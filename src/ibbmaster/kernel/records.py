@@ -67,6 +67,36 @@ def record_chunk(block, page_count, page, offset, verified, record_type, is_firs
     return NEED_MORE if page >= page_count else CAREFUL, page, offset, 0, verified, nested
 
 
+@inlined
+def passed_chunk(type_byte, skip_type, nested_type):
+    """Pass over a chunk of a record that is not wanted; -1 stands for no such record.
+
+    Returns whether it is in its place, the type of the record that goes on behind it, and
+    that of one nested in it.
+    """
+    found = type_byte & TYPE_MASK
+    goes_on = bool(type_byte & CONT)
+    is_last = bool(type_byte & LAST)
+    is_good = True
+    if nested_type >= 0:
+        is_good = found == nested_type and goes_on
+        if is_last:
+            nested_type = -1
+    elif skip_type < 0:
+        is_good = not goes_on
+        if not is_last:
+            skip_type = found
+    elif found == skip_type:
+        is_good = goes_on
+        if is_last:
+            skip_type = -1
+    else:
+        is_good = (found == GTID_STATE or found == DUMMY) and not goes_on
+        if not is_last:
+            nested_type = found
+    return is_good, skip_type, nested_type
+
+
 @jit
 def gather(block, page_count, page, offset, verified, scratch):
     """Put the chunks of the record that begins at a place together in `scratch`.

@@ -5,28 +5,50 @@ from __future__ import annotations
 import numpy as np
 
 from ibbmaster.kernel.checking import check_groups
+from ibbmaster.kernel.collecting import collect_groups, index_events
+from ibbmaster.kernel.columns import copy_strings, gtid_texts, header_columns
 from ibbmaster.kernel.converting import convert_groups
 from ibbmaster.kernel.crc32c import PAGE
-from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, Field, Found, Progress
+from ibbmaster.kernel.fields import (
+    PAIR_COLUMNS,
+    Conversion,
+    EventColumn,
+    Field,
+    Found,
+    GroupColumn,
+    MapColumn,
+    Progress,
+    RowField,
+    StepColumn,
+    VariantColumn,
+)
 from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_groups, frame_record
 from ibbmaster.kernel.pump import pump, pump_nodes
+from ibbmaster.kernel.rows import decode_rows
 
 __all__ = [
     "check_groups",
+    "collect_groups",
     "convert_groups",
+    "copy_strings",
+    "decode_rows",
     "frame_bytes",
     "frame_groups",
     "frame_record",
+    "gtid_texts",
+    "header_columns",
+    "index_events",
     "pump",
     "pump_nodes",
     "renumber",
     "warm_up",
+    "warm_up_columns",
 ]
 
 
 def warm_up() -> None:
-    """Call each kernel once, so that none is compiled while somebody waits."""
+    """Call each kernel of a server once, so that none is compiled while somebody waits."""
     block = np.zeros(PAGE, dtype=np.uint8)
     state = np.zeros(int(Field.SIZE), dtype=np.int64)
     state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
@@ -60,3 +82,35 @@ def warm_up() -> None:
     numbers = np.zeros(int(Conversion.SIZE), dtype=np.int64)
     source = np.frombuffer(bytes(PAGE), dtype=np.uint8)  # not writable, as what is read from files
     convert_groups(source, 0, numbers, pairs, block.copy(), block.copy(), out, out.copy())
+
+
+def warm_up_columns() -> None:
+    """Call each kernel that makes columns once."""
+    block = np.zeros(PAGE, dtype=np.uint8)
+    data = np.zeros(64, dtype=np.uint8)
+    groups = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64)
+    events = np.zeros((1, EventColumn.COLUMNS), dtype=np.int64)
+    numbers = np.zeros(1, dtype=np.int64)
+    collect_groups(block, 0, np.zeros(int(Field.SIZE), dtype=np.int64), 0, 0, 0, groups, data)
+    for source in (data, np.frombuffer(bytes(64), dtype=np.uint8)):  # a long event is not in a buffer of ours
+        index_events(source, groups, 0, events)
+        header_columns(source, events, 0, np.zeros(1, dtype=np.int32), numbers, numbers, np.zeros(1, dtype=np.int32))
+        copy_strings(source, numbers, numbers, data, 0, 0, np.zeros(2, dtype=np.int32), data)
+        decode_rows(
+            source,
+            events,
+            0,
+            np.zeros(int(RowField.SIZE), dtype=np.int64),
+            np.zeros((1, 2), dtype=np.int64),
+            data,
+            np.zeros((1, MapColumn.COLUMNS), dtype=np.int64),
+            0,
+            np.zeros((1, VariantColumn.COLUMNS), dtype=np.int64),
+            0,
+            np.zeros((1, StepColumn.COLUMNS), dtype=np.int64),
+            np.zeros((2, 1), dtype=np.int64),
+            np.zeros((2, 1), dtype=np.uint8),
+            numbers,
+            numbers,
+        )
+    gtid_texts(groups, numbers, 0, np.zeros(2, dtype=np.int32), data)

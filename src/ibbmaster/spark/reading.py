@@ -15,7 +15,9 @@ from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
+from ibbmaster.kernel.loading import load
 from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
+from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import Granularity, ReadOptions
 from ibbmaster.spark.plan import ReadTask, open_options
 from ibbmaster.spark.shape import CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_schema, column_type
@@ -41,7 +43,11 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
         FormatError, ClassicFormatError: a file is damaged.
         EventError: an event of a group is damaged, or a value cannot be read; it names the group.
     """
-    yield from batches(task.fields, rows_of(task))
+    ready = load()
+    if ready is not None and is_fast(task):
+        yield from fast_batches(task, ready)
+    else:
+        yield from batches(task.fields, rows_of(task))
 
 
 def rows_of(task: ReadTask) -> Iterator[Row]:

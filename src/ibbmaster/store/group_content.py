@@ -81,7 +81,7 @@ class RowReader:
             event_type = event[TYPE_OFFSET]
             if event_type == EventType.TABLE_MAP:
                 table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
-                mapped[table_id] = self._decoder(event)
+                mapped[table_id] = self.decoder(event)
                 continue
             if event_type == EventType.PARTIAL_ROW_DATA:
                 whole = partial.take(event)
@@ -101,10 +101,16 @@ class RowReader:
     def schemas(self, events: Iterable[bytes]) -> Iterator[TableSchema]:
         """The tables that the events of a group name."""
         for event in events:
-            if event[TYPE_OFFSET] == EventType.TABLE_MAP and (decoder := self._decoder(event)) is not None:
+            if event[TYPE_OFFSET] == EventType.TABLE_MAP and (decoder := self.decoder(event)) is not None:
                 yield decoder.schema
 
-    def _decoder(self, event: bytes) -> RowDecoder | None:
+    def decoder(self, event: bytes) -> RowDecoder | None:
+        """What reads the row events of the table that a TABLE_MAP event names; None if nobody asked for it.
+
+        Raises:
+            EventError: the event is damaged.
+            ConfigurationError: the table is declared as it cannot be.
+        """
         head = decode_table_map(event)
         name = f"{head.database.decode('utf-8', 'replace')}.{head.table.decode('utf-8', 'replace')}"
         if not self._tables.takes(name):

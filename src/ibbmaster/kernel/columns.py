@@ -1,0 +1,80 @@
+"""Kernels that make columns of what was collected: event headers, GTIDs as text, strings side by side."""
+
+from __future__ import annotations
+
+from numba import int32, uint64
+
+from ibbmaster.kernel.collecting import E_START, G_DOMAIN, G_SEQ_NO, G_SERVER
+from ibbmaster.kernel.memory import copy, jit, load16, load32
+
+GTID_TEXT_MAX = 10 + 10 + 20 + 2
+MINUS = 45
+
+
+@jit
+def header_columns(data, events, count, types, timestamps, server_ids, flags):  # type: ignore[no-untyped-def]
+    """Type, time in microseconds, server id and flags of each event."""
+    for index in range(count):
+        start = events[index, E_START]
+        timestamps[index] = load32(data, start) * 1_000_000
+        types[index] = int32(data[start + 4])
+        server_ids[index] = load32(data, start + 5)
+        flags[index] = int32(load16(data, start + 17))
+
+
+@jit
+def write_number(out, position, number):  # type: ignore[no-untyped-def]
+    """Write a number in decimal; returns the position behind it."""
+    digits = 1
+    rest = number // uint64(10)
+    while rest != uint64(0):
+        digits += 1
+        rest //= uint64(10)
+    rest = number
+    for index in range(digits):
+        out[position + digits - 1 - index] = 48 + rest % uint64(10)
+        rest //= uint64(10)
+    return position + digits
+
+
+@jit
+def gtid_texts(groups, wanted, count, offsets, out):  # type: ignore[no-untyped-def]
+    """Write the GTIDs of the groups in `wanted` as text, side by side; `out` has room for the longest ones."""
+    position = 0
+    last, last_start, last_size = -1, 0, 0
+    offsets[0] = 0
+    for index in range(count):
+        group = wanted[index]
+        if group == last:
+            copy(out, position, out, last_start, last_size)
+            position += last_size
+        else:
+            last, last_start = group, position
+            position = write_number(out, position, uint64(groups[group, G_DOMAIN]))
+            out[position] = MINUS
+            position = write_number(out, position + 1, uint64(groups[group, G_SERVER]))
+            out[position] = MINUS
+            position = write_number(out, position + 1, uint64(groups[group, G_SEQ_NO]))
+            last_size = position - last_start
+        offsets[index + 1] = position
+
+
+@jit
+def copy_strings(data, starts, sizes, valid, count, padded, offsets, out):  # type: ignore[no-untyped-def]
+    """Put strings side by side, each with zeros up to `padded` bytes; absent ones are empty.
+
+    Returns how many bytes they take; the copying ends where `out` does.
+    """
+    position = 0
+    offsets[0] = 0
+    for index in range(count):
+        if valid[index]:
+            size = sizes[index]
+            taken = max(size, padded)
+            if position + taken <= len(out):
+                copy(out, position, data, starts[index], size)
+                for place in range(position + size, position + taken):
+                    out[place] = 0
+            position += taken
+        offsets[index + 1] = int32(min(position, 2147483647))
+    return position

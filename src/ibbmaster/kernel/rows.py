@@ -1,0 +1,425 @@
+"""A kernel that reads the rows of row events into columns.
+
+Every value becomes one number of 64 bits, or two; what is longer is told by its place. One
+kernel serves all tables: steps say how each column is read. The twin, which also says what
+is wrong with an event: `ibbmaster.event.rows`.
+"""
+
+from __future__ import annotations
+
+from numba import int64, uint64
+
+from ibbmaster.event.rows.number import PART_SIZES as _PART_SIZES
+from ibbmaster.event.rows.number import WORD_DIGITS as _WORD_DIGITS
+from ibbmaster.event.types import EventType
+from ibbmaster.kernel.collecting import E_GROUP, E_SIZE, E_START
+from ibbmaster.kernel.fields import (
+    DELETE,
+    EVENT_HEADER,
+    INSERT,
+    OPEN_TABLES_MAX,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+    MapColumn,
+    RowField,
+    RowOp,
+    RowStatus,
+    StepColumn,
+    VariantColumn,
+)
+from ibbmaster.kernel.memory import inlined, jit, load16, load32, load64
+
+PART_SIZES = tuple(_PART_SIZES)
+WORD_DIGITS = int(_WORD_DIGITS)
+POWERS = tuple(10**digits for digits in range(10))
+DAY_US = 86_400 * 1_000_000
+TABLE_MAP = int(EventType.TABLE_MAP)
+WRITE_V1, UPDATE_V1, DELETE_V1 = (
+    int(EventType.WRITE_ROWS_V1),
+    int(EventType.UPDATE_ROWS_V1),
+    int(EventType.DELETE_ROWS_V1),
+)
+WRITE_V2, UPDATE_V2, DELETE_V2 = int(EventType.WRITE_ROWS), int(EventType.UPDATE_ROWS), int(EventType.DELETE_ROWS)
+
+SKIP_FIXED, SKIP_PREFIXED = int(RowOp.SKIP_FIXED), int(RowOp.SKIP_PREFIXED)
+INTEGER, BIG_ENDIAN, FLOAT, DOUBLE = int(RowOp.INTEGER), int(RowOp.BIG_ENDIAN), int(RowOp.FLOAT), int(RowOp.DOUBLE)
+YEAR, DECIMAL, DATE = int(RowOp.YEAR), int(RowOp.DECIMAL), int(RowOp.DATE)
+DATETIME, TIMESTAMP = int(RowOp.DATETIME), int(RowOp.TIMESTAMP)
+RAW_FIXED, RAW_PREFIXED = int(RowOp.RAW_FIXED), int(RowOp.RAW_PREFIXED)
+T_OP, T_FIRST, T_SECOND, T_SLOT = (
+    int(StepColumn.OP),
+    int(StepColumn.FIRST),
+    int(StepColumn.SECOND),
+    int(StepColumn.SLOT),
+)
+M_START, M_SIZE, M_IS_WANTED = int(MapColumn.START), int(MapColumn.SIZE), int(MapColumn.IS_WANTED)
+V_MAP, V_KIND, V_COLUMN_COUNT = int(VariantColumn.MAP), int(VariantColumn.KIND), int(VariantColumn.COLUMN_COUNT)
+V_BITS_START, V_BITS_SIZE = int(VariantColumn.BITS_START), int(VariantColumn.BITS_SIZE)
+V_FIRST_STEP, V_STEPS = int(VariantColumn.FIRST_STEP), int(VariantColumn.STEPS)
+V_AFTER_FIRST_STEP, V_AFTER_STEPS = int(VariantColumn.AFTER_FIRST_STEP), int(VariantColumn.AFTER_STEPS)
+R_EVENT, R_OFFSET, R_ROWS = int(RowField.EVENT), int(RowField.OFFSET), int(RowField.ROWS)
+R_GROUP, R_OPEN, R_TABLE = int(RowField.GROUP), int(RowField.OPEN), int(RowField.TABLE)
+END, FULL, NEW_MAP = int(RowStatus.END), int(RowStatus.FULL), int(RowStatus.NEW_MAP)
+NEW_VARIANT, BAD, NEW_TABLE = int(RowStatus.NEW_VARIANT), int(RowStatus.BAD), int(RowStatus.NEW_TABLE)
+
+
+@inlined
+def little(data, offset, size):  # type: ignore[no-untyped-def]
+    """A number of up to 8 bytes, the lowest first."""
+    value = uint64(0)
+    for index in range(size):
+        value |= uint64(data[offset + index]) << uint64(8 * index)
+    return value
+
+
+@inlined
+def big(data, offset, size):  # type: ignore[no-untyped-def]
+    """A number of up to 8 bytes, the highest first."""
+    value = uint64(0)
+    for index in range(size):
+        value = (value << uint64(8)) | uint64(data[offset + index])
+    return value
+
+
+@jit
+def days_of(year, month, day):  # type: ignore[no-untyped-def]
+    """Days since 1970 of a day of the Gregorian calendar; False if there is no such day from the year 1 to 9999."""
+    if year < 1 or year > 9999 or month < 1 or month > 12 or day < 1:
+        return 0, False
+    length = 31
+    if month == 4 or month == 6 or month == 9 or month == 11:
+        length = 30
+    elif month == 2:
+        length = 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    if day > length:
+        return 0, False
+    shifted = year - 1 if month <= 2 else year  # years from March on, so that the leap day is the last
+    era = shifted // 400
+    year_of_era = shifted - era * 400
+    month_from_march = month - 3 if month > 2 else month + 9
+    day_of_year = (153 * month_from_march + 2) // 5 + day - 1
+    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
+    return era * 146097 + day_of_era - 719468, True
+
+
+@jit
+def fraction_of(data, offset, digits):  # type: ignore[no-untyped-def]
+    """Microseconds of the fraction of a second that is stored with so many digits; -1 if it is none."""
+    size = (digits + 1) // 2
+    value = int64(big(data, offset, size))
+    if value >= POWERS[2 * size]:
+        return -1
+    if digits % 2 == 1:
+        value = value // 10 * 10  # one digit more is stored than there is
+    return value * POWERS[6 - 2 * size]
+
+
+@jit
+def read_decimal(data, offset, digits, scale):  # type: ignore[no-untyped-def]
+    """A DECIMAL of up to 38 digits as a number of 128 bits: its lower half, its upper half, and whether it is one."""
+    whole = digits - scale
+    is_negative = data[offset] & 0x80 == 0
+    low, high = uint64(0), uint64(0)
+    group = 0
+    first, last = whole % WORD_DIGITS, scale % WORD_DIGITS
+    words = whole // WORD_DIGITS + scale // WORD_DIGITS
+    total = (1 if first else 0) + words + (1 if last else 0)
+    while group < total:
+        count = WORD_DIGITS
+        if group == 0 and first:
+            count = first
+        elif group == total - 1 and last:
+            count = last
+        size = PART_SIZES[count]
+        part = uint64(0)
+        for index in range(size):
+            byte = uint64(data[offset + index])
+            if group == 0 and index == 0:
+                byte ^= uint64(0x80)
+            if is_negative:
+                byte ^= uint64(0xFF)
+            part = (part << uint64(8)) | byte
+        limit = uint64(POWERS[count])
+        if part >= limit:
+            return low, high, False
+        bottom = (low & uint64(0xFFFFFFFF)) * limit + part
+        top = (low >> uint64(32)) * limit + (bottom >> uint64(32))
+        low = (top << uint64(32)) | (bottom & uint64(0xFFFFFFFF))
+        high = high * limit + (top >> uint64(32))
+        offset += size
+        group += 1
+    if is_negative:
+        low = ~low + uint64(1)
+        high = ~high + (uint64(1) if low == uint64(0) else uint64(0))
+    return low, high, True
+
+
+@jit
+def decimal_bytes(digits, scale):  # type: ignore[no-untyped-def]
+    """Bytes of a DECIMAL."""
+    whole = digits - scale
+    words = whole // WORD_DIGITS + scale // WORD_DIGITS
+    return words * 4 + PART_SIZES[whole % WORD_DIGITS] + PART_SIZES[scale % WORD_DIGITS]
+
+
+@jit
+def read_image(data, offset, end, steps, first, count, row, values, valid):  # type: ignore[no-untyped-def]
+    """Read one image of a row; returns the offset behind it, -1 if it is not as it should be."""
+    nulls = offset
+    offset += (count + 7) // 8
+    if offset > end:
+        return -1
+    for index in range(count):
+        if data[nulls + (index >> 3)] >> (index & 7) & 1:
+            continue
+        step = first + index
+        op, argument, second, slot = steps[step, T_OP], steps[step, T_FIRST], steps[step, T_SECOND], steps[step, T_SLOT]
+        if op == SKIP_PREFIXED or op == RAW_PREFIXED:
+            if end - offset < argument:
+                return -1
+            size = int64(little(data, offset, argument))
+            offset += argument
+            if end - offset < size:
+                return -1
+            if op == RAW_PREFIXED:
+                values[slot, row], values[slot + 1, row] = offset, size
+                valid[slot, row] = 1
+            offset += size
+            continue
+        size = argument
+        if op == FLOAT:
+            size = 4
+        elif op == DOUBLE:
+            size = 8
+        elif op == YEAR:
+            size = 1
+        elif op == DATE:
+            size = 3
+        elif op == DATETIME:
+            size = 5 + (argument + 1) // 2
+        elif op == TIMESTAMP:
+            size = 4 + (argument + 1) // 2
+        elif op == DECIMAL:
+            size = decimal_bytes(argument, second)
+        if end - offset < size:
+            return -1
+        is_valid = True
+        if op == INTEGER:
+            if size == 4:
+                value = load32(data, offset)
+            elif size == 8:
+                value = int64(load64(data, offset))
+            else:
+                value = int64(little(data, offset, size))
+            if second and size < 8 and value >> (8 * size - 1):
+                value -= 1 << (8 * size)
+            values[slot, row] = value
+        elif op == BIG_ENDIAN:
+            values[slot, row] = int64(big(data, offset, size))
+        elif op == FLOAT:
+            values[slot, row] = load32(data, offset)
+        elif op == DOUBLE:
+            values[slot, row] = int64(load64(data, offset))
+        elif op == YEAR:
+            values[slot, row] = int64(data[offset]) + 1900 if data[offset] else 0
+        elif op == DECIMAL:
+            low, high, is_good = read_decimal(data, offset, argument, second)
+            if not is_good:
+                return -1
+            values[slot, row], values[slot + 1, row] = int64(low), int64(high)
+        elif op == DATE:
+            value = int64(little(data, offset, 3))
+            values[slot, row], is_valid = days_of(value >> 9, value >> 5 & 15, value & 31)
+        elif op == DATETIME:
+            value = int64(big(data, offset, 5)) - (1 << 39)
+            fraction = fraction_of(data, offset + 5, argument)
+            if value < 0 or fraction < 0:
+                return -1
+            year_month = value >> 22
+            days, is_valid = days_of(year_month // 13, year_month % 13, value >> 17 & 31)
+            seconds = ((value >> 12 & 31) * 60 + (value >> 6 & 63)) * 60 + (value & 63)
+            values[slot, row] = days * DAY_US + seconds * 1_000_000 + fraction
+        elif op == TIMESTAMP:
+            seconds = int64(big(data, offset, 4))
+            fraction = fraction_of(data, offset + 4, argument)
+            if fraction < 0:
+                return -1
+            is_valid = seconds != 0 or fraction != 0
+            values[slot, row] = seconds * 1_000_000 + fraction
+        elif op == RAW_FIXED:
+            values[slot, row], values[slot + 1, row] = offset, size
+        if op != SKIP_FIXED and is_valid:
+            valid[slot, row] = 1
+        offset += size
+    return offset
+
+
+@inlined
+def is_equal(one, one_start, other, other_start, size):  # type: ignore[no-untyped-def]
+    """Whether two stretches of bytes are equal."""
+    index = 0
+    while index < size and one[one_start + index] == other[other_start + index]:
+        index += 1
+    return index == size
+
+
+@jit
+def find_map(data, start, size, maps, map_count, known, last):  # type: ignore[no-untyped-def]
+    """The row of the table with these bytes, -1 for none; looks at row `last` first."""
+    for turn in range(-1, map_count):
+        row = last if turn < 0 else turn
+        if (
+            0 <= row < map_count
+            and maps[row, M_SIZE] == size
+            and is_equal(data, start, known, maps[row, M_START], size)
+        ):
+            return row
+    return -1
+
+
+@jit
+def find_variant(data, bits, end, map_row, kind, column_count, variants, variant_count, known):  # type: ignore[no-untyped-def]
+    """The row of the kind of row event whose columns present stand at `bits`, -1 for none."""
+    for row in range(variant_count):
+        size = variants[row, V_BITS_SIZE]
+        if (
+            variants[row, V_MAP] == map_row
+            and variants[row, V_KIND] == kind
+            and variants[row, V_COLUMN_COUNT] == column_count
+            and bits + size <= end
+            and is_equal(data, bits, known, variants[row, V_BITS_START], size)
+        ):
+            return row
+    return -1
+
+
+@jit
+def decode_rows(  # type: ignore[no-untyped-def]
+    data,
+    events,
+    event_count,
+    state,
+    open_tables,
+    known,
+    maps,
+    map_count,
+    variants,
+    variant_count,
+    steps,
+    values,
+    valid,
+    row_groups,
+    row_kinds,
+):
+    """Read the rows of events from the one at hand on, in groups from its group's first event on.
+
+    `row_groups` and `row_kinds` say of each row in which group, and what, it is. Stops at an
+    event for which the caller has to do something; call it again then.
+    """
+    row, event = state[R_ROWS], state[R_EVENT]
+    row_max = len(row_groups)
+    last_map = -1
+    status = END
+    while event < event_count:
+        start, size = events[event, E_START], events[event, E_SIZE]
+        end = start + size
+        if events[event, E_GROUP] != state[R_GROUP]:
+            state[R_GROUP] = events[event, E_GROUP]
+            state[R_OPEN] = 0
+        event_type = int(data[start + 4])
+        if event_type == TABLE_MAP:
+            if size < EVENT_HEADER + 8:
+                status = BAD
+                break
+            map_row = find_map(data, start + EVENT_HEADER, size - EVENT_HEADER, maps, map_count, known, last_map)
+            if map_row < 0:
+                status = NEW_MAP
+                break
+            last_map = map_row
+            table_id = int64(little(data, start + EVENT_HEADER, 6))
+            place = 0
+            while place < state[R_OPEN] and open_tables[place, 0] != table_id:
+                place += 1
+            if place == OPEN_TABLES_MAX:
+                status = BAD
+                break
+            open_tables[place, 0], open_tables[place, 1] = table_id, map_row
+            state[R_OPEN] = max(state[R_OPEN], place + 1)
+            event += 1
+            continue
+        is_v2 = event_type == WRITE_V2 or event_type == UPDATE_V2 or event_type == DELETE_V2
+        if not is_v2 and event_type != WRITE_V1 and event_type != UPDATE_V1 and event_type != DELETE_V1:
+            event += 1
+            continue
+        offset = start + EVENT_HEADER
+        if end - offset < 8 + 2 + 3:
+            status = BAD
+            break
+        table_id = int64(little(data, offset, 6))
+        offset += 8
+        if is_v2:
+            extra = load16(data, offset)
+            offset += extra
+            if extra < 2 or end - offset < 3:
+                status = BAD
+                break
+        place = 0
+        while place < state[R_OPEN] and open_tables[place, 0] != table_id:
+            place += 1
+        if place == state[R_OPEN]:
+            status = BAD
+            break
+        map_row = open_tables[place, 1]
+        if not maps[map_row, M_IS_WANTED]:
+            event += 1
+            continue
+        if map_row != state[R_TABLE]:
+            state[R_TABLE] = map_row
+            status = NEW_TABLE
+            break
+        column_count = int(data[offset])
+        offset += 1
+        if column_count == 252:
+            column_count = load16(data, offset)
+            offset += 2
+        elif column_count > 252:
+            status = BAD
+            break
+        kind = INSERT
+        if event_type == UPDATE_V1 or event_type == UPDATE_V2:
+            kind = UPDATE_BEFORE
+        elif event_type == DELETE_V1 or event_type == DELETE_V2:
+            kind = DELETE
+        variant = find_variant(data, offset, end, map_row, kind, column_count, variants, variant_count, known)
+        if variant < 0:
+            status = NEW_VARIANT
+            break
+        offset += variants[variant, V_BITS_SIZE]
+        if state[R_OFFSET] > 0:
+            offset = state[R_OFFSET]
+        first, count = variants[variant, V_FIRST_STEP], variants[variant, V_STEPS]
+        after_first, after_count = variants[variant, V_AFTER_FIRST_STEP], variants[variant, V_AFTER_STEPS]
+        if count + after_count == 0 and offset < end:
+            status = BAD
+            break
+        while offset < end:
+            if row + 2 > row_max:
+                status = FULL
+                break
+            behind = read_image(data, offset, end, steps, first, count, row, values, valid)
+            if behind >= 0 and kind == UPDATE_BEFORE:
+                row_groups[row + 1], row_kinds[row + 1] = state[R_GROUP], UPDATE_AFTER
+                behind = read_image(data, behind, end, steps, after_first, after_count, row + 1, values, valid)
+            if behind < 0:
+                status = BAD
+                break
+            row_groups[row], row_kinds[row] = state[R_GROUP], kind
+            row += 2 if kind == UPDATE_BEFORE else 1
+            offset = behind
+        if status != END:
+            state[R_OFFSET] = offset if status == FULL else 0
+            break
+        state[R_OFFSET] = 0
+        event += 1
+    state[R_ROWS], state[R_EVENT] = row, event
+    return status

@@ -1,0 +1,143 @@
+"""Arrow arrays from the arrays that kernels fill."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibbmaster.kernel.fields import EventColumn, GroupColumn
+from ibbmaster.spark.event_batch import EventBatch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SECOND_US = 1_000_000
+GTID_TEXT_MAX = 10 + 10 + 20 + 2  # bytes
+TEXT_BYTES_MAX = 2**31 - 1  # of all strings of one array
+
+
+def group_array(name: str, batch: EventBatch, rows: Any, kernels: ModuleType) -> pa.Array:
+    """A column of `shape.GROUP_FIELDS`; `rows` says in which group each row is."""
+    import pyarrow as pa
+
+    groups = batch.groups
+    match name:
+        case "_gtid":
+            return gtid_array(groups, rows, kernels)
+        case "_domain":
+            return pa.array(groups[rows, GroupColumn.DOMAIN])
+        case "_server_id":
+            return pa.array(groups[rows, GroupColumn.SERVER])
+        case "_seq":
+            return decimal_array(groups[rows, GroupColumn.SEQ_NO], None, None, pa.decimal128(20, 0))
+        case "_commit_ts":
+            return timestamp_array(groups[rows, GroupColumn.TIMESTAMP] * SECOND_US)
+        case "_file_no":
+            return pa.array(groups[rows, GroupColumn.FILE_NO])
+        case _:
+            assert name == "_offset", name
+            return pa.array(groups[rows, GroupColumn.FILE_OFFSET])
+
+
+def gtid_array(groups: Any, rows: Any, kernels: ModuleType) -> pa.Array:
+    """GTIDs as text."""
+    import pyarrow as pa
+
+    count = len(rows)
+    offsets = np.empty(count + 1, dtype=np.int32)
+    text = np.empty(count * GTID_TEXT_MAX, dtype=np.uint8)
+    kernels.gtid_texts(groups, rows, count, offsets, text)
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+
+
+def event_array(name: str, batch: EventBatch, headers: dict[str, Any]) -> pa.Array:
+    """A column of the events themselves; `headers` has what `read_headers` gave."""
+    import pyarrow as pa
+
+    events = batch.events
+    match name:
+        case "event_no":
+            return pa.array(events[:, EventColumn.NUMBER].astype(np.int32))
+        case "event_ts":
+            return timestamp_array(headers["timestamps"])
+        case "bytes":
+            return pa.array(events[:, EventColumn.SIZE].copy())
+        case "type_name":
+            return headers["type_name"]
+        case _:
+            return pa.array(headers[{"event_type": "types", "server_id": "server_ids", "flags": "flags"}[name]])
+
+
+def read_headers(batch: EventBatch, kernels: ModuleType) -> dict[str, Any]:
+    """Type, time in microseconds, server id and flags of each event."""
+    count = len(batch.events)
+    headers: dict[str, Any] = {
+        "types": np.empty(count, dtype=np.int32),
+        "timestamps": np.empty(count, dtype=np.int64),
+        "server_ids": np.empty(count, dtype=np.int64),
+        "flags": np.empty(count, dtype=np.int32),
+    }
+    kernels.header_columns(batch.data, batch.events, count, *headers.values())
+    return headers
+
+
+def timestamp_array(microseconds: Any, valid: Any = None, *, zone: str | None = "UTC") -> pa.Array:
+    """Moments; `valid` has a byte for each, None means all."""
+    import pyarrow as pa
+
+    kind = pa.timestamp("us", tz=zone)
+    buffers = [bitmap(valid), pa.py_buffer(np.ascontiguousarray(microseconds))]
+    return pa.Array.from_buffers(kind, len(microseconds), buffers)
+
+
+def fixed_array(kind: pa.DataType, numbers: Any, valid: Any) -> pa.Array:
+    """Numbers whose bytes are those of an Arrow type."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, len(numbers), [bitmap(valid), pa.py_buffer(np.ascontiguousarray(numbers))])
+
+
+def decimal_array(low: Any, high: Any, valid: Any, kind: pa.DataType) -> pa.Array:
+    """Decimals from the halves of numbers of 128 bits; without `high` the numbers have 64 bits and no sign."""
+    import pyarrow as pa
+
+    both = np.zeros((len(low), 2), dtype=np.int64)
+    both[:, 0] = low
+    if high is not None:
+        both[:, 1] = high
+    return pa.Array.from_buffers(kind, len(low), [bitmap(valid), pa.py_buffer(both)])
+
+
+def string_array(
+    kind: pa.DataType, data: Any, starts: Any, sizes: Any, valid: Any, kernels: ModuleType, *, padded: int = 0
+) -> pa.Array:
+    """Strings of a buffer, each with zeros up to `padded` bytes.
+
+    Raises:
+        pyarrow.ArrowInvalid: one of them is no UTF-8, and the kind is text.
+        OverflowError: together they are more than Arrow takes.
+    """
+    import pyarrow as pa
+
+    count = len(starts)
+    room = int(np.maximum(sizes[valid.astype(bool)], padded).sum())
+    if room > TEXT_BYTES_MAX:
+        raise OverflowError(f"{room} bytes of strings in one batch")
+    offsets = np.empty(count + 1, dtype=np.int32)
+    text = np.empty(room, dtype=np.uint8)
+    kernels.copy_strings(data, starts, sizes, valid, count, padded, offsets, text)
+    array = pa.Array.from_buffers(kind, count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text)])
+    if kind == pa.string():
+        array.validate(full=True)
+    return array
+
+
+def bitmap(valid: Any) -> pa.Buffer | None:
+    """A bit for each byte that is not 0, the lowest first; None where all are."""
+    import pyarrow as pa
+
+    if valid is None or valid.all():
+        return None
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))

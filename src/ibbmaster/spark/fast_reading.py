@@ -1,0 +1,122 @@
+"""One stretch of a log as record batches, made by kernels: no Python object for an event or a row.
+
+The twin, which takes what this does not: `ibbmaster.spark.reading`.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibbmaster.event.types import type_name
+from ibbmaster.kernel.fields import EventColumn
+from ibbmaster.spark.arrow_columns import event_array, group_array, read_headers
+from ibbmaster.spark.event_batch import EventBatch, EventBatches, wanted_groups
+from ibbmaster.spark.options import Granularity
+from ibbmaster.spark.plan import ReadTask
+from ibbmaster.spark.row_columns import RowColumns
+from ibbmaster.spark.shape import GROUP_FIELDS, arrow_schema, arrow_type
+from ibbmaster.store.archive import IbbArchive
+from ibbmaster.store.group_content import RowReader, TableFilter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EVENTS_MAX = 1 << 16  # in one record batch
+GROUP_NAMES = {field.name for field in GROUP_FIELDS}
+_is_frozen = False
+
+
+def is_fast(task: ReadTask) -> bool:
+    """Whether kernels make what a task asks for."""
+    options = task.options
+    if options.is_classic or not options.is_strict:
+        return False
+    if options.granularity is Granularity.EVENTS:
+        return True
+    return options.granularity is Granularity.ROWS and options.table is not None
+
+
+def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch]:
+    """The record batches of one stretch; an empty one if there is nothing.
+
+    Raises:
+        FormatError: a file is damaged.
+        EventError: an event is damaged, or a value cannot be read; it names the group.
+    """
+    import pyarrow as pa
+
+    kernels.warm_up_columns()
+    freeze()
+    archive = IbbArchive(task.options.path, is_strict=True)
+    rows: RowColumns | None = None
+    if task.options.granularity is Granularity.ROWS:
+        reader = RowReader(TableFilter(task.options.tables), task.options.declarations)
+        rows = RowColumns(task.fields, reader, task.options.zero_dates, kernels)
+    has_yielded = False
+    for batch in EventBatches(archive, task.log_range, kernels):
+        wanted = batch.of_groups(wanted_groups(batch.groups, task.selection))
+        for found in rows.record_batches(wanted) if rows is not None else event_batches(task, wanted, kernels):
+            has_yielded = True
+            yield found
+    if not has_yielded:
+        schema = arrow_schema(task.fields)
+        yield pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def event_batches(task: ReadTask, batch: EventBatch, kernels: ModuleType) -> Iterator[pa.RecordBatch]:
+    """A row for each event of a batch."""
+    for start in range(0, len(batch.events), EVENTS_MAX):
+        part = EventBatch(batch.data, batch.groups, batch.events[start : start + EVENTS_MAX])
+        yield _event_batch(task, part, kernels)
+
+
+def _event_batch(task: ReadTask, batch: EventBatch, kernels: ModuleType) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    groups = np.ascontiguousarray(batch.events[:, EventColumn.GROUP])
+    headers = read_headers(batch, kernels)
+    arrays = []
+    for field in task.fields:
+        if field.name in GROUP_NAMES:
+            arrays.append(group_array(field.name, batch, groups, kernels))
+        elif field.name == "data":
+            arrays.append(_data_array(batch, kernels))
+        elif field.name == "type_name":
+            arrays.append(_name_array(headers["types"]))
+        else:
+            arrays.append(event_array(field.name, batch, headers))
+    schema = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in task.fields])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _data_array(batch: EventBatch, kernels: ModuleType) -> pa.Array:
+    import pyarrow as pa
+
+    from ibbmaster.spark.arrow_columns import string_array
+
+    starts = np.ascontiguousarray(batch.events[:, EventColumn.START])
+    sizes = np.ascontiguousarray(batch.events[:, EventColumn.SIZE])
+    valid = np.ones(len(starts), dtype=np.uint8)
+    return string_array(pa.binary(), batch.data, starts, sizes, valid, kernels)
+
+
+def _name_array(types: Any) -> pa.Array:
+    import pyarrow as pa
+
+    known, places = np.unique(types, return_inverse=True)
+    names = pa.array([type_name(int(event_type)) for event_type in known], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), names).cast(pa.string())
+
+
+def freeze() -> None:
+    """Let no collection look at what the compiler left: Spark's workers collect after every task."""
+    global _is_frozen
+    if not _is_frozen:
+        _is_frozen = True
+        gc.collect()
+        gc.freeze()
