@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,3 +42,27 @@ def alone() -> None:
     for thread in threading.enumerate():
         if thread.name == "ibbmaster-kernels":  # compiles, on the first run of a machine
             thread.join()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[object]:
+    """One Spark session for all tests: its start takes ten seconds."""
+    from pyspark.sql import SparkSession
+
+    from ibbmaster.spark import register
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark takes the first python3 otherwise
+    session = (
+        SparkSession.builder.master("local[2, 4]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    register(session)
+    yield session
+    session.stop()

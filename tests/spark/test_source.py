@@ -35,7 +35,8 @@ def test_the_rows_are_those_that_mariadb_binlog_prints(spark, imported, capture)
         ours.append((table, kind.partition("_")[0], printed_map(columns[table], image)))
 
     assert len(printed) > 20
-    assert ours == printed
+    assert ours[: len(printed)] == printed
+    assert {table for table, _, _ in ours[len(printed) :]} <= {"types.generated"}  # behind what stops the tool
 
 
 def plain_schemas(capture):
@@ -57,11 +58,11 @@ def test_stretches_of_any_size_give_the_same_rows_once(spark, fixtures):
 
     assert cut.rdd.getNumPartitions() > whole.rdd.getNumPartitions()
     assert cut.collect() == whole.collect()
-    assert whole.count() == 159
+    assert whole.count() == 158
 
 
 @pytest.mark.parametrize(
-    ("granularity", "count"), [("pages", 32), ("records", 162), ("events", 745), ("groups", 151), ("faults", 0)]
+    ("granularity", "count"), [("pages", 40), ("records", 170), ("events", 745), ("groups", 151), ("faults", 0)]
 )
 def test_each_granularity_has_its_rows(spark, fixtures, granularity, count):
     options = (
@@ -120,7 +121,7 @@ def test_zero_dates_can_be_had_as_text(spark, fixtures):
 
 
 def test_a_table_that_is_not_there_is_an_error_that_names_it(spark, fixtures):
-    with pytest.raises(PySparkException, match="no group in .* changes rows of table types.none"):
+    with pytest.raises(PySparkException, match=r"no group in .* changes rows of table types\.none"):
         spark.read.format("ibb").option("table", "types.none").load(str(fixtures / "ibb/types"))
 
 
@@ -157,7 +158,7 @@ def test_an_undecodable_value_stops_with_group_table_column_and_type(spark, fixt
 
 
 def test_damage_stops_the_query_and_names_the_place(spark, fixtures, damaged):
-    with pytest.raises(PySparkException, match="binlog-000001.ibb page 3"):
+    with pytest.raises(PySparkException, match=r"binlog-000001\.ibb page 3"):
         spark.read.format("ibb").option("granularity", "groups").load(str(damaged)).collect()
 
 

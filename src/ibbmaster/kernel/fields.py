@@ -190,13 +190,15 @@ class RowField(IntEnum):
     ROWS = 2  # that are in the output
     GROUP = 3  # of the event at hand
     OPEN = 4  # tables that this group has named
-    TABLE = 5  # whose rows are in the output
+    TABLE = 5  # whose rows are in the output; ANY_TABLE: of all
     SIZE = 6
 
 
 INSERT, DELETE, UPDATE_BEFORE, UPDATE_AFTER = range(4)
 CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
 OPEN_TABLES_MAX = 256
+ANY_TABLE = -2
+KIND_BITS = 2  # the lowest of what is told of a row; above them is the kind of row event
 
 
 class RowStatus(IntEnum):

@@ -14,9 +14,11 @@ from ibbmaster.event.rows.number import WORD_DIGITS as _WORD_DIGITS
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.collecting import E_GROUP, E_SIZE, E_START
 from ibbmaster.kernel.fields import (
+    ANY_TABLE,
     DELETE,
     EVENT_HEADER,
     INSERT,
+    KIND_BITS,
     OPEN_TABLES_MAX,
     UPDATE_AFTER,
     UPDATE_BEFORE,
@@ -313,7 +315,7 @@ def decode_rows(  # type: ignore[no-untyped-def]
 ):
     """Read the rows of events from the one at hand on, in groups from its group's first event on.
 
-    `row_groups` and `row_kinds` say of each row in which group, and what, it is. Stops at an
+    `row_groups` and `row_kinds` say of each row in which group it is, and of which kind. Stops at an
     event for which the caller has to do something; call it again then.
     """
     row, event = state[R_ROWS], state[R_EVENT]
@@ -373,7 +375,7 @@ def decode_rows(  # type: ignore[no-untyped-def]
         if not maps[map_row, M_IS_WANTED]:
             event += 1
             continue
-        if map_row != state[R_TABLE]:
+        if map_row != state[R_TABLE] and state[R_TABLE] != ANY_TABLE:
             state[R_TABLE] = map_row
             status = NEW_TABLE
             break
@@ -408,12 +410,12 @@ def decode_rows(  # type: ignore[no-untyped-def]
                 break
             behind = read_image(data, offset, end, steps, first, count, row, values, valid)
             if behind >= 0 and kind == UPDATE_BEFORE:
-                row_groups[row + 1], row_kinds[row + 1] = state[R_GROUP], UPDATE_AFTER
+                row_groups[row + 1], row_kinds[row + 1] = state[R_GROUP], variant << KIND_BITS | UPDATE_AFTER
                 behind = read_image(data, behind, end, steps, after_first, after_count, row + 1, values, valid)
             if behind < 0:
                 status = BAD
                 break
-            row_groups[row], row_kinds[row] = state[R_GROUP], kind
+            row_groups[row], row_kinds[row] = state[R_GROUP], variant << KIND_BITS | kind
             row += 2 if kind == UPDATE_BEFORE else 1
             offset = behind
         if status != END:

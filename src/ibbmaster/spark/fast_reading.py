@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 EVENTS_MAX = 1 << 16  # in one record batch
 GROUP_NAMES = {field.name for field in GROUP_FIELDS}
+IMAGES = {"before", "after"}
 _is_frozen = False
 
 
@@ -38,7 +39,8 @@ def is_fast(task: ReadTask) -> bool:
         return False
     if options.granularity is Granularity.EVENTS:
         return True
-    return options.granularity is Granularity.ROWS and options.table is not None
+    names = {field.name for field in task.fields}
+    return options.granularity is Granularity.ROWS and (options.table is not None or not names & IMAGES)
 
 
 def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch]:

@@ -99,25 +99,25 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         raise ConfigurationError("option path is missing: load(PATH), or option('path', PATH)")
     table = given.get("table")
     parsed = ReadOptions(
-        path=_local_path(given["path"]),
+        path=local_path(given["path"]),
         is_classic=is_classic,
         granularity=_choice(Granularity, "granularity", given.get("granularity", "rows")),
         starting_gtid=_position("startingGtid", given.get("startinggtid")),
         ending_gtid=_position("endingGtid", given.get("endinggtid")),
         starting_time=_time("startingTimestamp", given.get("startingtimestamp")),
         ending_time=_time("endingTimestamp", given.get("endingtimestamp")),
-        tables=(table,) if table else _list(given.get("tables")),
+        tables=(table,) if table else list_of(given.get("tables")),
         table=table or None,
-        domains=frozenset(_number("domains", part) for part in _list(given.get("domains"))),
-        columns=_list(given.get("columns")),
-        is_strict=_flag("failOnDataLoss", given.get("failondataloss", "true")),
-        partition_bytes=_size("partitionBytes", given.get("partitionbytes")) or PARTITION_BYTES,
-        declarations=_declarations(given.get("schema")),
+        domains=frozenset(number_of("domains", part) for part in list_of(given.get("domains"))),
+        columns=list_of(given.get("columns")),
+        is_strict=flag_of("failOnDataLoss", given.get("failondataloss", "true")),
+        partition_bytes=size_of("partitionBytes", given.get("partitionbytes")) or PARTITION_BYTES,
+        declarations=parse_declarations_option(given.get("schema")),
         zero_dates=_choice(ZeroDates, "zeroDates", given.get("zerodates", "null")),
         starting_offsets=given.get("startingoffsets", "earliest"),
-        bytes_per_trigger_max=_size("maxBytesPerTrigger", given.get("maxbytespertrigger")),
-        groups_per_trigger_max=_size("maxGroupsPerTrigger", given.get("maxgroupspertrigger")),
-        files_per_trigger_max=_size("maxFilesPerTrigger", given.get("maxfilespertrigger")),
+        bytes_per_trigger_max=size_of("maxBytesPerTrigger", given.get("maxbytespertrigger")),
+        groups_per_trigger_max=size_of("maxGroupsPerTrigger", given.get("maxgroupspertrigger")),
+        files_per_trigger_max=size_of("maxFilesPerTrigger", given.get("maxfilespertrigger")),
     )
     if parsed.table is not None and parsed.granularity is not Granularity.ROWS:
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
@@ -129,7 +129,8 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     return parsed
 
 
-def _local_path(path: str) -> str:
+def local_path(path: str) -> str:
+    """A path of this machine, also given as a URL."""
     return path.removeprefix("file://") if path.startswith("file://") else path.removeprefix("file:")
 
 
@@ -165,17 +166,19 @@ def _time(name: str, value: str | None) -> float | None:
     return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp()
 
 
-def _list(value: str | None) -> tuple[str, ...]:
+def list_of(value: str | None) -> tuple[str, ...]:
+    """What stands between commas."""
     return tuple(part.strip() for part in (value or "").split(",") if part.strip())
 
 
-def _number(name: str, value: str) -> int:
+def number_of(name: str, value: str) -> int:
+    """A number of an option; `name` is for the error."""
     if not value.isdecimal():
         raise ConfigurationError(f"option {name} has {value!r}, expected numbers")
     return int(value)
 
 
-def _size(name: str, value: str | None) -> int | None:
+def size_of(name: str, value: str | None) -> int | None:
     """A count, or bytes with k, m or g behind it."""
     if value is None:
         return None
@@ -187,21 +190,22 @@ def _size(name: str, value: str | None) -> int | None:
     return int(digits) * SIZE_UNITS[unit]
 
 
-def _flag(name: str, value: str) -> bool:
+def flag_of(name: str, value: str) -> bool:
+    """Whether an option says true; `name` is for the error."""
     text = value.strip().lower()
     if text not in ("true", "false"):
         raise ConfigurationError(f"option {name} is {value!r}, expected true or false")
     return text == "true"
 
 
-def _declarations(value: str | None) -> dict[str, dict[str, str]]:
+def parse_declarations_option(value: str | None) -> dict[str, dict[str, str]]:
     """Table -> column -> type, from JSON, from CREATE TABLE statements, or from a file with one of them."""
     if value is None:
         return {}
     text = value.strip()
     if not text.startswith("{") and not text.lower().startswith("create"):
         try:
-            text = Path(_local_path(text)).read_text().strip()
+            text = Path(local_path(text)).read_text().strip()
         except OSError as error:
             raise ConfigurationError(f"option schema: {error}") from None
     if not text.startswith("{"):

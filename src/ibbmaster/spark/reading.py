@@ -20,7 +20,7 @@ from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import Granularity, ReadOptions
 from ibbmaster.spark.plan import ReadTask, open_options
-from ibbmaster.spark.shape import CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_schema, column_type
+from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_schema, column_type
 from ibbmaster.store.archive import Archive, IbbArchive
 from ibbmaster.store.group_content import RowReader, TableFilter, group_events
 from ibbmaster.store.log_range import LogPoint
@@ -297,6 +297,7 @@ class _Groups:
 
     def _changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         """One row an image, both images beside each other for an update's two rows."""
+        number = 0
         for schema, change in self._reader.changes(group_events(group)):
             row = head | {
                 "_table": schema.name,
@@ -304,23 +305,27 @@ class _Groups:
                 "after": image_as_map(schema, change.after),
             }
             for kind in _change_types(change.kind):
-                row["_change_type"] = kind
+                row |= {"_change_type": kind, "_change_no": number}
+                number += 1
                 yield tuple(row[name] for name in self._names)
 
     def _table_changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         """One row an image: a delete and a preimage have the row as it was, the others as it is."""
+        number = 0
         for schema, change in self._reader.changes(group_events(group)):
             plan = self._plan(schema)
             images = [image for image in (change.before, change.after) if image is not None]
             for kind, image in zip(_change_types(change.kind), images, strict=True):
-                values = head | {"_change_type": kind}
+                absent = [column.name for column, value in zip(schema.columns, image, strict=True) if value is ABSENT]
+                values = head | {"_change_type": kind, "_change_no": number, ABSENT_FIELD.name: absent}
+                number += 1
                 yield tuple(
                     values[name] if name in values else _cell(step, image)
                     for name, step in zip(self._names, plan, strict=True)
                 )
 
     def _fields_of_table(self) -> dict[str, Field]:
-        reserved = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS)}
+        reserved = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD)}
         return {field.name: field for field in self._task.fields if field.name not in reserved}
 
     def _plan(self, schema: TableSchema) -> list[tuple[int, ToCell] | None]:

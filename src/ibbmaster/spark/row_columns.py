@@ -22,10 +22,13 @@ from ibbmaster.event.rows.value import INTEGER_SIZES, SHORT_LENGTH_MAX, Value, v
 from ibbmaster.event.table_map import TABLE_ID_SIZE, decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import (
+    ANY_TABLE,
     CHANGE_TYPES,
     DELETE,
     INSERT,
+    KIND_BITS,
     OPEN_TABLES_MAX,
+    UPDATE_AFTER,
     UPDATE_BEFORE,
     EventColumn,
     MapColumn,
@@ -39,7 +42,7 @@ from ibbmaster.spark.arrow_columns import decimal_array, fixed_array, group_arra
 from ibbmaster.spark.cell import cell_reader
 from ibbmaster.spark.event_batch import EventBatch
 from ibbmaster.spark.options import ZeroDates
-from ibbmaster.spark.shape import CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_type, column_type
+from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_type, column_type
 from ibbmaster.store.group_content import RowReader
 
 if TYPE_CHECKING:
@@ -61,7 +64,7 @@ COMPRESSED_STEP_V2 = EventType.WRITE_ROWS_COMPRESSED - EventType.WRITE_ROWS
 COMPRESSED_V1 = range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1)
 COMPRESSED_V2 = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1)
 NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, int(EventType.PARTIAL_ROW_DATA))
-RESERVED = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS)}
+RESERVED = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD)}
 
 Convert = Callable[[Value], object]
 
@@ -175,7 +178,9 @@ class RowColumns:
         self._row_groups = np.zeros(ROWS_MAX, dtype=np.int64)
         self._row_kinds = np.zeros(ROWS_MAX, dtype=np.int64)
         self._state = np.zeros(RowField.SIZE, dtype=np.int64)
-        self._state[RowField.TABLE] = -1
+        self._state[RowField.TABLE] = -1 if self._own else ANY_TABLE
+        self._absent: list[list[str]] = []  # by kind of row event, of the first image and of the second
+        self._last_rows: tuple[tuple[int, ...], int] = ((), 0)  # the group of the row before, and how many it had
         self._open = np.zeros((OPEN_TABLES_MAX + 1, 2), dtype=np.int64)
         self._last_group: tuple[int, ...] = ()
 
@@ -284,6 +289,7 @@ class RowColumns:
             *after,
         )
         self._variant_count += 1
+        self._absent += [_absent_names(schema, bits) for bits in (header.columns_present, header.columns_after)]
 
     def _add_steps(self, schema: TableSchema, present: bytes) -> tuple[int, int]:
         """The steps of an image with these columns: the first, and how many."""
@@ -382,18 +388,39 @@ class RowColumns:
     def _record_batch(self, batch: EventBatch, rows: slice) -> pa.RecordBatch:
         import pyarrow as pa
 
-        groups = self._row_groups[rows]
+        groups, kinds = self._row_groups[rows], self._row_kinds[rows] & (1 << KIND_BITS) - 1
+        variants = self._row_kinds[rows] >> KIND_BITS
+        numbers = self._numbers(batch, groups)
         arrays = []
         for field in self._fields:
             if field.name in self._slots:
                 arrays.append(self._own_array(field, batch, rows))
             elif field.name == "_change_type":
-                kinds = pa.array(self._row_kinds[rows].astype(np.int32))
-                arrays.append(pa.DictionaryArray.from_arrays(kinds, pa.array(CHANGE_TYPES)).cast(pa.string()))
+                arrays.append(_picked(kinds, pa.array(CHANGE_TYPES)))
+            elif field.name == "_change_no":
+                arrays.append(pa.array(numbers))
+            elif field.name == "_table":
+                names = [decoder and decoder.schema.name for decoder in self._decoders]
+                arrays.append(_picked(self._variants[variants, VariantColumn.MAP], pa.array(names, pa.string())))
+            elif field.name == ABSENT_FIELD.name:
+                lists = pa.array(self._absent, pa.list_(pa.string()))
+                arrays.append(lists.take(pa.array(2 * variants + (kinds == UPDATE_AFTER))))
             else:
                 arrays.append(group_array(field.name, batch, groups, self._kernels))
         schema = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in self._fields])
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _numbers(self, batch: EventBatch, groups: Any) -> Any:
+        """Which of the rows of its group each row is, counting those that are read."""
+        key = slice(0, 6)
+        starts = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
+        lengths = np.diff(np.append(starts, len(groups)))
+        numbers = np.arange(len(groups)) - np.repeat(starts, lengths)
+        first, count = self._last_rows
+        if tuple(batch.groups[groups[0], key].tolist()) == first:
+            numbers[: lengths[0]] += count
+        self._last_rows = tuple(batch.groups[groups[-1], key].tolist()), int(numbers[-1]) + 1
+        return numbers
 
     def _own_array(self, field: Field, batch: EventBatch, rows: slice) -> pa.Array:
         import pyarrow as pa
@@ -528,6 +555,18 @@ def _has_high_bytes(data: Any, starts: Any, sizes: Any, valid: Any) -> bool:
         return False
     end = int((places + sizes[valid.astype(bool)]).max())
     return bool((data[int(places.min()) : end] > 127).any())
+
+
+def _absent_names(schema: TableSchema, present: bytes) -> list[str]:
+    """The columns that an image leaves out."""
+    bits = int.from_bytes(present, "little")
+    return [column.name for number, column in enumerate(schema.columns) if not bits >> number & 1]
+
+
+def _picked(places: Any, values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), values).cast(pa.string())
 
 
 def _in_group(error: EventError, batch: EventBatch, number: int) -> EventError:

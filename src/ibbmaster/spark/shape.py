@@ -33,7 +33,8 @@ GROUP_FIELDS = (
     Field("_file_no", "bigint"),
     Field("_offset", "bigint"),
 )
-CHANGE_FIELDS = (Field("_table", "string"), Field("_change_type", "string"))
+CHANGE_FIELDS = (Field("_table", "string"), Field("_change_type", "string"), Field("_change_no", "bigint"))
+ABSENT_FIELD = Field("_absent", "array<string>")  # columns that the image leaves out; on demand
 SHAPES = {
     Granularity.PAGES: (
         Field("file_no", "bigint"),
@@ -121,12 +122,12 @@ def table_shape(schema: TableSchema, zero_dates: ZeroDates, columns: Sequence[st
             "declare them with option schema"
         )
     own = tuple(Field(column.name, column_type(column, zero_dates)) for column in schema.columns)
-    fields = (*GROUP_FIELDS, Field("_change_type", "string"), *own)
+    fields = (*GROUP_FIELDS, *CHANGE_FIELDS[1:], *own)
     names = [field.name.lower() for field in fields]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigurationError(f"{schema.name} has columns named as those of every change: {', '.join(twice)}")
-    return pick(fields, columns)
+    return pick((*fields, ABSENT_FIELD), columns or [field.name for field in fields])
 
 
 def column_type(column: Column, zero_dates: ZeroDates) -> str:

@@ -11,10 +11,11 @@ from ibbmaster.spark.options import ReadOptions, parse_options
 from ibbmaster.spark.plan import ReadTask, find_fields, plan_tasks
 from ibbmaster.spark.reading import read_task
 from ibbmaster.spark.shape import Field, spark_ddl
+from ibbmaster.spark.write_options import parse_write_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import DataSourceStreamReader
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter
     from pyspark.sql.types import StructType
 
 
@@ -48,8 +49,15 @@ class IbbDataSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._options = parse_options(dict(options.items()), is_classic=self.IS_CLASSIC)
+        self._given = dict(options.items())  # a reader and a writer take others
+        self._read_options: ReadOptions | None = None
         self._fields: tuple[Field, ...] | None = None
+
+    @property
+    def _options(self) -> ReadOptions:
+        if self._read_options is None:
+            self._read_options = parse_options(self._given, is_classic=self.IS_CLASSIC)
+        return self._read_options
 
     @classmethod
     def name(cls) -> str:
@@ -65,6 +73,12 @@ class IbbDataSource(DataSource):
         from ibbmaster.spark.stream import IbbStreamReader
 
         return IbbStreamReader(self._options, self._all_fields())
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature
+        from ibbmaster.spark.writer import IbbWriter
+
+        fields = {field.name: field.dataType.simpleString() for field in schema.fields}
+        return IbbWriter(parse_write_options(self._given, fields, overwrites=overwrite))
 
     def _all_fields(self) -> tuple[Field, ...]:
         if self._fields is None:
@@ -85,3 +99,8 @@ class MariadbBinlogDataSource(IbbDataSource):
         from ibbmaster.errors import ConfigurationError
 
         raise ConfigurationError("format mariadb_binlog cannot be streamed: import the files, and stream format ibb")
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature
+        from ibbmaster.errors import ConfigurationError
+
+        raise ConfigurationError("format mariadb_binlog cannot be written: write format ibb")

@@ -1,0 +1,191 @@
+"""TABLE_MAP and row events that are written, with everything that binlog_row_metadata=FULL tells.
+
+The inverse of `table_schema` and `changes`; layout: protocol/event/rows.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ibbmaster.codec import lenenc
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.header import encode_event
+from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.table_schema import CHARACTER, MetadataField
+from ibbmaster.event.rows.written_column import WrittenColumn, written_column
+from ibbmaster.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
+from ibbmaster.event.types import EventType
+
+ROW_EVENT_BYTES = 8192  # MariaDB's binlog_row_event_max_size
+TABLE_MAP_FLAGS = 1
+EVENT_TYPES = {
+    ChangeKind.INSERT: EventType.WRITE_ROWS_V1,
+    ChangeKind.UPDATE: EventType.UPDATE_ROWS_V1,
+    ChangeKind.DELETE: EventType.DELETE_ROWS_V1,
+}
+Row = Sequence[object]  # a value a column; None is NULL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenTable:
+    """A table whose changes are written."""
+
+    table_id: int
+    database: str
+    table: str
+    columns: tuple[WrittenColumn, ...]
+    primary_key: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.database}.{self.table}"
+
+    def image(self, row: Row) -> bytes:
+        """One image of a row, with every column.
+
+        Raises:
+            ValueError: a value cannot be that of its column; the text names it.
+        """
+        nulls = 0
+        parts = []
+        for number, (column, value) in enumerate(zip(self.columns, row, strict=True)):
+            if value is None:
+                if not column.is_nullable:
+                    raise ValueError(f"{self.name} column {column.name} ({column.declared}): NULL")
+                nulls |= 1 << number
+                continue
+            try:
+                parts.append(column.encode(value))
+            except ValueError as error:
+                raise ValueError(f"{self.name} column {column.name} ({column.declared}): {error}") from None
+        return nulls.to_bytes((len(self.columns) + 7) // 8, "little") + b"".join(parts)
+
+    @property
+    def statements(self) -> tuple[str, str]:
+        """What creates it, so that a replica can follow."""
+        parts = [f"{_quoted(column.name)} {column.declared}" for column in self.columns]
+        if self.primary_key and not any("primary key" in column.declared.lower() for column in self.columns):
+            parts.append(
+                f"PRIMARY KEY ({', '.join(_quoted(self.columns[number].name) for number in self.primary_key)})"
+            )
+        full_name = f"{_quoted(self.database)}.{_quoted(self.table)}"
+        return (
+            f"CREATE DATABASE IF NOT EXISTS {_quoted(self.database)}",
+            f"CREATE TABLE IF NOT EXISTS {full_name} ({', '.join(parts)}) CHARSET utf8mb4 COLLATE utf8mb4_general_ci",
+        )
+
+
+def written_table(
+    name: str, declaration: Mapping[str, str], *, table_id: int, primary_key: Sequence[str] = ()
+) -> WrittenTable:
+    """A table from its name, `database.table`, and its columns as CREATE TABLE has them.
+
+    Raises:
+        ConfigurationError: a column cannot be written, or the key names one that is not there.
+    """
+    database, _, table = name.partition(".")
+    if not database or not table or max(len(database.encode()), len(table.encode())) > 255:
+        raise ConfigurationError(f"{name!r} is no name of a table, expected database.table")
+    columns = tuple(written_column(column, declared) for column, declared in declaration.items())
+    if not columns:
+        raise ConfigurationError(f"{name} has no columns")
+    names = [column.name for column in columns]
+    missing = [column for column in primary_key if column not in names]
+    if missing:
+        raise ConfigurationError(f"{name} has no column {missing[0]}; it has {', '.join(names)}")
+    key = tuple(names.index(column) for column in primary_key) or tuple(
+        number for number, column in enumerate(columns) if "primary key" in column.declared.lower()
+    )
+    return WrittenTable(table_id=table_id, database=database, table=table, columns=columns, primary_key=key)
+
+
+def encode_table_map(table: WrittenTable, *, server_id: int, timestamp: int = 0) -> bytes:
+    """The TABLE_MAP event of a table."""
+    columns = table.columns
+    metadata = b"".join(column.metadata for column in columns)
+    nulls = sum(column.is_nullable << number for number, column in enumerate(columns))
+    body = b"".join(
+        (
+            table.table_id.to_bytes(TABLE_ID_SIZE, "little"),
+            TABLE_MAP_FLAGS.to_bytes(2, "little"),
+            _short_name(table.database),
+            _short_name(table.table),
+            lenenc.encode_int(len(columns)),
+            bytes(column.type for column in columns),
+            lenenc.encode_int(len(metadata)),
+            metadata,
+            nulls.to_bytes((len(columns) + 7) // 8, "little"),
+            *_optional_fields(table),
+        )
+    )
+    return encode_event(event_type=EventType.TABLE_MAP, body=body, server_id=server_id, timestamp=timestamp)
+
+
+def _optional_fields(table: WrittenTable) -> Iterator[bytes]:
+    signs = [column.is_unsigned for column in table.columns if column.is_unsigned is not None]
+    if signs:
+        bits = bytearray((len(signs) + 7) // 8)
+        for number, is_unsigned in enumerate(signs):
+            bits[number // 8] |= is_unsigned << (7 - number % 8)
+        yield _field(MetadataField.SIGNEDNESS, bytes(bits))
+    collations = [column.collation or 0 for column in table.columns if column.type in CHARACTER]
+    if collations:
+        yield _field(MetadataField.COLUMN_CHARSET, b"".join(map(lenenc.encode_int, collations)))
+    names = [column.name.encode() for column in table.columns]
+    yield _field(MetadataField.COLUMN_NAME, b"".join(lenenc.encode_int(len(name)) + name for name in names))
+    if table.primary_key:
+        yield _field(MetadataField.SIMPLE_PRIMARY_KEY, b"".join(map(lenenc.encode_int, table.primary_key)))
+
+
+def encode_rows(
+    table: WrittenTable,
+    kind: ChangeKind,
+    changes: Iterable[tuple[bytes | None, bytes | None]],
+    *,
+    server_id: int,
+    timestamp: int = 0,
+    size_max: int = ROW_EVENT_BYTES,
+) -> Iterator[bytes]:
+    """The row events of changes of one kind, each the images before and after; the last one ends the statement."""
+    pending: list[bytes] = []
+    size = 0
+    for before, after in changes:
+        rows = b"".join(image for image in (before, after) if image is not None)
+        if pending and size + len(rows) > size_max:
+            yield _rows_event(table, kind, pending, server_id=server_id, timestamp=timestamp, flags=0)
+            pending, size = [], 0
+        pending.append(rows)
+        size += len(rows)
+    if pending:
+        yield _rows_event(table, kind, pending, server_id=server_id, timestamp=timestamp, flags=FLAG_STATEMENT_END)
+
+
+def _rows_event(
+    table: WrittenTable, kind: ChangeKind, rows: list[bytes], *, server_id: int, timestamp: int, flags: int
+) -> bytes:
+    count = len(table.columns)
+    present = ((1 << count) - 1).to_bytes((count + 7) // 8, "little")
+    body = b"".join(
+        (
+            table.table_id.to_bytes(TABLE_ID_SIZE, "little"),
+            flags.to_bytes(2, "little"),
+            lenenc.encode_int(count),
+            present * (2 if kind is ChangeKind.UPDATE else 1),
+            *rows,
+        )
+    )
+    return encode_event(event_type=EVENT_TYPES[kind], body=body, server_id=server_id, timestamp=timestamp)
+
+
+def _field(kind: MetadataField, value: bytes) -> bytes:
+    return bytes([kind]) + lenenc.encode_int(len(value)) + value
+
+
+def _short_name(name: str) -> bytes:
+    data = name.encode()
+    return bytes([len(data)]) + data + b"\0"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,172 @@
+"""Tables and rows that are written read back as they were given."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from decimal import Decimal
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.changes import ChangeKind, RowDecoder
+from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
+from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.rows.written_column import written_column
+
+COLUMNS = {
+    "id": "bigint not null",
+    "tiny": "tinyint unsigned",
+    "small": "smallint",
+    "medium": "mediumint",
+    "whole": "int unsigned",
+    "huge": "bigint unsigned",
+    "f": "float",
+    "d": "double",
+    "n": "decimal(30,10)",
+    "money": "decimal(10,2)",
+    "word": "varchar(50)",
+    "long_word": "varchar(300)",
+    "fixed": "char(70)",
+    "raw": "varbinary(20)",
+    "fixed_raw": "binary(5)",
+    "notes": "text",
+    "body": "longblob",
+    "day": "date",
+    "moment": "datetime(6)",
+    "moment1": "datetime(1)",
+    "stamp": "timestamp(3)",
+    "span": "time(2)",
+    "born": "year",
+    "flag": "boolean",
+}
+
+
+def random_row(chance: random.Random, number: int) -> list[object]:
+    def text(size: int) -> str:
+        return "".join(chance.choice("aZ9 é漢😀") for _ in range(chance.randrange(size))) + "x"
+
+    moment = datetime.datetime(1971, 1, 1) + datetime.timedelta(
+        days=chance.randrange(40_000), microseconds=chance.randrange(86_400_000_000)
+    )
+    row: list[object] = [
+        number,
+        chance.randrange(256),
+        chance.randrange(-(2**15), 2**15),
+        chance.randrange(-(2**23), 2**23),
+        chance.randrange(2**32),
+        chance.randrange(2**64),
+        chance.randrange(1000) / 8,
+        chance.random(),
+        Decimal(chance.randrange(-(10**30) + 1, 10**30)).scaleb(-10),
+        Decimal(chance.randrange(-(10**10) + 1, 10**10)).scaleb(-2),
+        text(49),
+        text(299),
+        text(69),
+        chance.randbytes(chance.randrange(20)),
+        b"ab\0c\0",
+        text(1000),
+        chance.randbytes(chance.randrange(70_000)),
+        moment.date(),
+        moment,
+        moment.replace(microsecond=moment.microsecond // 100_000 * 100_000),
+        moment.replace(microsecond=moment.microsecond // 1000 * 1000),
+        f"{chance.choice(['', '-'])}{chance.randrange(839):02}:59:07.25",
+        chance.choice([0, 1901, 2155]),
+        chance.randrange(2),
+    ]
+    return [None if number and chance.random() < 0.2 else value for number, value in enumerate(row)]
+
+
+def shown(value: object, digits: int | None) -> object:
+    """A value as the decoder gives it."""
+    if isinstance(value, datetime.datetime):
+        fraction = f".{value.microsecond:06}"[: 1 + digits] if digits else ""
+        return f"{value:%Y-%m-%d %H:%M:%S}{fraction}"
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return value
+
+
+def test_rows_of_every_type_read_back_as_they_were_given():
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    table = written_table("db.t", COLUMNS, table_id=7, primary_key=["id"])
+    schema = decode_table_schema(encode_table_map(table, server_id=1))
+    assert (schema.name, schema.primary_key, schema.has_names) == ("db.t", (0,), True)
+    assert [column.name for column in schema.columns] == list(COLUMNS)
+    assert [column.is_nullable for column in schema.columns] == [False] + [True] * (len(COLUMNS) - 1)
+    rows = [random_row(chance, number) for number in range(200)]
+    decoder = RowDecoder(schema)
+    digits = [column.scale for column in schema.columns]
+    given = [tuple(map(shown, row, digits)) for row in rows]
+    for kind, changes, pick in (
+        (ChangeKind.INSERT, [(None, table.image(row)) for row in rows], lambda change: (change.after,)),
+        (ChangeKind.DELETE, [(table.image(row), None) for row in rows], lambda change: (change.before,)),
+        (
+            ChangeKind.UPDATE,
+            list(zip(map(table.image, rows), map(table.image, reversed(rows)), strict=True)),
+            lambda change: (change.before, change.after),
+        ),
+    ):
+        events = list(encode_rows(table, kind, changes, server_id=1))
+        assert len(events) > 1
+        found = [image for event in events for change in decoder.changes(event) for image in pick(change)]
+        if kind is ChangeKind.UPDATE:
+            assert found[::2] == given
+            assert found[1::2] == given[::-1]
+        else:
+            assert found == given
+
+
+def test_text_is_taken_as_values_of_any_type():
+    table = written_table("db.t", {"n": "int", "d": "decimal(5,2)", "b": "blob", "m": "datetime(6)"}, table_id=1)
+    decoder = RowDecoder(decode_table_schema(encode_table_map(table, server_id=1)))
+    (event,) = encode_rows(
+        table, ChangeKind.INSERT, [(None, table.image(["-5", "1.50", "0x00ff", "2024-02-29 01:02:03.5"]))], server_id=1
+    )
+    (change,) = decoder.changes(event)
+    assert change.after == (-5, Decimal("1.50"), b"\0\xff", "2024-02-29 01:02:03.500000")
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "problem"),
+    [
+        ("tinyint", 128, "does not fit into 1 bytes"),
+        ("int unsigned", -1, "does not fit"),
+        ("int", "x", "invalid literal"),
+        ("int not null", None, "NULL"),
+        ("decimal(4,1)", Decimal("1000"), "does not fit into DECIMAL"),
+        ("decimal(4,1)", Decimal("1.25"), "does not fit into DECIMAL"),
+        ("decimal(4,1)", "NaN", "does not fit into DECIMAL"),
+        ("varchar(2)", "漢" * 3, "9 bytes, at most 8"),
+        ("tinyblob", bytes(256), "256 bytes, at most 255"),
+        ("year", 1900, "no YEAR"),
+        ("timestamp", datetime.datetime(1960, 1, 1), "no TIMESTAMP"),
+        ("time", "839:00:00", "no TIME"),
+        ("float", 1e300, "does not fit"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_with_its_column(declared, value, problem):
+    table = written_table("db.t", {"a": "int", "b": declared}, table_id=1)
+    with pytest.raises(ValueError, match=f"db.t column b .*{problem}"):
+        table.image([1, value])
+
+
+@pytest.mark.parametrize(
+    "declared",
+    ["", "enum('a')", "set('a')", "decimal(70,2)", "varchar", "varchar(70000)", "datetime(7)", "point", "bit(3)"],
+)
+def test_types_that_cannot_be_written_are_refused(declared):
+    with pytest.raises(ConfigurationError, match="column a"):
+        written_column("a", declared)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "key"),
+    [("t", {"a": "int"}, ()), ("db.", {"a": "int"}, ()), ("db.t", {}, ()), ("db.t", {"a": "int"}, ("b",))],
+)
+def test_tables_that_cannot_be_are_refused(name, columns, key):
+    with pytest.raises(ConfigurationError):
+        written_table(name, columns, table_id=1, primary_key=key)

@@ -1,0 +1,136 @@
+"""What kernels read is what the careful path reads, for every fixture and every kind of row image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from ibbmaster.errors import EventError, FormatError
+from ibbmaster.kernel.loading import load
+from ibbmaster.spark import row_columns
+from ibbmaster.spark.fast_reading import fast_batches, is_fast
+from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.plan import find_fields, open_options, plan_tasks
+from ibbmaster.spark.reading import batches, rows_of
+from ibbmaster.store.group_content import RowReader, group_events
+from ibbmaster.store.log_range import LOG_START
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+CAPTURES = [
+    "10.11/types-minimal-none",
+    "10.11/types-noblob-compressed",
+    "11.8/types-full_nodup",
+    "11.8/vectors",
+    "11.8/alter-two-phase",
+]
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    ready = load()
+    assert ready is not None
+    return ready
+
+
+@pytest.fixture(params=[path.name for path in sorted((FIXTURES / "ibb").iterdir())] + CAPTURES)
+def directory(request, imported):
+    return imported(request.param) if "/" in request.param else FIXTURES / "ibb" / request.param
+
+
+def tables_of(directory):
+    """The tables whose columns have names."""
+    archive, reader, names = open_options(parse_options({"path": str(directory)})), RowReader(), set()
+    for log_range in archive.ranges(LOG_START, archive.end_point(), size=1 << 40):
+        for group in archive.groups(log_range):
+            names |= {schema.name for schema in reader.schemas(group_events(group)) if schema.has_names}
+    return sorted(names - {"types.old_temporal"})  # nothing tells its digits
+
+
+def read_all(options, read):
+    for task in plan_tasks(options, find_fields(options)):
+        list(read(task))
+
+
+def compare(kernels, directory, **given):
+    options = parse_options({"path": str(directory), **given})
+    fields = find_fields(options)
+    count = 0
+    for task in plan_tasks(options, fields):
+        assert is_fast(task)
+        careful = pa.Table.from_batches(batches(fields, rows_of(task)))
+        fast = pa.Table.from_batches(fast_batches(task, kernels))
+        for name in careful.column_names:
+            assert fast[name].combine_chunks() == careful[name].combine_chunks(), (given, name)
+        count += careful.num_rows
+    return count
+
+
+@pytest.mark.parametrize("size", ["16k", "256m"])
+def test_events(kernels, directory, size):
+    assert compare(kernels, directory, granularity="events", partitionBytes=size) > 20
+
+
+@pytest.mark.parametrize("zero_dates", ["null", "text"])
+def test_rows_of_each_table(kernels, directory, zero_dates):
+    for name in tables_of(directory):
+        given = {"table": name, "partitionBytes": "64k", "zeroDates": zero_dates}
+        assert compare(kernels, directory, **given)
+        columns = [field.name for field in find_fields(parse_options({"path": str(directory), **given}))]
+        some = ["_absent", "_change_no", "_gtid", *columns[-3:]]
+        compare(kernels, directory, columns=",".join(dict.fromkeys(some)), **given)
+
+
+def test_rows_of_all_tables_without_their_values(kernels, directory):
+    columns = "_gtid,_table,_change_type,_change_no,_commit_ts,_offset"
+    compare(kernels, directory, columns=columns, tables="types.[!o]*,dom*.*,shop*.*,vec.*")
+
+
+def test_record_batches_that_are_full_in_the_middle_of_an_event(kernels, directory, monkeypatch):
+    monkeypatch.setattr(row_columns, "ROWS_MAX", 3)
+    for name in tables_of(directory)[:6]:
+        compare(kernels, directory, table=name, columns="_gtid,_change_no,_change_type", partitionBytes="64k")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"startingGtid": "0-1-10", "endingGtid": "0-1-60"},
+        {"domains": "0"},
+        {"domains": "5"},
+        {"startingTimestamp": "2020-01-01", "endingTimestamp": "2100-01-01T00:00:00Z"},
+        {"endingTimestamp": "2001-01-01"},
+    ],
+    ids=str,
+)
+def test_selections(kernels, given):
+    compare(kernels, FIXTURES / "ibb/types", granularity="events", partitionBytes="64k", **given)
+
+
+def test_selections_of_many_domains(kernels):
+    for given in ({"domains": "7,2"}, {"endingGtid": "0-1-5,7-1-9"}):
+        compare(kernels, FIXTURES / "ibb/domains", granularity="events", partitionBytes="32k", **given)
+
+
+def test_damage_is_the_same_error(kernels, tmp_path):
+    for path in (FIXTURES / "ibb/types").glob("*.ibb"):
+        data = bytearray(path.read_bytes())
+        if path.name == "binlog-000001.ibb":
+            data[3 * 16384 + 5000] ^= 4
+        (tmp_path / path.name).write_bytes(data)
+    options = parse_options({"path": str(tmp_path), "granularity": "events"})
+    found = []
+    for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+        with pytest.raises(FormatError) as caught:
+            read_all(options, read)
+        found.append(caught.value.location)
+    assert found[0] == found[1]
+
+
+def test_a_value_that_cannot_be_read_is_an_error_that_names_group_table_column_and_type(kernels):
+    options = parse_options(
+        {"path": str(FIXTURES / "ibb/types"), "table": "types.old_temporal", "columns": "_gtid,dt4"}
+    )
+    with pytest.raises(EventError, match=r"group 0-1-\d+.*: types.old_temporal column dt4 of type DATETIME"):
+        read_all(options, lambda task: fast_batches(task, kernels))
