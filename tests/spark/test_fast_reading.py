@@ -9,7 +9,7 @@ import pytest
 
 from ibbmaster.errors import EventError, FormatError
 from ibbmaster.kernel.loading import load
-from ibbmaster.spark import row_columns
+from ibbmaster.spark import event_batch, row_columns
 from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.plan import find_fields, open_options, plan_tasks
@@ -70,6 +70,19 @@ def compare(kernels, directory, **given):
 @pytest.mark.parametrize("size", ["16k", "256m"])
 def test_events(kernels, directory, size):
     assert compare(kernels, directory, granularity="events", partitionBytes=size) > 20
+
+
+@pytest.mark.parametrize("size", ["16k", "256m"])
+def test_groups(kernels, directory, size):
+    assert compare(kernels, directory, granularity="groups", partitionBytes=size) > 10
+    compare(kernels, directory, granularity="groups", tables="types.*,shop.p*,vec.*", columns="tables,_gtid")
+
+
+def test_groups_that_lie_in_many_batches(kernels, directory, monkeypatch):
+    monkeypatch.setattr(event_batch, "DATA_BYTES", 1_100_000)
+    monkeypatch.setattr(event_batch, "GROUPS_MAX", 7)
+    for granularity in ("groups", "events"):
+        compare(kernels, directory, granularity=granularity)
 
 
 @pytest.mark.parametrize("zero_dates", ["null", "text"])

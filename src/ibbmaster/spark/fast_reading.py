@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ibbmaster.event.types import type_name
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.spark.arrow_columns import event_array, group_array, read_headers
 from ibbmaster.spark.event_batch import EventBatch, EventBatches, wanted_groups
+from ibbmaster.spark.group_columns import GroupColumns
 from ibbmaster.spark.options import Granularity
 from ibbmaster.spark.plan import ReadTask
 from ibbmaster.spark.row_columns import RowColumns
@@ -37,7 +38,7 @@ def is_fast(task: ReadTask) -> bool:
     options = task.options
     if options.is_classic or not options.is_strict:
         return False
-    if options.granularity is Granularity.EVENTS:
+    if options.granularity in (Granularity.EVENTS, Granularity.GROUPS):
         return True
     names = {field.name for field in task.fields}
     return options.granularity is Granularity.ROWS and (options.table is not None or not names & IMAGES)
@@ -55,26 +56,56 @@ def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch
     kernels.warm_up_columns()
     freeze()
     archive = IbbArchive(task.options.path, is_strict=True)
-    rows: RowColumns | None = None
-    if task.options.granularity is Granularity.ROWS:
-        reader = RowReader(TableFilter(task.options.tables), task.options.declarations)
-        rows = RowColumns(task.fields, reader, task.options.zero_dates, kernels)
+    maker = _maker(task, kernels)
     has_yielded = False
     for batch in EventBatches(archive, task.log_range, kernels):
         wanted = batch.of_groups(wanted_groups(batch.groups, task.selection))
-        for found in rows.record_batches(wanted) if rows is not None else event_batches(task, wanted, kernels):
+        for found in maker.record_batches(wanted):
             has_yielded = True
             yield found
+    for found in maker.finish():
+        has_yielded = True
+        yield found
     if not has_yielded:
         schema = arrow_schema(task.fields)
         yield pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
 
 
-def event_batches(task: ReadTask, batch: EventBatch, kernels: ModuleType) -> Iterator[pa.RecordBatch]:
-    """A row for each event of a batch."""
-    for start in range(0, len(batch.events), EVENTS_MAX):
-        part = EventBatch(batch.data, batch.groups, batch.events[start : start + EVENTS_MAX])
-        yield _event_batch(task, part, kernels)
+class Maker(Protocol):
+    """Makes record batches of batches of events."""
+
+    def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]: ...
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """What waited for more."""
+
+
+def _maker(task: ReadTask, kernels: ModuleType) -> Maker:
+    options = task.options
+    tables = TableFilter(options.tables)
+    match options.granularity:
+        case Granularity.ROWS:
+            return RowColumns(task.fields, RowReader(tables, options.declarations), options.zero_dates, kernels)
+        case Granularity.GROUPS:
+            return GroupColumns(task.fields, tables, kernels)
+        case _:
+            return EventColumns(task, kernels)
+
+
+class EventColumns:
+    """A row for each event."""
+
+    def __init__(self, task: ReadTask, kernels: ModuleType) -> None:
+        self._task = task
+        self._kernels = kernels
+
+    def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(batch.events), EVENTS_MAX):
+            part = EventBatch(batch.data, batch.groups, batch.events[start : start + EVENTS_MAX])
+            yield _event_batch(self._task, part, self._kernels)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        return iter(())
 
 
 def _event_batch(task: ReadTask, batch: EventBatch, kernels: ModuleType) -> pa.RecordBatch:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError, Location
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image
 from ibbmaster.event.rows.column import TableSchema
-from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
@@ -22,7 +20,7 @@ from ibbmaster.spark.options import Granularity, ReadOptions
 from ibbmaster.spark.plan import ReadTask, open_options
 from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_schema, column_type
 from ibbmaster.store.archive import Archive, IbbArchive
-from ibbmaster.store.group_content import RowReader, TableFilter, group_events
+from ibbmaster.store.group_content import RowReader, TableFilter, group_events, query_texts, table_name
 from ibbmaster.store.log_range import LogPoint
 from ibbmaster.store.pages import PageReader
 
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 8 << 20  # of event data, which only the `events` have
-QUERY_TEXT_MAX = 4096  # characters of a statement that stand in `query`
 SECOND_US = 1_000_000
 Row = tuple[object, ...]
 
@@ -266,16 +263,14 @@ class _Groups:
     def _group(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         count = size = 0
         tables: dict[str, None] = {}
-        query: str | None = None
+        query = database = None
         for event in group_events(group):
             count += 1
             size += len(event)
             if event[4] == EventType.TABLE_MAP:
-                table = decode_table_map(event)
-                name = f"{table.database.decode('utf-8', 'replace')}.{table.table.decode('utf-8', 'replace')}"
-                tables[name] = None
+                tables[table_name(event)] = None
             elif event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED) and query is None:
-                query = decode_query(event).text.decode("utf-8", "replace")[:QUERY_TEXT_MAX]
+                query, database = query_texts(event)
         if self._options.tables and not any(map(self._tables.takes, tables)):
             return
         row = head | {
@@ -285,6 +280,7 @@ class _Groups:
             "bytes": size,
             "tables": list(tables),
             "query": query,
+            "database": database,
         }
         row["end_file_no"] = self._end_file_no(group)
         yield tuple(row[name] for name in self._names)

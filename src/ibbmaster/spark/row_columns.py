@@ -231,6 +231,16 @@ class RowColumns:
                     yield from self._flush(batch)
                     return
 
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The log ends here.
+
+        Raises:
+            EventError: it ends inside the fragments of a row event.
+        """
+        if self._partial.is_open:
+            raise EventError("the group ends inside the fragments of a row event")
+        return iter(())
+
     def _goes_on(self, batch: EventBatch) -> bool:
         """Whether the first group is the last one of the batch before; notes the last one."""
         if not len(batch.groups):

@@ -70,6 +70,7 @@ SHAPES = {
         Field("bytes", "bigint"),
         Field("tables", "array<string>"),
         Field("query", "string"),
+        Field("database", "string"),
     ),
     Granularity.ROWS: (
         *GROUP_FIELDS,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import RowChange, RowDecoder
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.declared import Declaration, declare
@@ -21,6 +22,7 @@ from ibbmaster.event.types import EventType
 EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what stands around it
 DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is forgotten first
 TYPE_OFFSET = 4
+QUERY_TEXT_MAX = 4096  # characters of a statement
 _TABLE_ID_END = EVENT_HEADER_SIZE + TABLE_ID_SIZE
 
 
@@ -43,6 +45,26 @@ def group_events(group: EventGroup) -> Iterator[bytes]:
                 yield parts[0] if len(parts) == 1 else b"".join(parts)
                 parts.clear()
     splitter.finish()
+
+
+def table_name(event: bytes) -> str:
+    """`database.table` of a TABLE_MAP event.
+
+    Raises:
+        EventError: a part runs over the end.
+    """
+    head = decode_table_map(event)
+    return f"{head.database.decode('utf-8', 'replace')}.{head.table.decode('utf-8', 'replace')}"
+
+
+def query_texts(event: bytes) -> tuple[str, str]:
+    """The beginning of a statement, and the database it ran in.
+
+    Raises:
+        EventError: a part runs over the end.
+    """
+    query = decode_query(event)
+    return query.text.decode("utf-8", "replace")[:QUERY_TEXT_MAX], query.database.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +133,7 @@ class RowReader:
             EventError: the event is damaged.
             ConfigurationError: the table is declared as it cannot be.
         """
-        head = decode_table_map(event)
-        name = f"{head.database.decode('utf-8', 'replace')}.{head.table.decode('utf-8', 'replace')}"
-        if not self._tables.takes(name):
+        if not self._tables.takes(table_name(event)):
             return None
         key = event[EVENT_HEADER_SIZE:]
         decoder = self._decoders.get(key)

@@ -7,8 +7,9 @@ has made unknown is not compared: the GTID state is known again at the next file
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from ibbmaster.errors import FormatError, IbbMasterError, Location, StoreError
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, next_chunk
@@ -47,24 +48,48 @@ def verify(
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
     disks = [disk, *others][: len(numbers)]
-    count = len(disks)
-    starts = [len(numbers) * part // count for part in range(count)] + [len(numbers)]
-    parts = [numbers[start : end + 1] for start, end in itertools.pairwise(starts)]  # and the first of the next part
-
-    def check(part: list[int], index: int) -> tuple[list[Fault], Totals]:
-        part_totals = Totals()
-        verifier = _Verifier(disks[index], part_totals, on_pages)
-        return list(verifier.check_files(part, is_last=index == count - 1)), part_totals
-
-    if count == 1:
+    if len(disks) == 1:
         yield from _Verifier(disk, totals, on_pages).check_files(numbers, is_last=True)
         return
-    told: set[Fault] = set()  # what is wrong where two parts meet may be found by both
-    with ThreadPoolExecutor(count, thread_name_prefix="ibbmaster-verify") as executor:
-        for faults, part_totals in executor.map(check, parts, range(count)):
-            yield from (fault for fault in faults if fault not in told)
-            told = set(faults)
-            totals.add(part_totals)
+    with ThreadPoolExecutor(len(disks), thread_name_prefix="ibbmaster-verify") as executor:
+        yield from joined_faults(
+            executor.map(
+                lambda on, part: verify_part(on, part, on_pages=on_pages), disks, parts_of(numbers, len(disks))
+            ),
+            totals,
+        )
+
+
+class Part(NamedTuple):
+    """Files that are checked by themselves; unless they are the last, the last one only where the others end."""
+
+    numbers: list[int]
+    is_last: bool
+
+
+def parts_of(numbers: list[int], count: int) -> list[Part]:
+    """A log as so many parts, or as many as it has files."""
+    count = min(count, len(numbers))
+    starts = [len(numbers) * part // count for part in range(count)] + [len(numbers)]
+    return [Part(numbers[start : end + 1], end == len(numbers)) for start, end in itertools.pairwise(starts)]
+
+
+def verify_part(
+    disk: Disk, part: Part, *, on_pages: Callable[[int], object] = lambda count: None
+) -> tuple[list[Fault], Totals]:
+    """Every fault of a part, and what was read; what is wrong where two parts meet may be found by both."""
+    totals = Totals()
+    verifier = _Verifier(disk, totals, on_pages)
+    return list(verifier.check_files(part.numbers, is_last=part.is_last)), totals
+
+
+def joined_faults(found: Iterable[tuple[list[Fault], Totals]], totals: Totals) -> Iterator[Fault]:
+    """The faults of parts that follow each other, each once; adds up what was read."""
+    told: set[Fault] = set()
+    for faults, part_totals in found:
+        yield from (fault for fault in faults if fault not in told)
+        told = set(faults)
+        totals.add(part_totals)
 
 
 class _Verifier:

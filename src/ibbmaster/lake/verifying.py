@@ -1,0 +1,55 @@
+"""Every fault of an archive, found by all cores at once: the files are shared out among the tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibbmaster.errors import StoreError
+from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.fault import Fault, Totals
+from ibbmaster.store.verify import Part, joined_faults, parts_of, verify_part
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PARTS_PER_CORE = 4  # so that a file with much in it keeps nobody waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was found, and how much was read."""
+
+    faults: list[Fault]
+    totals: Totals
+
+
+def verify_archive(session: SparkSession, path: str) -> Verification:
+    """Check every checksum, chunk, record, reference and GTID state.
+
+    Raises:
+        StoreError: there are no binlog files, or the directory cannot be read.
+    """
+    disk = RealDisk(path)
+    numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
+    if not numbers:
+        raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
+    context = session.sparkContext
+    parts = parts_of(numbers, PARTS_PER_CORE * context.defaultParallelism)
+    found = context.parallelize([(path, part) for part in parts], len(parts)).map(check_part).collect()
+    totals = Totals()
+    return Verification(list(joined_faults(found, totals)), totals)
+
+
+def check_part(task: tuple[str, Part]) -> tuple[list[Fault], Totals]:
+    """In a worker: check some files."""
+    from ibbmaster.kernel.loading import load
+
+    load()
+    path, part = task
+    disk = RealDisk(path)
+    try:
+        return verify_part(disk, Part(*part))
+    finally:
+        disk.close()

@@ -1,0 +1,164 @@
+"""Groups as rows of a DataFrame, from batches of events: one row a group, also if it lies in several batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.types import EventType
+from ibbmaster.kernel.fields import EventColumn, GroupColumn
+from ibbmaster.spark.arrow_columns import group_array
+from ibbmaster.spark.event_batch import EventBatch
+from ibbmaster.spark.shape import GROUP_FIELDS, Field, arrow_type
+from ibbmaster.store.group_content import TYPE_OFFSET, TableFilter, query_texts, table_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAMES_MAX = 10_000  # of tables, remembered by the bytes of their TABLE_MAP
+OF_GROUPS = {field.name for field in GROUP_FIELDS}
+IDENTITY = [GroupColumn.FILE_NO, GroupColumn.FILE_OFFSET]
+QUERIES = (int(EventType.QUERY), int(EventType.QUERY_COMPRESSED))
+
+
+class GroupColumns:
+    """Collects what is told of each group."""
+
+    def __init__(self, fields: tuple[Field, ...], tables: TableFilter, kernels: ModuleType) -> None:
+        self._fields = fields
+        self._tables = tables
+        self._kernels = kernels
+        self._names: dict[bytes, str] = {}
+        self._open: tuple[Any, _Sums] | None = None  # the last group, which may go on in the next batch
+
+    def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
+        """The groups that are complete now; the last one may go on.
+
+        Raises:
+            EventError: an event is damaged; the text names the group.
+        """
+        sums = _Sums.of(batch)
+        self._read_texts(batch, sums)
+        groups = batch.groups
+        present = np.flatnonzero(sums.events)
+        if not len(present):
+            return
+        groups, sums = groups[present].copy(), sums.taken(present)
+        if self._open is not None:
+            last, held = self._open
+            if (last[0, IDENTITY] == groups[0, IDENTITY]).all():
+                held.add(sums)
+                sums.replace_first(held)
+            else:
+                yield from self._batch(last, held)
+        self._open = groups[-1:], sums.taken(np.array([len(groups) - 1]))
+        if len(groups) > 1:
+            yield from self._batch(groups[:-1], sums.taken(np.arange(len(groups) - 1)))
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The last group."""
+        if self._open is not None:
+            yield from self._batch(*self._open)
+            self._open = None
+
+    def _read_texts(self, batch: EventBatch, sums: _Sums) -> None:
+        """Tables and the first statement of each group."""
+        types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
+        owners = batch.events[:, EventColumn.GROUP]
+        for number in np.flatnonzero(types == EventType.TABLE_MAP).tolist():
+            event = batch.event(number)
+            key = event[EVENT_HEADER_SIZE:]
+            name = self._names.get(key)
+            if name is None:
+                if len(self._names) >= NAMES_MAX:
+                    self._names.clear()
+                name = self._names[key] = self._told(batch, number, table_name, event)
+            sums.tables[owners[number]].setdefault(name)
+        for number in np.flatnonzero(np.isin(types, QUERIES)).tolist():
+            group = int(owners[number])
+            if sums.queries[group] is None:
+                sums.queries[group], sums.databases[group] = self._told(batch, number, query_texts, batch.event(number))
+
+    def _told(self, batch: EventBatch, number: int, read: Any, event: bytes) -> Any:
+        try:
+            return read(event)
+        except EventError as error:
+            group = int(batch.events[number, EventColumn.GROUP])
+            raise EventError(f"group {batch.gtid(group)}: {error}") from error
+
+    def _batch(self, groups: Any, sums: _Sums) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        if self._tables.patterns:
+            wanted = np.array([any(map(self._tables.takes, tables)) for tables in sums.tables], dtype=bool)
+            groups, sums = groups[wanted], sums.taken(np.flatnonzero(wanted))
+            if not len(groups):
+                return
+        whole = EventBatch(None, groups, None)
+        rows = np.arange(len(groups))
+        own = {
+            "end_file_no": lambda: pa.array(groups[:, GroupColumn.END_FILE_NO].copy()),
+            "end_offset": lambda: pa.array(groups[:, GroupColumn.END_OFFSET].copy()),
+            "events": lambda: pa.array(sums.events.astype(np.int32)),
+            "bytes": lambda: pa.array(sums.bytes),
+            "tables": lambda: pa.array([list(tables) for tables in sums.tables], pa.list_(pa.string())),
+            "query": lambda: pa.array(sums.queries, pa.string()),
+            "database": lambda: pa.array(sums.databases, pa.string()),
+        }
+        arrays = [
+            group_array(field.name, whole, rows, self._kernels) if field.name in OF_GROUPS else own[field.name]()
+            for field in self._fields
+        ]
+        schema = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in self._fields])
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class _Sums:
+    """What the events of each group of a batch come to."""
+
+    def __init__(
+        self, events: Any, size: Any, tables: list[dict[str, None]], queries: list[Any], databases: list[Any]
+    ) -> None:
+        self.events = events
+        self.bytes = size
+        self.tables = tables
+        self.queries = queries
+        self.databases = databases
+
+    @classmethod
+    def of(cls, batch: EventBatch) -> _Sums:
+        count = len(batch.groups)
+        owners = batch.events[:, EventColumn.GROUP]
+        sizes = np.zeros(count, dtype=np.int64)
+        np.add.at(sizes, owners, batch.events[:, EventColumn.SIZE])
+        return cls(
+            np.bincount(owners, minlength=count), sizes, [{} for _ in range(count)], [None] * count, [None] * count
+        )
+
+    def taken(self, places: Any) -> _Sums:
+        """Those of some groups."""
+        numbers = places.tolist()
+        return _Sums(
+            self.events[places],
+            self.bytes[places],
+            [self.tables[number] for number in numbers],
+            [self.queries[number] for number in numbers],
+            [self.databases[number] for number in numbers],
+        )
+
+    def add(self, more: _Sums) -> None:
+        """Add the first group of `more` to the only one here."""
+        self.events = self.events + more.events[:1]
+        self.bytes = self.bytes + more.bytes[:1]
+        self.tables[0] |= more.tables[0]
+        if self.queries[0] is None:
+            self.queries[0], self.databases[0] = more.queries[0], more.databases[0]
+
+    def replace_first(self, one: _Sums) -> None:
+        self.events[0], self.bytes[0] = one.events[0], one.bytes[0]
+        self.tables[0], self.queries[0], self.databases[0] = one.tables[0], one.queries[0], one.databases[0]
