@@ -23,6 +23,7 @@ IbbMasterError
 │   ├── PacketOrderError       ... by numbering its packets wrongly
 │   └── PacketTooLargeError    ... by announcing more than it may send
 ├── LocalProtocolError         our own code broke the conversation; fix it
+├── SparkJobError              a job on Spark has failed
 └── ConfigurationError         an option or a configuration file cannot be used
 """
 
@@ -129,6 +130,10 @@ class PositionError(IbbMasterError):
 
 class PositionPurgedError(PositionError):
     """The position is older than the oldest file: make the replica anew from a backup."""
+
+
+class SparkJobError(IbbMasterError):
+    """A job on Spark has failed; the text is its cause."""
 
 
 class StoreError(IbbMasterError):

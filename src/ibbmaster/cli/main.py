@@ -22,10 +22,12 @@ COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "purge",
     "reset",
     "backup",
+    "lake",
     "demo",
 )
 
 
+OF_SPARK = ("pyspark", "pyarrow", "pandas", "numpy", "matplotlib")
 EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
 EXIT_INTERRUPTED = 130  # what shells report for SIGINT
@@ -56,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ibbmaster: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
     except ModuleNotFoundError as error:
-        print(f"ibbmaster: this command needs {error.name}: pip install 'ibbmaster[server,cli]'", file=sys.stderr)
+        extra = "spark,plots" if error.name in OF_SPARK else "server,cli"
+        print(f"ibbmaster: this command needs {error.name}: pip install 'ibbmaster[{extra}]'", file=sys.stderr)
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

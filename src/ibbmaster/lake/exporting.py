@@ -61,13 +61,13 @@ def export(
         row.table for row in groups.selectExpr("explode(tables) AS table").distinct().collect() if row.table is not None
     )
     wanted = [name for name in found if not tables or name in tables]
-    _write(groups, staging / GROUPS)
+    count = _write(groups, staging / GROUPS)
     for name in wanted:
         options = common | {"table": name, "zeroDates": zero_dates} | ({"schema": schema} if schema else {})
-        frame = session.read.format("ibb").options(**options).load()
-        _write(frame, staging / quote(name, safe=""))
-        rows[name] = session.read.parquet(str(staging / quote(name, safe=""))).count()
-    count = session.read.parquet(str(staging / GROUPS)).count()
+        rows[name] = _write(session.read.format("ibb").options(**options).load(), staging / quote(name, safe=""))
+    if not count:
+        shutil.rmtree(staging)
+        return {"from": start, "to": end, "groups": 0, "rows": {}}
     _place_files(staging, place, token)
     runs.append({"run": token, "gtid": end, "groups": count, "rows": rows})
     _write_runs(place, runs)
@@ -79,11 +79,15 @@ def _groups(session: SparkSession, options: dict[str, str]) -> DataFrame:
     return session.read.format("ibb").options(granularity="groups", **options).load()
 
 
-def _write(frame: DataFrame, directory: Path) -> None:
+def _write(frame: DataFrame, directory: Path) -> int:
+    """Write a frame, divided by the day of the commit; returns how many rows it has."""
     from pyspark.sql import functions as f
 
     dated = frame.withColumn("_date", f.to_date("_commit_ts"))
     dated.write.mode("overwrite").partitionBy("_date").parquet(str(directory))
+    if not any(directory.rglob("*.parquet")):
+        return 0
+    return frame.sparkSession.read.parquet(str(directory)).count()
 
 
 def read_runs(place: Path) -> list[dict[str, object]]:

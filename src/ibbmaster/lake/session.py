@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ def open_session(master: str | None, *, name: str, settings: Mapping[str, str] |
 
     builder = SparkSession.builder.appName(name).master(master or "local[*]")
     if master is None:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
     builder = (
         builder.config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
-        .config("spark.log.level", "ERROR")
     )
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)

@@ -1,0 +1,269 @@
+"""`ibbmaster lake`: jobs over whole archives, on all cores of this machine or on a Spark cluster."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibbmaster.errors import ConfigurationError, SparkJobError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXAMPLES = """examples:
+  ibbmaster lake verify /srv/ibb
+  ibbmaster lake export /srv/ibb --to /srv/parquet
+  ibbmaster lake snapshot /srv/ibb shop.orders --to /srv/orders
+  ibbmaster lake snapshot /srv/ibb shop.orders --history --at 0-1-1000 --to /srv/orders-history
+  ibbmaster lake stats /srv/ibb --plots /srv/pictures
+  ibbmaster lake find /srv/ibb shop.orders id=7
+
+Each job needs Java 17 and `pip install 'ibbmaster[spark]'`; its first seconds start Spark.
+"""
+Result = dict[str, object]
+SHOWN_ROWS = 20
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `lake` to the command line."""
+    parser = subparsers.add_parser(
+        "lake",
+        help="verify, export, fold, count and search whole archives with Spark",
+        description="Jobs over whole archives of .ibb files, with Spark on all cores of this machine or on a cluster.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--master", metavar="URL", help="Spark cluster (default: local[*], all cores of this machine)")
+    common.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="setting of Spark; may be given several times"
+    )
+    common.add_argument("--json", action="store_true", help="print one JSON object")
+    declared = argparse.ArgumentParser(add_help=False)
+    declared.add_argument(
+        "--schema",
+        metavar="FILE",
+        help="CREATE TABLE statements, or JSON, of tables whose columns the log does not name",
+    )
+    declared.add_argument(
+        "--zero-dates",
+        choices=("null", "text"),
+        default="null",
+        help="what dates like 0000-00-00 become: null, or all dates are text (default: %(default)s)",
+    )
+
+    def job(
+        name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: argparse.ArgumentParser
+    ) -> argparse.ArgumentParser:
+        one = jobs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", parents=[common, *parents])
+        one.add_argument("directory", metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+        one.set_defaults(run=run)
+        return one
+
+    job("verify", run_verify, "find every fault of an archive, its files shared out among all cores")
+    one = job(
+        "export", run_export, "write the changes of rows as Parquet, a table each, and a table of all groups", declared
+    )
+    one.add_argument("--to", required=True, metavar="DIR", help="directory to write; a later run adds what is new")
+    one.add_argument("--table", action="append", default=[], metavar="DB.TABLE", help="only this one; may be repeated")
+    one = job("snapshot", run_snapshot, "write a table as the changes of the log leave it", declared)
+    one.add_argument("table", metavar="DB.TABLE")
+    one.add_argument("--to", metavar="DIR", help="Parquet directory to write (default: print some rows)")
+    one.add_argument(
+        "--key", action="append", default=[], metavar="COLUMN", help="of the key (default: the primary key)"
+    )
+    one.add_argument("--history", action="store_true", help="every version of each row, and when it held (SCD type 2)")
+    one.add_argument("--at", metavar="GTIDS", help="up to this position (default: the end of the log)")
+    one = job("stats", run_stats, "count groups, bytes and rows by domain, hour and table")
+    one.add_argument("--plots", metavar="DIR", help="also draw PNG pictures and a page, into this directory")
+    one = job("find", run_find, "list the changes of the rows that have some values", declared)
+    one.add_argument("table", metavar="DB.TABLE")
+    one.add_argument("values", nargs="+", metavar="COLUMN=VALUE")
+
+
+@contextmanager
+def session_of(args: argparse.Namespace, name: str) -> Iterator[SparkSession]:
+    """A session for one job; what Spark says of an error is cut down to its cause."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from ibbmaster.lake.session import open_session
+
+    settings = dict(pair_of(text, "--conf") for text in args.conf)
+    session = open_session(args.master, name=f"ibbmaster lake {name}", settings=settings)
+    try:
+        yield session
+    except (PySparkException, Py4JError) as error:
+        raise SparkJobError(cause_of(str(error))) from None
+    finally:
+        session.stop()
+
+
+def cause_of(text: str) -> str:
+    """The line of a Spark error that says what happened: the last one that names one of our errors, else the first."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith("ibbmaster.errors.") and ": " in line]
+    java = [line.partition(": ")[2] for line in lines if line.startswith(": ")]  # behind what Py4J says
+    return ours[-1].partition(": ")[2] if ours else (java or lines or ["Spark gave no reason"])[0]
+
+
+def pair_of(text: str, what: str) -> tuple[str, str]:
+    """NAME=VALUE.
+
+    Raises:
+        ConfigurationError: there is no equals sign.
+    """
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise ConfigurationError(f"{what}: {text!r} is no NAME=VALUE")
+    return name, value
+
+
+def run_verify(args: argparse.Namespace) -> int:
+    """Verify, and list what was found."""
+    from ibbmaster.lake.verifying import verify_archive
+
+    with session_of(args, "verify") as session:
+        found = verify_archive(session, args.directory)
+    faults = [
+        {
+            "file_no": fault.location and fault.location.file_no,
+            "page_no": fault.location and fault.location.page_no,
+            "offset": fault.location and fault.location.page_offset,
+            "problem": fault.problem,
+        }
+        for fault in found.faults
+    ]
+    totals = found.totals
+    if args.json:
+        counts = {
+            "files": totals.files,
+            "pages": totals.pages,
+            "groups": totals.groups,
+            "oob_records": totals.oob_records,
+        }
+        print(json.dumps({"directory": args.directory, **counts, "faults": faults}))
+    else:
+        for fault in found.faults:
+            print(fault)
+        verdict = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else "no faults"
+        print(
+            f"{totals.files} files, {totals.pages} pages, {totals.groups} event groups, "
+            f"{totals.oob_records} out-of-band records: {verdict}"
+        )
+    return 1 if faults else 0
+
+
+def run_export(args: argparse.Namespace) -> int:
+    """Export what is new."""
+    from ibbmaster.lake.exporting import export
+
+    with session_of(args, "export") as session:
+        found = export(
+            session, args.directory, args.to, tables=args.table, schema=args.schema, zero_dates=args.zero_dates
+        )
+    if args.json:
+        print(json.dumps(found))
+    else:
+        rows: Mapping[str, int] = found["rows"]  # type: ignore[assignment]
+        for name, count in rows.items():
+            print(f"{name}: {count} rows")
+        print(f"{found['groups']} groups, up to [{found['to']}]")
+    return 0
+
+
+def run_snapshot(args: argparse.Namespace) -> int:
+    """Write a table, or print some of it."""
+    from ibbmaster.lake.snapshots import snapshot
+
+    with session_of(args, "snapshot") as session:
+        frame = snapshot(
+            session,
+            args.directory,
+            args.table,
+            key=args.key,
+            with_history=args.history,
+            at=args.at,
+            schema=args.schema,
+            zero_dates=args.zero_dates,
+        )
+        if args.to is not None:
+            frame.write.mode("overwrite").parquet(args.to)
+            count = session.read.parquet(args.to).count()
+            print(json.dumps({"table": args.table, "rows": count}) if args.json else f"{args.table}: {count} rows")
+        elif args.json:
+            for row in frame.toLocalIterator():
+                print(json.dumps(row.asDict(recursive=True), default=as_json))
+        else:
+            show(frame.columns, [tuple(row) for row in frame.limit(SHOWN_ROWS).collect()])
+    return 0
+
+
+def run_stats(args: argparse.Namespace) -> int:
+    """Count, and draw."""
+    from ibbmaster.lake.statistics import draw, statistics
+
+    with session_of(args, "stats") as session:
+        found = statistics(session, args.directory)
+    pictures = draw(found, Path(args.plots)) if args.plots else []
+    if args.json:
+        print(json.dumps({**found, "pictures": [str(path) for path in pictures]}, default=as_json))
+        return 0
+    for name, table in found.items():
+        print(f"{name}:")
+        show(list(table[0]) if table else [], [tuple(row.values()) for row in table])
+    for path in pictures:
+        print(path)
+    return 0
+
+
+def run_find(args: argparse.Namespace) -> int:
+    """List changes; 1 if there are none, as grep."""
+    from ibbmaster.lake.finding import COLUMNS, find_changes
+
+    values = dict(pair_of(text, "COLUMN=VALUE") for text in args.values)
+    with session_of(args, "find") as session:
+        frame = find_changes(session, args.directory, args.table, values, schema=args.schema)
+        rows = frame.collect()
+    if args.json:
+        print(json.dumps([row.asDict(recursive=True) for row in rows], default=as_json))
+    else:
+        own = [name for name in frame.columns if not name.startswith("_")]
+        show([*COLUMNS, *own], [tuple(row[name] for name in (*COLUMNS, *own)) for row in rows])
+    return 0 if rows else 1
+
+
+def as_json(value: object) -> object:
+    """What JSON has no word for."""
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray):
+        return "0x" + value.hex()
+    return str(value)
+
+
+def show(names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table."""
+    cells = [[str(name) for name in names], *([text_of(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        sys.stdout.write(
+            "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n"
+        )
+
+
+def text_of(value: object) -> str:
+    """A value in a table for people."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, list | tuple):
+        return ",".join(map(text_of, value))
+    text = str(as_json(value)) if isinstance(value, bytes | bytearray) else str(value)
+    return text if len(text) <= 60 else text[:57] + "…"

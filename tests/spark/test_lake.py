@@ -1,0 +1,346 @@
+"""Jobs over whole archives: faults, exports, tables as the log leaves them, counts, changes of a row."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+from lanes.replay import CLASSIC, as_sql, changes_of, expected_tables
+
+from ibbmaster.cli import lake as command
+from ibbmaster.cli.main import main
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.lake.exporting import RUN_MARK, RUNS, STAGING
+from ibbmaster.lake.snapshots import emptied_tables
+from ibbmaster.lake.verifying import verify_archive
+from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.plan import find_table
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.verify import verify
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.crash import make_event, make_gtid_event
+
+
+@pytest.fixture
+def lake(spark, monkeypatch, capsys):
+    """Runs `ibbmaster lake` with the session of all tests; gives exit code, output and errors."""
+
+    class Shared:
+        def __getattr__(self, name):
+            return getattr(spark, name)
+
+        def stop(self):
+            pass
+
+    monkeypatch.setattr("ibbmaster.lake.session.open_session", lambda master, **options: Shared())
+
+    def run(*arguments):
+        code = main(["lake", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def copy_of(directory, tmp_path):
+    target = tmp_path / "copy"
+    target.mkdir()
+    for path in directory.glob("*.ibb"):
+        (target / path.name).write_bytes(path.read_bytes())
+    return target
+
+
+@pytest.fixture(scope="session")
+def large_archive(tmp_path_factory):
+    """More than 1 GB of groups of all sizes, in files of 128 MB."""
+    directory = tmp_path_factory.mktemp("large")
+    chance = random.Random(1)
+    body = chance.randbytes(4 << 20)
+    with BinlogWriter(RealDisk(directory), max_file_bytes=128 << 20, is_sparse=True) as writer:
+        size = seq_no = 0
+        while size < 1 << 30:
+            seq_no += 1
+            gtid = Gtid(domain_id=seq_no % 3, server_id=1, seq_no=seq_no)
+            length = chance.choice([200, 20_000, 3_000_000])
+            event = make_event(23, 1, body[:length])
+            writer.write_group(gtid, make_gtid_event(gtid), [event, make_event(16, 1, bytes(8))])
+            size += length
+    return directory
+
+
+def test_every_planted_fault_in_an_archive_of_a_gigabyte_is_found(spark, large_archive):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    names = sorted(path.name for path in large_archive.iterdir() if path.stat().st_blocks > 1000)
+    planted = {}
+    for _ in range(60):
+        name = chance.choice(names[:-1])
+        page_no = chance.randrange(1, (large_archive / name).stat().st_size // PAGE_SIZE)
+        place = page_no * PAGE_SIZE + chance.randrange(PAGE_SIZE)
+        planted[int(name[7:13]), page_no] = (large_archive / name, place, 1 << chance.randrange(8))
+    for path, place, bit in planted.values():
+        flip(path, place, bit)
+    try:
+        found = verify_archive(spark, str(large_archive))
+    finally:
+        for path, place, bit in planted.values():
+            flip(path, place, bit)
+    damaged = {
+        (fault.location.file_no, fault.location.page_no)
+        for fault in found.faults
+        if fault.location is not None and "checksum" in fault.problem
+    }
+    assert damaged >= set(planted)
+    assert verify_archive(spark, str(large_archive)).faults == []
+
+
+def flip(path: Path, place: int, bit: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        byte = file.read(1)[0]
+        file.seek(place)
+        file.write(bytes([byte ^ bit]))
+
+
+def test_faults_are_those_that_a_single_process_finds(lake, fixtures, tmp_path):
+    copy = copy_of(fixtures / "ibb/types", tmp_path)
+    flip(copy / "binlog-000001.ibb", 3 * PAGE_SIZE + 5000, 4)
+    flip(copy / "binlog-000000.ibb", 100, 1)
+    expected = [str(fault) for fault in verify(RealDisk(copy), Totals())]
+    code, out, _ = lake("verify", copy)
+    assert code == 1
+    assert out.splitlines()[:-1] == expected
+    code, out, _ = lake("verify", copy, "--json")
+    found = json.loads(out)
+    assert (found["faults"][0]["file_no"], found["faults"][0]["page_no"]) == (0, 0)
+    assert len(found["faults"]) == len(expected)
+
+
+def test_an_export_holds_every_change_and_a_later_one_adds_what_is_new(spark, lake, grow, tmp_path):
+    target = tmp_path / "parquet"
+    for count in (3, 3, 9):
+        directory = grow(count)
+        code, out, _ = lake("export", directory, "--to", target, "--json")
+        assert code == 0
+    assert json.loads(out)["from"]
+    reader = spark.read.format("ibb")
+    groups = spark.read.parquet(str(target / "_groups")).drop("_date")
+    names = groups.columns
+    assert sorted(groups.collect()) == sorted(
+        reader.option("granularity", "groups").load(str(directory)).select(names).collect()
+    )
+    assert len(groups.collect()) == 155
+    for path in target.glob("dom_*"):
+        exported = spark.read.parquet(str(path)).drop("_date")
+        own = spark.read.format("ibb").option("table", path.name).load(str(directory)).select(exported.columns)
+        assert sorted(map(str, exported.collect())) == sorted(map(str, own.collect()))
+    assert len(json.loads((target / RUNS).read_text())) == 2  # nothing was new the second time
+
+
+def test_what_a_killed_export_has_left_does_not_count(spark, lake, fixtures, tmp_path):
+    target = tmp_path / "parquet"
+    assert lake("export", fixtures / "ibb/domains", "--to", target, "--table", "dom_7.t")[0] == 0
+    whole = spark.read.parquet(str(target / "dom_7.t")).count()
+    placed = next((target / "dom_7.t").rglob("*.parquet"))
+    left = placed.with_name(f"{RUN_MARK}0123456789ab-00001.parquet")
+    os.link(placed, left)
+    (target / STAGING).mkdir()
+    (target / STAGING / "half").write_text("x")
+    assert lake("export", fixtures / "ibb/domains", "--to", target)[0] == 0
+    assert not left.exists()
+    assert not (target / STAGING).exists()
+    assert spark.read.parquet(str(target / "dom_7.t")).count() == whole
+
+
+def test_a_directory_with_something_else_is_left_alone(lake, fixtures, tmp_path):
+    (tmp_path / "mine.txt").write_text("x")
+    code, _, err = lake("export", fixtures / "ibb/domains", "--to", tmp_path)
+    assert (code, [path.name for path in tmp_path.iterdir()]) == (2, ["mine.txt"])
+    assert "holds mine.txt, and no export" in err
+
+
+SNAPSHOTS = [
+    "10.11/types-full-crc32",
+    "11.8/types-minimal-none",
+    "10.11/types-noblob-compressed",
+    "11.8/types-full_nodup",
+    "11.8/vectors",
+    "11.8/chained",
+    "11.8/group-commit",
+    "11.8/crashed",
+    "11.8/domains",
+]
+SHOWN_OTHERWISE = {"types.numbers", "types.aria"}  # floats as text
+
+
+@pytest.mark.parametrize("capture", SNAPSHOTS)
+def test_snapshots_are_the_tables_that_the_server_had(spark, imported, capture, tmp_path):
+    from ibbmaster.lake.snapshots import snapshot
+
+    directory = imported(capture)
+    declared = declarations_of(capture)
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(declared))
+    checked = 0
+    for name, expected in expected_tables(capture).items():
+        if name in SHOWN_OTHERWISE or name not in declared:
+            continue
+        options = parse_options({"path": str(directory), "table": name, "schema": str(schema)})
+        found = find_table(options, name)
+        columns = [column.name for column in found.columns]
+        if "row_end" in columns or (not capture.endswith(("crc32", "compressed")) and name == "types.generated"):
+            continue
+        key = [found.columns[number].name for number in found.primary_key] or columns[:1]
+        if name in ("types.no_pk", "gc.my"):
+            continue
+        frame = snapshot(spark, str(directory), name, key=key, schema=str(schema), zero_dates="text")
+        rows = sorted(
+            tuple(as_sql(column, plain(value)) for column, value in zip(found.columns, row, strict=True))
+            for row in frame.collect()
+        )
+        text = "\n".join(map(repr, rows))
+        assert hashlib.sha256(text.encode()).hexdigest()[:16] == expected["content"], name
+        checked += 1
+    assert checked
+
+
+def declarations_of(capture):
+    """The tables that have names for their columns, with what CREATE TABLE says of them."""
+    from lanes.replay import raw_events
+
+    from ibbmaster.event.query import decode_query
+    from ibbmaster.event.rows.ddl import parse_create_table
+    from ibbmaster.event.types import EventType
+
+    declared = {}
+    for event in raw_events(CLASSIC / capture):
+        if event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED):
+            query = decode_query(event)
+            found = parse_create_table(query.text.decode("utf-8", "replace"), database=query.database.decode())
+            if found is not None:
+                declared[found[0]] = found[1]
+    changed = {schema.name for schema, _ in changes_of(capture)}
+    return {name: columns for name, columns in declared.items() if name in changed}
+
+
+def plain(value):
+    """A value as the row decoder gives it."""
+    if isinstance(value, bytearray):
+        return bytes(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def test_history_tells_when_each_version_held(spark, tmp_path):
+    from ibbmaster.lake.snapshots import snapshot
+
+    changes = [
+        ("0-1-1", "insert", 0, 1, "a", 100),
+        ("0-1-1", "insert", 1, 2, "b", 100),
+        ("0-1-2", "update_preimage", 0, 1, "a", 200),
+        ("0-1-2", "update_postimage", 1, 1, "c", 200),
+        ("0-1-3", "update_preimage", 0, 2, "b", 300),
+        ("0-1-3", "update_postimage", 1, 5, "b", 300),
+        ("0-1-4", "delete", 0, 1, "c", 400),
+    ]
+    frame = spark.createDataFrame(
+        changes, "_gtid string, _change_type string, _change_no bigint, id int, word string, at bigint"
+    ).selectExpr("_gtid", "_change_type", "_change_no", "timestamp_seconds(at) AS _commit_ts", "id", "word")
+    log = str(tmp_path / "log")
+    frame.write.format("ibb").mode("append").option("table", "db.t").option("primaryKey", "id").save(log)
+    history = snapshot(spark, log, "db.t", with_history=True)
+    rows = history.selectExpr(
+        "id",
+        "word",
+        "unix_timestamp(_valid_from)",
+        "unix_timestamp(_valid_to)",
+        "_gtid_from",
+        "_gtid_to",
+        "_is_current",
+    )
+    assert sorted(map(tuple, rows.collect())) == [
+        (1, "a", 100, 200, "0-1-1", "0-1-2", False),
+        (1, "c", 200, 400, "0-1-2", "0-1-4", False),
+        (2, "b", 100, 300, "0-1-1", "0-1-3", False),
+        (5, "b", 300, None, "0-1-3", None, True),
+    ]
+    assert sorted(map(tuple, snapshot(spark, log, "db.t").collect())) == [(5, "b")]
+    assert sorted(map(tuple, snapshot(spark, log, "db.t", at="0-1-2").collect())) == [(1, "c"), (2, "b")]
+
+
+@pytest.mark.parametrize(
+    ("statement", "tables"),
+    [
+        ("TRUNCATE TABLE t", {"db.t"}),
+        ("truncate `a``b`.`c`", {"a`b.c"}),
+        ("/* x */ DROP TABLE IF EXISTS t, x.u /* generated by server */", {"db.t", "x.u"}),
+        ("CREATE OR REPLACE TABLE x.t (a INT, b INT)", {"x.t"}),
+        ("DROP DATABASE t", set()),
+        ("INSERT INTO t VALUES ('truncate table t')", set()),
+        ("", set()),
+    ],
+)
+def test_statements_that_empty_tables_are_known(statement, tables):
+    assert emptied_tables(statement, "db") == tables
+
+
+def test_statistics_add_up_and_are_drawn(lake, fixtures, tmp_path):
+    code, out, _ = lake("stats", fixtures / "ibb/domains", "--json", "--plots", tmp_path)
+    found = json.loads(out)
+    assert code == 0
+    assert sum(row["groups"] for row in found["domains"]) == sum(row["groups"] for row in found["hours"]) == 155
+    assert {row["table"] for row in found["tables"]} >= {"dom_7.t", "dom_2.t"}
+    assert found["biggest"][0]["bytes"] == max(row["bytes"] for row in found["biggest"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["domains.png", "hours.png", "index.html", "tables.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))
+    code, out, _ = lake("stats", fixtures / "ibb/domains")
+    assert out.startswith("domains:\n  domain")
+
+
+def test_the_changes_of_a_row_are_found(lake, fixtures):
+    code, out, _ = lake("find", fixtures / "ibb/xa-and-ddl", "shop.parent", "id=3", "--json")
+    assert code == 0
+    assert [(row["_gtid"], row["_change_type"]) for row in json.loads(out)] == [
+        ("0-1-11", "insert"),
+        ("0-1-23", "update_preimage"),
+        ("0-1-23", "update_postimage"),
+        ("0-1-34", "delete"),
+    ]
+    assert lake("find", fixtures / "ibb/xa-and-ddl", "shop.parent", "id=99999")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["verify", "/nonexistent"], "/nonexistent: no such file or directory"),
+        (["find", "{log}", "shop.none", "id=1"], "no group in .* changes rows of table shop.none"),
+        (["find", "{log}", "shop.parent", "nope=1"], "shop.parent has no column nope"),
+        (["find", "{log}", "shop.parent", "nope"], "'nope' is no NAME=VALUE"),
+        (["snapshot", "{log}", "shop.parent", "--key", "nope"], "no column nope"),
+        (["snapshot", "{log}", "shop.parent", "--at", "0-1-99999"], "0-1-99999"),
+        (["stats", "/nonexistent"], "nonexistent"),
+        (["export", "{log}", "--to", "/dev/null/x"], "/dev/null"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(lake, fixtures, arguments, problem):
+    import re
+
+    given = [argument.replace("{log}", str(fixtures / "ibb/xa-and-ddl")) for argument in arguments]
+    code, out, err = lake(*given)
+    assert code == 2
+    assert re.search(problem, err), err
+    assert len(err.strip().splitlines()) == 1
+    assert out == ""
+
+
+def test_the_cause_of_a_spark_error_is_its_last_error_of_ours():
+    text = "Job aborted\n  File x\nibbmaster.errors.EventError: group 0-1-1: bad\n\tat java"
+    assert command.cause_of(text) == "group 0-1-1: bad"
+    assert command.cause_of("") == "Spark gave no reason"
+    assert command.cause_of("\n first \n second") == "first"
