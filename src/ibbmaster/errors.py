@@ -23,6 +23,7 @@ IbbMasterError
 │   ├── PacketOrderError       ... by numbering its packets wrongly
 │   └── PacketTooLargeError    ... by announcing more than it may send
 ├── LocalProtocolError         our own code broke the conversation; fix it
+├── SourceError                a primary that is read cannot be reached, refuses, or breaks off
 ├── SparkJobError              a job on Spark has failed
 └── ConfigurationError         an option or a configuration file cannot be used
 """
@@ -130,6 +131,10 @@ class PositionError(IbbMasterError):
 
 class PositionPurgedError(PositionError):
     """The position is older than the oldest file: make the replica anew from a backup."""
+
+
+class SourceError(IbbMasterError):
+    """A primary that is read cannot be reached, refuses, or breaks off."""
 
 
 class SparkJobError(IbbMasterError):

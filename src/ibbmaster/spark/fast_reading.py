@@ -17,7 +17,7 @@ from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.spark.arrow_columns import event_array, group_array, read_headers
 from ibbmaster.spark.event_batch import EventBatch, EventBatches, wanted_groups
 from ibbmaster.spark.group_columns import GroupColumns
-from ibbmaster.spark.options import Granularity
+from ibbmaster.spark.options import Granularity, Undecodable
 from ibbmaster.spark.plan import ReadTask
 from ibbmaster.spark.row_columns import RowColumns
 from ibbmaster.spark.shape import GROUP_FIELDS, arrow_schema, arrow_type
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 EVENTS_MAX = 1 << 16  # in one record batch
 GROUP_NAMES = {field.name for field in GROUP_FIELDS}
 IMAGES = {"before", "after"}
+FAIL = Undecodable.FAIL
 _is_frozen = False
 
 
 def is_fast(task: ReadTask) -> bool:
     """Whether kernels make what a task asks for."""
     options = task.options
-    if options.is_classic or not options.is_strict:
+    if options.is_classic or not options.is_strict or options.host is not None or options.undecodable is not FAIL:
         return False
     if options.granularity in (Granularity.EVENTS, Granularity.GROUPS):
         return True

@@ -52,6 +52,19 @@ def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
     return GtidPosition.parse(str(offset["gtid"]))
 
 
+def position_of_option(text: str) -> GtidPosition:
+    """The position that the option `startingOffsets` gives.
+
+    Raises:
+        ConfigurationError: it is neither a GTID position nor an offset.
+    """
+    try:
+        return decode_offset(json.loads(text)) if text.startswith("{") else GtidPosition.parse(text)
+    except (ValueError, GtidError) as error:
+        problem = f"option startingOffsets is {text!r}, expected earliest, latest, a GTID position or an offset"
+        raise ConfigurationError(f"{problem}: {error}") from None
+
+
 class OffsetTracker:
     """Where a stream is, on the driver: knows the place of each offset it gave out, and finds that of others."""
 
@@ -74,11 +87,7 @@ class OffsetTracker:
         if text.lower() == "latest":
             point = self._archive.end_point()
             return self._give(self._archive.end_position(), point)
-        try:
-            position = decode_offset(json.loads(text)) if text.startswith("{") else GtidPosition.parse(text)
-        except (ValueError, GtidError) as error:
-            problem = f"option startingOffsets is {text!r}, expected earliest, latest, a GTID position or an offset"
-            raise ConfigurationError(f"{problem}: {error}") from None
+        position = position_of_option(text)
         return self._give(position, self._find(position))
 
     def latest(self) -> Offset:

@@ -14,6 +14,7 @@ from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import GtidPosition
 
+SERVER_ID = 4_000_000_001  # as a replica of a primary
 PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core
 _Choice = TypeVar("_Choice", bound=enum.Enum)
 SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -37,6 +38,13 @@ class ZeroDates(enum.Enum):
     TEXT = "text"  # date and time columns are strings
 
 
+class Undecodable(enum.Enum):
+    """What becomes of values that cannot be read."""
+
+    FAIL = "fail"
+    BINARY = "binary"  # their bytes
+
+
 NAMES = (
     "path",
     "granularity",
@@ -56,6 +64,13 @@ NAMES = (
     "maxBytesPerTrigger",
     "maxGroupsPerTrigger",
     "maxFilesPerTrigger",
+    "host",
+    "port",
+    "user",
+    "password",
+    "tls",
+    "serverId",
+    "onUndecodable",
 )
 
 
@@ -82,6 +97,13 @@ class ReadOptions:
     bytes_per_trigger_max: int | None = None
     groups_per_trigger_max: int | None = None
     files_per_trigger_max: int | None = None
+    host: str | None = None  # of a primary, instead of a path
+    port: int = 3306
+    user: str = "root"
+    password: str = field(default="", repr=False)  # or the variable IBBMASTER_PASSWORD of driver and workers
+    uses_tls: bool = False
+    server_id: int = SERVER_ID
+    undecodable: Undecodable = Undecodable.FAIL
 
 
 def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> ReadOptions:
@@ -95,11 +117,12 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise ConfigurationError(f"unknown option {', '.join(unknown)}; known are {', '.join(NAMES)}")
-    if not given.get("path"):
-        raise ConfigurationError("option path is missing: load(PATH), or option('path', PATH)")
+    host = given.get("host") or None
+    if bool(given.get("path")) == bool(host):
+        raise ConfigurationError("give either a path, as in load(PATH), or option host")
     table = given.get("table")
     parsed = ReadOptions(
-        path=local_path(given["path"]),
+        path=local_path(given.get("path") or ""),
         is_classic=is_classic,
         granularity=_choice(Granularity, "granularity", given.get("granularity", "rows")),
         starting_gtid=_position("startingGtid", given.get("startinggtid")),
@@ -118,11 +141,22 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         bytes_per_trigger_max=size_of("maxBytesPerTrigger", given.get("maxbytespertrigger")),
         groups_per_trigger_max=size_of("maxGroupsPerTrigger", given.get("maxgroupspertrigger")),
         files_per_trigger_max=size_of("maxFilesPerTrigger", given.get("maxfilespertrigger")),
+        host=host,
+        port=number_of("port", given.get("port", "3306")),
+        user=given.get("user", "root"),
+        password=given.get("password", ""),
+        uses_tls=flag_of("tls", given.get("tls", "false")),
+        server_id=number_of("serverId", given.get("serverid", str(SERVER_ID))),
+        undecodable=_choice(Undecodable, "onUndecodable", given.get("onundecodable", "fail")),
     )
     if parsed.table is not None and parsed.granularity is not Granularity.ROWS:
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
     if parsed.table is not None and "." not in parsed.table:
         raise ConfigurationError(f"option table is {parsed.table!r}, expected database.table")
+    if parsed.table is not None and parsed.undecodable is Undecodable.BINARY:
+        raise ConfigurationError("onUndecodable=binary gives bytes where a column has a type: leave option table out")
+    if host is not None and parsed.granularity in (Granularity.PAGES, Granularity.RECORDS):
+        raise ConfigurationError(f"granularity {parsed.granularity.value}: a primary tells nothing of its files")
     is_of_pages = parsed.granularity in (Granularity.PAGES, Granularity.RECORDS)
     if is_of_pages and is_classic:
         raise ConfigurationError(f"granularity {parsed.granularity.value}: traditional binlog files have none")

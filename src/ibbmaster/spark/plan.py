@@ -26,6 +26,10 @@ class ReadTask:
 
 def open_options(options: ReadOptions) -> Archive:
     """The archive that options name."""
+    if options.host is not None:
+        from ibbmaster.spark.live import LiveArchive
+
+        return LiveArchive(options)
     return open_archive(options.path, is_classic=options.is_classic, is_strict=options.is_strict)
 
 
@@ -88,6 +92,9 @@ def plan_tasks(options: ReadOptions, fields: tuple[Field, ...]) -> list[ReadTask
         StoreError: the log has a hole, or there is none.
     """
     archive = open_options(options)
+    if options.host is not None:
+        selection = Selection(domains=options.domains, start_time=options.starting_time, end_time=options.ending_time)
+        return tasks_between(options, fields, selection, archive.ranges(LOG_START, LOG_START, size=0))
     selection = find_selection(options, archive)
     end = archive.end_point()
     if selection.ends is not None:

@@ -16,12 +16,12 @@ from ibbmaster.ibb.page import PAGE_SIZE, is_blank
 from ibbmaster.kernel.loading import load
 from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.spark.fast_reading import fast_batches, is_fast
-from ibbmaster.spark.options import Granularity, ReadOptions
+from ibbmaster.spark.options import Granularity, ReadOptions, Undecodable
 from ibbmaster.spark.plan import ReadTask, open_options
 from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_schema, column_type
 from ibbmaster.store.archive import Archive, IbbArchive
 from ibbmaster.store.group_content import RowReader, TableFilter, group_events, query_texts, table_name
-from ibbmaster.store.log_range import LogPoint
+from ibbmaster.store.log_range import NOWHERE, LogPoint
 from ibbmaster.store.pages import PageReader
 
 if TYPE_CHECKING:
@@ -178,7 +178,11 @@ class _Groups:
         self._task = task
         self._options: ReadOptions = task.options
         self._archive: Archive = open_options(task.options)
-        self._reader = RowReader(TableFilter(task.options.tables), task.options.declarations)
+        self._reader = RowReader(
+            TableFilter(task.options.tables),
+            task.options.declarations,
+            keeps_bytes=task.options.undecodable is Undecodable.BINARY,
+        )
         self._tables = TableFilter(task.options.tables)
         self._names = [field.name for field in task.fields]
         self._plans: dict[TableSchema, list[tuple[int, ToCell] | None]] = {}
@@ -235,8 +239,8 @@ class _Groups:
             "_server_id": gtid.server_id,
             "_seq": gtid.seq_no,
             "_commit_ts": timestamp * SECOND_US,
-            "_file_no": point.file_no,
-            "_offset": point.file_offset,
+            "_file_no": point.file_no if point != NOWHERE else None,
+            "_offset": point.file_offset if point != NOWHERE else None,
         }
 
     def _nothing(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
@@ -274,15 +278,14 @@ class _Groups:
         if self._options.tables and not any(map(self._tables.takes, tables)):
             return
         row = head | {
-            "end_file_no": self._archive.point_of(group).file_no,
-            "end_offset": group.end_offset,
+            "end_offset": group.end_offset if self._options.host is None else None,
             "events": count,
             "bytes": size,
             "tables": list(tables),
             "query": query,
             "database": database,
         }
-        row["end_file_no"] = self._end_file_no(group)
+        row["end_file_no"] = self._end_file_no(group) if self._options.host is None else None
         yield tuple(row[name] for name in self._names)
 
     def _end_file_no(self, group: EventGroup) -> int:

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.offsets import Limits, OffsetTracker
 from ibbmaster.spark.options import ReadOptions
 from ibbmaster.spark.plan import tasks_between
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows a directory of `.ibb` files that grows."""
+    """Follows a directory of `.ibb` files that grows, or a primary."""
 
     def __init__(self, options: ReadOptions, fields: tuple[Field, ...]) -> None:
         self._options = options
         self._fields = fields
-        self._tracker: OffsetTracker | None = None  # on the driver only: this object is sent to workers
+        self._tracker: OffsetTracker | LiveTracker | None = None  # on the driver only: this object is sent to workers
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_options": self._options, "_fields": self._fields, "_tracker": None}
@@ -80,9 +81,10 @@ class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         self._tracker = None
 
-    def _offsets(self) -> OffsetTracker:
+    def _offsets(self) -> OffsetTracker | LiveTracker:
         if self._tracker is None:
-            self._tracker = OffsetTracker(self._options)
+            is_live = self._options.host is not None
+            self._tracker = LiveTracker(self._options) if is_live else OffsetTracker(self._options)
         return self._tracker
 
     def _limits(self, limit: ReadLimit) -> Limits:

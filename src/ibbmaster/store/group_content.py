@@ -80,12 +80,18 @@ class TableFilter:
 class RowReader:
     """Reads the changes of groups; remembers the tables, which come again in every group.
 
-    `declarations` say what the binlog does not, by table (`db.t`).
+    `declarations` say what the binlog does not, by table (`db.t`). With `keeps_bytes` a value that
+    cannot be read is given as its bytes.
     """
 
     def __init__(
-        self, tables: TableFilter | None = None, declarations: Mapping[str, Declaration] | None = None
+        self,
+        tables: TableFilter | None = None,
+        declarations: Mapping[str, Declaration] | None = None,
+        *,
+        keeps_bytes: bool = False,
     ) -> None:
+        self._keeps_bytes = keeps_bytes
         self._tables = tables or TableFilter()
         self._declarations = declarations or {}
         self._decoders: dict[bytes, RowDecoder] = {}
@@ -143,5 +149,5 @@ class RowReader:
                 schema = declare(schema, self._declarations[schema.name])
             if len(self._decoders) >= DECODERS_MAX:
                 del self._decoders[next(iter(self._decoders))]
-            decoder = self._decoders[key] = RowDecoder(schema)
+            decoder = self._decoders[key] = RowDecoder(schema, keeps_bytes=self._keeps_bytes)
         return decoder

@@ -20,6 +20,7 @@ class LogPoint(NamedTuple):
 
 
 LOG_START = LogPoint(0, 0)
+NOWHERE = LogPoint(-1, 0)  # of groups that do not come from a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,7 @@ class Selection:
             return False
         if self.end_time is not None and timestamp >= self.end_time:
             return False
-        if point < dict(self.starts).get(domain_id, LOG_START):
+        start = dict(self.starts).get(domain_id)
+        if start is not None and point < start:
             return False
         return self.ends is None or point < dict(self.ends).get(domain_id, LOG_START)

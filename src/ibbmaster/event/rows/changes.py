@@ -11,7 +11,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.query import decompress
 from ibbmaster.event.rows.column import Column, TableSchema
-from ibbmaster.event.rows.value import Reader, Value, value_reader
+from ibbmaster.event.rows.value import BadValueError, Reader, Value, value_reader
 from ibbmaster.event.table_map import RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
 
@@ -62,8 +62,9 @@ class RowChange:
 class RowDecoder:
     """Reads the row events of one table; made once for each TABLE_MAP that differs."""
 
-    def __init__(self, schema: TableSchema) -> None:
+    def __init__(self, schema: TableSchema, *, keeps_bytes: bool = False) -> None:
         self.schema = schema
+        self._keeps_bytes = keeps_bytes  # of a value that cannot be read, instead of an error
         self._readers: list[Reader | None] = [None] * len(schema.columns)
         self._plans: dict[bytes, list[tuple[int, Reader]]] = {}
 
@@ -110,16 +111,19 @@ class RowDecoder:
         if offset > len(data):
             raise EventError(f"row event of {self.schema.name} ends inside the NULL bits of a row")
         nulls = int.from_bytes(data[start:offset], "little")
-        number = -1
-        try:
-            for number, read in plan:
+        for number, read in plan:
+            try:
                 if nulls & 1:
                     values[number] = None
                 else:
                     values[number], offset = read(data, offset)
-                nulls >>= 1
-        except (ValueError, OverflowError) as error:
-            raise self._undecodable(self.schema.columns[number], str(error)) from None
+            except BadValueError as error:
+                if not self._keeps_bytes:
+                    raise self._undecodable(self.schema.columns[number], str(error)) from None
+                values[number], offset = error.data, error.end
+            except (ValueError, OverflowError) as error:
+                raise self._undecodable(self.schema.columns[number], str(error)) from None
+            nulls >>= 1
         return tuple(values), offset
 
     def _plan(self, present: bytes) -> list[tuple[int, Reader]]:

@@ -36,6 +36,22 @@ COMPRESSED_SIZE_MASK = 0x07
 COMPRESSED_VALUE_SIZE_MAX = 1 << 30  # as `max_allowed_packet`
 
 
+class BadValueError(ValueError):
+    """The bytes of a value are known, but make none."""
+
+    def __init__(self, problem: str, data: bytes, end: int) -> None:
+        super().__init__(problem)
+        self.data = data
+        self.end = end  # the offset behind them
+
+
+def _converted(convert: Callable[[bytes], Value], data: bytes, end: int) -> Value:
+    try:
+        return convert(data)
+    except (ValueError, OverflowError) as error:
+        raise BadValueError(str(error), data, end) from None
+
+
 def value_reader(column: Column) -> Reader:
     """How values of a column are read.
 
@@ -135,7 +151,7 @@ def _fixed(size: int, convert: Callable[[bytes], Value]) -> Reader:
         end = offset + size
         if end > len(data):
             raise ValueError(f"a value of {size} bytes runs over the end of the rows")
-        return convert(data[offset:end]), end
+        return _converted(convert, data[offset:end], end), end
 
     return read
 
@@ -146,7 +162,7 @@ def _prefixed(length_size: int, convert: Callable[[bytes], Value]) -> Reader:
         end = start + int.from_bytes(data[offset:start], "little")
         if end > len(data) or start > len(data):
             raise ValueError(f"a string of {end - start} bytes runs over the end of the rows")
-        return convert(data[start:end]), end
+        return _converted(convert, data[start:end], end), end
 
     return read
 

@@ -1,0 +1,125 @@
+"""Spark and real servers: a replica follows what was written, and a running primary is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanes.capture import Capture
+from lanes.replica import Replica
+from pyspark.errors import PySparkException
+
+DDL = (
+    "CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, word VARCHAR(40), price DECIMAL(10,2), moment DATETIME(6), "
+    "day DATE, raw VARBINARY(20), d DOUBLE, flag TINYINT)"
+)
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_a_replica_follows_what_spark_has_written(
+    spark, tmp_path: Path, new_ibb_primary: Callable, new_replica: Callable, version: str
+) -> None:
+    frame = spark.range(20_000).selectExpr(
+        "id",
+        "IF(id % 7 = 0, NULL, concat('word ', id, ' é漢'))  AS word",
+        "CAST(id * 1.25 AS DECIMAL(10,2)) AS price",
+        "timestamp_ntz '2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, id) AS moment",
+        "date_add(date '2000-01-01', CAST(id AS INT)) AS day",
+        "unhex(hex(id)) AS raw",
+        "id / 3.0D AS d",
+        "CAST(id % 2 AS TINYINT) AS flag",
+    )
+    log = tmp_path / "log"
+    options = {"table": "shop.orders", "schema": DDL, "maxFileBytes": "1m", "stateIntervalBytes": "128k"}
+    frame.repartition(4).write.format("ibb").mode("append").options(**options).save(str(log))
+
+    primary = new_ibb_primary(log)
+    replica: Replica = new_replica(version)
+    replica.follow(primary)
+    groups = spark.read.format("ibb").option("granularity", "groups").load(str(log))
+    last = groups.selectExpr("max_by(_gtid, _seq)").first()[0]
+    replica.wait_for_gtid(last)
+
+    columns = ["id", "word", "price", "moment", "day", "raw", "d", "flag"]
+    rows = [
+        list(row)
+        for row in replica.sql("SELECT id, word, price, moment, day, raw, d, flag FROM shop.orders ORDER BY id")
+    ]
+    written = [[row[name] for name in columns] for row in frame.orderBy("id").collect()]
+    assert rows == [[bytes(cell) if isinstance(cell, bytearray) else cell for cell in row] for row in written]
+
+
+def live(spark, primary, **options):
+    login = {"host": "127.0.0.1", "port": str(primary.port), "user": primary.user, "password": primary.password}
+    return spark.read.format("ibb").options(**login, **options)
+
+
+def test_a_running_primary_reads_as_its_files_do(
+    spark, new_ibb_primary: Callable, captures: dict[str, Capture], ibb_directory: Callable
+) -> None:
+    capture = captures["11.8/domains"]
+    primary = new_ibb_primary(capture)
+    names = ["_gtid", "_commit_ts", "event_no", "type_name", "bytes"]
+    files = spark.read.format("ibb").option("granularity", "events").load(str(ibb_directory(capture)))
+
+    found = live(spark, primary, granularity="events").load().select(names).collect()
+
+    assert found == files.select(names).collect()
+    rows = spark.read.format("ibb").load(str(ibb_directory(capture))).select("_gtid", "_table", "after").collect()
+    assert live(spark, primary).load().select("_gtid", "_table", "after").collect() == rows
+
+
+def test_a_real_primary_reads_as_its_binlog_does(
+    spark, new_real_primary: Callable, captures: dict[str, Capture], ibb_directory: Callable
+) -> None:
+    capture = captures["10.11/domains"]
+    primary = new_real_primary(capture)
+    names = ["_gtid", "_table", "_change_type", "before", "after"]
+    files = spark.read.format("ibb").load(str(ibb_directory(capture))).select(names).collect()
+    login = {"host": "127.0.0.1", "port": str(primary.port), "user": primary.user, "password": primary.password}
+
+    found = spark.read.format("ibb").options(**login).load().select(names).collect()
+
+    assert found == files
+
+
+class Batches:
+    def __init__(self) -> None:
+        self.gtids: list[list[str]] = []
+
+    def take(self, frame, number: int) -> None:
+        self.gtids.append([row._gtid for row in frame.select("_gtid").collect()])
+
+
+def test_a_stream_follows_a_primary_group_by_group(
+    spark, tmp_path: Path, new_ibb_primary: Callable, captures: dict[str, Capture], ibb_directory: Callable
+) -> None:
+    capture = captures["11.8/domains"]
+    primary = new_ibb_primary(capture)
+    files = spark.read.format("ibb").option("granularity", "groups").load(str(ibb_directory(capture)))
+    batches = Batches()
+    login = {"host": "127.0.0.1", "port": str(primary.port), "user": primary.user, "password": primary.password}
+    for _ in range(2):
+        query = (
+            spark.readStream.format("ibb")
+            .options(**login, granularity="groups", maxGroupsPerTrigger="40")
+            .load()
+            .writeStream.foreachBatch(batches.take)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+    everything = [gtid for batch in batches.gtids for gtid in batch]
+    assert everything == [row._gtid for row in files.select("_gtid").collect()]
+    assert max(map(len, batches.gtids)) == 40
+
+
+def test_a_primary_that_refuses_is_an_error_that_names_it(spark, new_ibb_primary: Callable, captures) -> None:
+    primary = new_ibb_primary(captures["11.8/vectors"])
+    reader = spark.read.format("ibb").options(host="127.0.0.1", port=str(primary.port), user="nobody", password="x")
+
+    with pytest.raises(PySparkException, match=rf"127\.0\.0\.1:{primary.port}: Access denied"):
+        reader.load().collect()
