@@ -10,6 +10,7 @@ import pytest
 from ibbmaster.event import binlog_checkpoint, format_description, gtid_list, heartbeat, query, rotate, xid
 from ibbmaster.event.gtid_event import FIXED, GtidExtraFlag, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
+from ibbmaster.event.rows.table_schema import METADATA_SIZES, MetadataField
 from ibbmaster.event.types import EventFlag, EventType, post_header_sizes
 
 EVENT = Path(__file__).parents[2] / "protocol" / "event"
@@ -96,3 +97,15 @@ def test_a_heartbeat_far_into_a_file_begins_with_its_position():
     event = heartbeat.encode_heartbeat(heartbeat.Heartbeat(file_name="f", position=5 << 30), server_id=1)
     assert event[13:17] == bytes(4)
     assert event[19:] == (5 << 30).to_bytes(8, "little") + b"f"
+
+
+def test_column_types_have_the_metadata_of_the_table():
+    rows = table("rows.md", "Column types")
+    assert {row["Type"]: (int(row["Code"]), int(row["Metadata bytes"])) for row in rows} == {
+        kind.name: (int(kind), size) for kind, size in METADATA_SIZES.items()
+    }
+
+
+def test_optional_metadata_has_the_fields_of_the_table():
+    rows = table("rows.md", "Optional metadata")
+    assert {row["Field"]: int(row["Type"]) for row in rows} == {field.name: int(field) for field in MetadataField}

@@ -145,6 +145,8 @@ def test_text_is_taken_as_values_of_any_type():
         ("year", 1900, "no YEAR"),
         ("timestamp", datetime.datetime(1960, 1, 1), "no TIMESTAMP"),
         ("time", "839:00:00", "no TIME"),
+        ("date", "2023-02-29", "no such day"),
+        ("datetime", "yesterday", "no date and time"),
         ("float", 1e300, "does not fit"),
     ],
 )

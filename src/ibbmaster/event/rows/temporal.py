@@ -181,3 +181,12 @@ def civil_date(days: int) -> tuple[int, int, int]:
     day = day_of_year - (153 * month + 2) // 5 + 1
     month += 3 if month < 10 else -9
     return era * 400 + year_of_era + (month <= 2), month, day
+
+
+def days_of(year: int, month: int, day: int) -> int:
+    """Days since 1970-01-01 of a day of the Gregorian calendar: the inverse of `civil_date`."""
+    year -= month <= 2
+    era, year_of_era = divmod(year, 400)
+    day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
+    return era * 146097 + day_of_era - 719468

@@ -5,18 +5,18 @@ The inverse of `value`; layout: protocol/event/rows.md.
 
 from __future__ import annotations
 
-import datetime
 import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.charset import BINARY_COLLATION
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.event.rows.number import DIGITS_MAX, PART_SIZES, SCALE_MAX, WORD_DIGITS, decimal_size
-from ibbmaster.event.rows.temporal import DATETIME2_ZERO, FRACTION_SIZES
+from ibbmaster.event.rows.temporal import DATETIME2_ZERO, FRACTION_SIZES, civil_date, days_of
 from ibbmaster.event.rows.value import SHORT_LENGTH_MAX, YEAR_ZERO
 
 UTF8_COLLATION = 45  # utf8mb4_general_ci
@@ -45,7 +45,7 @@ _BLOBS = {
     "mediumblob": (3, False),
     "longblob": (4, False),
 }
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,8 +238,38 @@ def _fraction(microsecond: int, digits: int) -> bytes:
     return int(kept // 10 ** (6 - 2 * size)).to_bytes(size, "big")
 
 
+class Moment(NamedTuple):
+    """A date and time."""
+
+    year: int
+    month: int
+    day: int
+    hour: int = 0
+    minute: int = 0
+    second: int = 0
+    microsecond: int = 0
+
+
+def moment_of(value: object) -> Moment:
+    """A moment from one of Python's, or from text as MariaDB shows it; a zone is for the caller.
+
+    Raises:
+        ValueError: it is none, or there is no such day.
+    """
+    if hasattr(value, "year"):
+        return Moment._make(getattr(value, name, 0) for name in Moment._fields)
+    match = _MOMENT.fullmatch(str(value))
+    if match is None:
+        raise ValueError(f"{value!r} is no date and time")
+    numbers = [int(match[number] or 0) for number in range(1, 7)]
+    moment = Moment._make((*numbers, int((match[7] or "").ljust(6, "0"))))
+    if not 1 <= moment.month <= 12 or civil_date(days_of(moment.year, moment.month, moment.day)) != moment[:3]:
+        raise ValueError(f"{value!r}: there is no such day")
+    return moment
+
+
 def _date(value: object) -> bytes:
-    day = _as_datetime(value)
+    day = moment_of(value)
     return (day.year << 9 | day.month << 5 | day.day).to_bytes(3, "little")
 
 
@@ -254,18 +284,9 @@ def _as_int(value: object) -> int:
     return int(value)  # type: ignore[call-overload,no-any-return]
 
 
-def _as_datetime(value: object) -> datetime.datetime:
-    """A moment from one of Python's, or from text as MariaDB shows it."""
-    if isinstance(value, datetime.datetime):
-        return value
-    if isinstance(value, datetime.date):
-        return datetime.datetime(value.year, value.month, value.day)
-    return datetime.datetime.fromisoformat(str(value))
-
-
 def _datetime(digits: int) -> Encode:
     def encode(value: object) -> bytes:
-        moment = _as_datetime(value)
+        moment = moment_of(value)
         packed = (moment.year * 13 + moment.month) << 22 | moment.day << 17
         packed |= moment.hour << 12 | moment.minute << 6 | moment.second
         return (packed + DATETIME2_ZERO).to_bytes(5, "big") + _fraction(moment.microsecond, digits)
@@ -274,15 +295,18 @@ def _datetime(digits: int) -> Encode:
 
 
 def _timestamp(digits: int) -> Encode:
+    """Times without a zone are UTC."""
+
     def encode(value: object) -> bytes:
-        moment = _as_datetime(value)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=datetime.UTC)
-        since = moment - _EPOCH
-        seconds = since.days * 86400 + since.seconds
+        moment = moment_of(value)
+        days = days_of(moment.year, moment.month, moment.day)
+        seconds = ((days * 24 + moment.hour) * 60 + moment.minute) * 60 + moment.second
+        zone = getattr(value, "utcoffset", lambda: None)()
+        if zone is not None:
+            seconds -= int(zone.total_seconds())
         if not 0 < seconds < 1 << 32:
             raise ValueError(f"{value} is no TIMESTAMP")
-        return seconds.to_bytes(4, "big") + _fraction(since.microseconds, digits)
+        return seconds.to_bytes(4, "big") + _fraction(moment.microsecond, digits)
 
     return encode
 
