@@ -39,6 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--every-bit", action="store_true", help="flip every bit of a file in turn, not only some (minutes)"
     )
+    group.addoption(
+        "--stream-kills", type=int, default=4, help="kills of drivers and workers of a stream (default: %(default)s)"
+    )
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.kernel.fields import EventColumn
+from ibbmaster.kernel.loading import load
+from ibbmaster.spark.event_batch import EventBatch, EventBatches
 from ibbmaster.spark.options import ReadOptions
 from ibbmaster.spark.shape import Field, generic_shape, table_shape
-from ibbmaster.store.archive import Archive, open_archive
-from ibbmaster.store.group_content import RowReader, TableFilter, group_events
+from ibbmaster.store.archive import Archive, IbbArchive, open_archive
+from ibbmaster.store.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
 from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange, Selection
 
 
@@ -52,15 +57,46 @@ def find_table(options: ReadOptions, name: str) -> TableSchema:
     """
     archive = open_options(options)
     reader = RowReader(TableFilter((name,)), options.declarations)
+    kernels = load() if isinstance(archive, IbbArchive) and options.is_strict else None
     ranges = archive.ranges(LOG_START, archive.end_point(), size=options.partition_bytes)
     for log_range in reversed(ranges):
-        found = None
-        for group in archive.groups(log_range, on_fault=None if options.is_strict else lambda point, problem: None):
-            for found in reader.schemas(group_events(group)):  # noqa: B007  # the last one is wanted
-                pass
+        if kernels is not None and isinstance(archive, IbbArchive):
+            found = _last_schema(EventBatches(archive, log_range, kernels), reader)
+        else:
+            found = _last_schema_carefully(options, archive, log_range, reader)
         if found is not None:
             return found
-    raise ConfigurationError(f"no group in {options.path} changes rows of table {name}")
+    raise ConfigurationError(f"no group in {options.path or options.host} changes rows of table {name}")
+
+
+def _last_schema(batches: Iterable[EventBatch], reader: RowReader) -> TableSchema | None:
+    """The table of a reader as the last TABLE_MAP has it; others are looked at once."""
+    import numpy as np
+
+    found: TableSchema | None = None
+    others: set[bytes] = set()
+    for batch in batches:
+        types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
+        for number in reversed(np.flatnonzero(types == EventType.TABLE_MAP).tolist()):
+            event = batch.event(number)
+            if event in others:
+                continue
+            decoder = reader.decoder(event)
+            if decoder is not None:
+                found = decoder.schema
+                break
+            others.add(event)
+    return found
+
+
+def _last_schema_carefully(
+    options: ReadOptions, archive: Archive, log_range: LogRange, reader: RowReader
+) -> TableSchema | None:
+    found = None
+    for group in archive.groups(log_range, on_fault=None if options.is_strict else lambda point, problem: None):
+        for found in reader.schemas(group_events(group)):  # noqa: B007  # the last one is wanted
+            pass
+    return found
 
 
 def find_selection(options: ReadOptions, archive: Archive) -> Selection:

@@ -1,0 +1,127 @@
+"""A stream into Parquet whose driver and workers are killed again and again: no row is lost, none is doubled.
+
+`pytest tests/simulation/test_stream_kills.py --stream-kills 200` is the long campaign.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.gtid import Gtid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
+
+DRIVER = """
+import sys
+from ibbmaster.lake.session import open_session
+log, out, checkpoint, mode = sys.argv[1:]
+settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+session = open_session("local[2, 100]", name="kills", settings=settings)
+reader = session.readStream.format("ibb").option("granularity", "events").option("maxGroupsPerTrigger", "40")
+frame = reader.option("partitionBytes", "64k").option("columns", "_gtid,event_no,bytes").load(log)
+writer = frame.writeStream.format("parquet").option("path", out).option("checkpointLocation", checkpoint)
+writer = writer.trigger(availableNow=True) if mode == "rest" else writer.trigger(processingTime="0 seconds")
+print("started", flush=True)
+writer.start().awaitTermination()
+"""
+
+
+class Log:
+    """A log that grows."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir()
+        options = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=32 << 10, redo_bytes=1 << 20)
+        self._store = BinlogStore(RealDisk(directory), options)
+        self._chance = random.Random(1)
+        self._seq_no = 0
+
+    def grow(self, groups: int) -> None:
+        for _ in range(groups):
+            self._seq_no += 1
+            gtid = Gtid(domain_id=self._seq_no % 3, server_id=1, seq_no=self._seq_no)
+            sizes = [self._chance.choice([10, 300, 20_000]) for _ in range(self._chance.randrange(1, 6))]
+            body = [make_event(23, 1, bytes(size)) for size in sizes]
+            self._store.write_direct(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def start(tmp_path: Path, mode: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", DRIVER, *(str(tmp_path / name) for name in ("log", "out", "checkpoint")), mode]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    with process.stdout as lines:
+        assert lines.readline() == "started\n"
+    return process
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """The Python processes in which the tasks of a driver run."""
+    found = []
+    for path in Path("/proc").iterdir():
+        if not path.name.isdigit():
+            continue
+        try:
+            command = (path / "cmdline").read_bytes().replace(b"\0", b" ")
+            session = int((path / "stat").read_text().rpartition(")")[2].split()[3])
+        except (OSError, ValueError, IndexError):
+            continue
+        if b"pyspark" in command and b"daemon" in command and session == process.pid:
+            found.append(int(path.name))
+    return found
+
+
+def kill_all(process: subprocess.Popen[str]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    for pid in workers_of(process):  # they are in groups of their own
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.timeout(3600)
+def test_every_row_arrives_once_whoever_is_killed(spark, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    log = Log(tmp_path / "log")
+    log.grow(200)
+    process = start(tmp_path, "on")
+    kills = request.config.getoption("--stream-kills")
+    driver_kills = worker_kills = 0
+    try:
+        while driver_kills + worker_kills < kills:
+            log.grow(chance.randrange(1, 60))
+            time.sleep(chance.random() * 1.5)  # nothing to wait for: a kill may come at any moment
+            workers = workers_of(process)
+            if process.poll() is not None or chance.random() < 0.15 or (not driver_kills and worker_kills):
+                if process.poll() is None:
+                    kill_all(process)
+                driver_kills += 1
+                process = start(tmp_path, "on")
+            elif workers:
+                os.kill(chance.choice(workers), signal.SIGKILL)
+                worker_kills += 1
+    finally:
+        kill_all(process)
+    log.close()
+    rest = start(tmp_path, "rest")
+    assert rest.wait(300) == 0
+    assert driver_kills
+    names = ["_gtid", "event_no", "bytes"]
+    expected = spark.read.format("ibb").option("granularity", "events").load(str(tmp_path / "log")).select(names)
+    arrived = spark.read.parquet(str(tmp_path / "out")).select(names)
+    assert sorted(map(tuple, arrived.collect())) == sorted(map(tuple, expected.collect()))
