@@ -59,26 +59,20 @@ def rows_of(task: ReadTask) -> Iterator[Row]:
 
 def batches(fields: tuple[Field, ...], rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
     """Rows in portions; one empty portion if there are none."""
-    import pyarrow as pa
-
     schema = arrow_schema(fields)
-    has_yielded = False
     columns: list[list[object]] = [[] for _ in fields]
-    size = count = 0
-    for row in rows:
+    size = total = 0
+    for total, row in enumerate(rows, start=1):  # noqa: B007  # told below
         for column, cell in zip(columns, row, strict=True):
             column.append(cell)
             if type(cell) is bytes:
                 size += len(cell)
-        count += 1
-        if count >= BATCH_ROWS or size >= BATCH_BYTES:
+        if len(columns[0]) >= BATCH_ROWS or size >= BATCH_BYTES:
             yield _batch(schema, columns)
-            has_yielded = True
-            size = count = 0
+            size = 0
             columns = [[] for _ in fields]
-    if count or not has_yielded:
+    if columns[0] or not total:
         yield _batch(schema, columns)
-    del pa
 
 
 def _batch(schema: pa.Schema, columns: list[list[object]]) -> pa.RecordBatch:

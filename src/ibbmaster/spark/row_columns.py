@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -14,138 +13,43 @@ from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.query import decompress
 from ibbmaster.event.rows.changes import RowDecoder
-from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
-from ibbmaster.event.rows.number import decimal_size
+from ibbmaster.event.rows.column import Column, ColumnType
 from ibbmaster.event.rows.partial import PartialRows
-from ibbmaster.event.rows.temporal import FRACTION_SIZES
-from ibbmaster.event.rows.value import INTEGER_SIZES, SHORT_LENGTH_MAX, Value, value_reader
+from ibbmaster.event.rows.value import value_reader
 from ibbmaster.event.table_map import TABLE_ID_SIZE, decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import (
     ANY_TABLE,
     CHANGE_TYPES,
-    DELETE,
-    INSERT,
     KIND_BITS,
     OPEN_TABLES_MAX,
     UPDATE_AFTER,
-    UPDATE_BEFORE,
     EventColumn,
-    MapColumn,
     RowField,
     RowOp,
     RowStatus,
-    StepColumn,
     VariantColumn,
 )
 from ibbmaster.spark.arrow_columns import decimal_array, fixed_array, group_array, string_array, timestamp_array
 from ibbmaster.spark.cell import cell_reader
+from ibbmaster.spark.column_reading import Reading, reading_of
 from ibbmaster.spark.event_batch import EventBatch
 from ibbmaster.spark.options import ZeroDates
-from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_type, column_type
-from ibbmaster.store.group_content import RowReader
+from ibbmaster.spark.row_tables import RowTables
+from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_type
+from ibbmaster.store.group_content import TYPE_OFFSET, RowReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_MAX = 1 << 16  # in one record batch
-UTF8_CHARSETS = ("utf8mb4", "utf8mb3", "ascii")
-KINDS = {
-    EventType.WRITE_ROWS_V1: INSERT,
-    EventType.WRITE_ROWS: INSERT,
-    EventType.UPDATE_ROWS_V1: UPDATE_BEFORE,
-    EventType.UPDATE_ROWS: UPDATE_BEFORE,
-    EventType.DELETE_ROWS_V1: DELETE,
-    EventType.DELETE_ROWS: DELETE,
-}
-TYPE_OFFSET, SIZE_OFFSET = 4, 9
+SIZE_OFFSET = 9
 COMPRESSED_STEP_V1 = EventType.WRITE_ROWS_COMPRESSED_V1 - EventType.WRITE_ROWS_V1
 COMPRESSED_STEP_V2 = EventType.WRITE_ROWS_COMPRESSED - EventType.WRITE_ROWS
 COMPRESSED_V1 = range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1)
 COMPRESSED_V2 = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1)
 NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, int(EventType.PARTIAL_ROW_DATA))
 RESERVED = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD)}
-
-Convert = Callable[[Value], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a column is read: the kernel's step, and what its numbers are."""
-
-    op: RowOp
-    first: int
-    second: int
-    what: str  # number, text, bytes; code: a number that stands for a value; value: bytes that do
-
-
-def reading_of(column: Column, spark_type: str) -> Reading:
-    """How the values of a column become cells of a type that `shape.column_type` gave for it.
-
-    Raises:
-        ValueError: values of this type cannot be read at all.
-    """
-    size = column.size
-    match column.type:
-        case ColumnType.TINY | ColumnType.SHORT | ColumnType.INT24 | ColumnType.LONG | ColumnType.LONGLONG:
-            return Reading(RowOp.INTEGER, INTEGER_SIZES[ColumnType(column.type)], int(not column.is_unsigned), "number")
-        case ColumnType.FLOAT:
-            return Reading(RowOp.FLOAT, 0, 0, "number")
-        case ColumnType.DOUBLE:
-            return Reading(RowOp.DOUBLE, 0, 0, "number")
-        case ColumnType.BIT:
-            return Reading(RowOp.BIG_ENDIAN, (size + 7) // 8, 0, "number")
-        case ColumnType.YEAR:
-            return Reading(RowOp.YEAR, 0, 0, "number")
-        case ColumnType.NEWDECIMAL if spark_type.startswith("decimal"):
-            return Reading(RowOp.DECIMAL, size, column.scale, "number")
-        case ColumnType.NEWDECIMAL:
-            return Reading(RowOp.RAW_FIXED, decimal_size(size, column.scale), 0, "value")
-        case ColumnType.ENUM | ColumnType.SET:
-            return Reading(RowOp.INTEGER, size, 0, "code")
-        case ColumnType.DATE | ColumnType.NEWDATE if spark_type == "date":
-            return Reading(RowOp.DATE, 0, 0, "number")
-        case ColumnType.DATETIME2 if spark_type != "string":
-            return Reading(RowOp.DATETIME, column.scale, 0, "number")
-        case ColumnType.TIMESTAMP2 if spark_type != "string":
-            return Reading(RowOp.TIMESTAMP, column.scale, 0, "number")
-    fixed = _fixed_size(column)
-    if fixed is not None:
-        return Reading(RowOp.RAW_FIXED, fixed, 0, "value")
-    what = "value"
-    if column.type not in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED):
-        if column.kind is Kind.TEXT and (column.charset or "utf8mb4") in UTF8_CHARSETS:
-            what = "text"
-        elif column.kind in (Kind.BINARY, Kind.GEOMETRY):
-            what = "bytes"
-    return Reading(RowOp.RAW_PREFIXED, _length_size(column), 0, what)
-
-
-def _fixed_size(column: Column) -> int | None:
-    """Bytes of a temporal value; None for strings."""
-    from ibbmaster.event.rows import temporal
-
-    digits = column.scale
-    sizes = {
-        ColumnType.DATE: 3,
-        ColumnType.NEWDATE: 3,
-        ColumnType.TIME2: 3 + FRACTION_SIZES[digits],
-        ColumnType.DATETIME2: 5 + FRACTION_SIZES[digits],
-        ColumnType.TIMESTAMP2: 4 + FRACTION_SIZES[digits],
-        ColumnType.TIME: temporal.OLD_TIME_SIZES[digits],
-        ColumnType.DATETIME: temporal.OLD_DATETIME_SIZES[digits],
-        ColumnType.TIMESTAMP: 4 + FRACTION_SIZES[digits],
-    }
-    return sizes.get(ColumnType(column.type)) if column.type in ColumnType.__members__.values() else None
-
-
-def _length_size(column: Column) -> int:
-    match column.type:
-        case ColumnType.STRING | ColumnType.VARCHAR | ColumnType.VAR_STRING | ColumnType.VARCHAR_COMPRESSED:
-            return 1 if column.size <= SHORT_LENGTH_MAX else 2
-        case ColumnType.BLOB | ColumnType.BLOB_COMPRESSED | ColumnType.GEOMETRY:
-            return column.size
-    raise ValueError("values of this type cannot be read")
 
 
 class RowColumns:
@@ -156,18 +60,10 @@ class RowColumns:
     ) -> None:
         self._fields = fields
         self._own = [field for field in fields if field.name not in RESERVED]
-        self._slots = {field.name: 2 * index for index, field in enumerate(self._own)}
+        self._tables = RowTables(self._own, reader, zero_dates)
+        self._slots = self._tables.slots
         self._reader = reader
-        self._zero_dates = zero_dates
         self._kernels = kernels
-        self._known = np.zeros(1 << 16, dtype=np.uint8)
-        self._known_size = 0
-        self._maps = np.zeros((64, MapColumn.COLUMNS), dtype=np.int64)
-        self._decoders: list[RowDecoder | None] = []  # of the tables in `_maps`
-        self._variants = np.zeros((64, VariantColumn.COLUMNS), dtype=np.int64)
-        self._variant_count = 0
-        self._steps = np.zeros((256, StepColumn.COLUMNS), dtype=np.int64)
-        self._step_count = 0
         self._table = ""
         self._columns: dict[str, Column] = {}  # by name, as the table at hand has them
         self._readings: dict[str, Reading] = {}
@@ -179,7 +75,6 @@ class RowColumns:
         self._row_kinds = np.zeros(ROWS_MAX, dtype=np.int64)
         self._state = np.zeros(RowField.SIZE, dtype=np.int64)
         self._state[RowField.TABLE] = -1 if self._own else ANY_TABLE
-        self._absent: list[list[str]] = []  # by kind of row event, of the first image and of the second
         self._last_rows: tuple[tuple[int, ...], int] = ((), 0)  # the group of the row before, and how many it had
         self._open = np.zeros((OPEN_TABLES_MAX + 1, 2), dtype=np.int64)
         self._last_group: tuple[int, ...] = ()
@@ -192,7 +87,7 @@ class RowColumns:
             UndecodableError: a value cannot be read.
         """
         batch = self._plain(batch)
-        state = self._state
+        state, tables = self._state, self._tables
         # A group that goes on from the batch before keeps the tables it has named.
         state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
         state[RowField.EVENT] = state[RowField.OFFSET] = 0
@@ -203,12 +98,12 @@ class RowColumns:
                 len(batch.events),
                 state,
                 self._open,
-                self._known,
-                self._maps,
-                len(self._decoders),
-                self._variants,
-                self._variant_count,
-                self._steps,
+                tables.known,
+                tables.maps,
+                len(tables.decoders),
+                tables.variants,
+                tables.variant_count,
+                tables.steps,
                 self._values,
                 self._valid,
                 self._row_groups,
@@ -217,16 +112,19 @@ class RowColumns:
             number = int(state[RowField.EVENT])
             match RowStatus(status):
                 case RowStatus.NEW_MAP:
-                    self._add_map(batch, number)
+                    with _named(batch, number):
+                        tables.add_map(batch.event(number))
                 case RowStatus.NEW_TABLE:
                     yield from self._flush(batch)
                     self._use_table(int(state[RowField.TABLE]))
                 case RowStatus.NEW_VARIANT:
-                    self._add_variant(batch, number)
+                    with _named(batch, number):
+                        event = batch.event(number)
+                        tables.add_variant(event, self._decoder_of(event))
                 case RowStatus.FULL:
                     yield from self._flush(batch)
                 case RowStatus.BAD:
-                    raise self._problem(batch, number)
+                    self._complain(batch, number)
                 case RowStatus.END:
                     yield from self._flush(batch)
                     return
@@ -250,90 +148,9 @@ class RowColumns:
         self._last_group = tuple(batch.groups[-1, key].tolist())
         return is_same
 
-    # Tables and kinds of row events ----------------------------------------------------------
-
-    def _remember(self, data: bytes) -> int:
-        """Keep bytes; returns where."""
-        start = self._known_size
-        while start + len(data) > len(self._known):
-            self._known = np.concatenate([self._known, np.zeros_like(self._known)])
-        self._known[start : start + len(data)] = memoryview(data)
-        self._known_size += len(data)
-        return start
-
-    def _add_map(self, batch: EventBatch, number: int) -> None:
-        event = batch.event(number)
-        try:
-            decoder = self._reader.decoder(event)
-        except EventError as error:
-            raise _in_group(error, batch, number) from error
-        if len(self._decoders) == len(self._maps):
-            self._maps = np.concatenate([self._maps, np.zeros_like(self._maps)])
-        start = self._remember(event[EVENT_HEADER_SIZE:])
-        self._maps[len(self._decoders)] = start, len(event) - EVENT_HEADER_SIZE, decoder is not None
-        self._decoders.append(decoder)
-
-    def _add_variant(self, batch: EventBatch, number: int) -> None:
-        event = batch.event(number)
-        decoder = self._decoder_of(batch, number)
-        try:
-            header = decode_rows_header(event)
-            schema = decoder.schema
-            if header.column_count != len(schema.columns):
-                columns = len(schema.columns)
-                raise EventError(f"row event of {header.column_count} columns, {schema.name} has {columns}")
-            first = self._add_steps(schema, header.columns_present)
-            after = self._add_steps(schema, header.columns_after) if header.columns_after else (0, 0)
-        except EventError as error:
-            raise _in_group(error, batch, number) from error
-        bits = header.columns_present + header.columns_after
-        if self._variant_count == len(self._variants):
-            self._variants = np.concatenate([self._variants, np.zeros_like(self._variants)])
-        self._variants[self._variant_count] = (
-            self._decoders.index(decoder),
-            KINDS[EventType(event[TYPE_OFFSET])],
-            header.column_count,
-            self._remember(bits),
-            len(bits),
-            *first,
-            *after,
-        )
-        self._variant_count += 1
-        self._absent += [_absent_names(schema, bits) for bits in (header.columns_present, header.columns_after)]
-
-    def _add_steps(self, schema: TableSchema, present: bytes) -> tuple[int, int]:
-        """The steps of an image with these columns: the first, and how many."""
-        first = self._step_count
-        bits = int.from_bytes(present, "little")
-        for number, column in enumerate(schema.columns):
-            if not bits >> number & 1:
-                continue
-            if self._step_count == len(self._steps):
-                self._steps = np.concatenate([self._steps, np.zeros_like(self._steps)])
-            try:
-                self._steps[self._step_count] = self._step(schema, column)
-            except ValueError as error:
-                raise UndecodableError(schema.name, column.name, column.type_name, str(error)) from None
-            self._step_count += 1
-        return first, self._step_count - first
-
-    def _step(self, schema: TableSchema, column: Column) -> tuple[int, int, int, int]:
-        slot = self._slots.get(column.name)
-        found = column_type(column, self._zero_dates)
-        reading = reading_of(column, found)
-        if slot is None:
-            if reading.op == RowOp.RAW_PREFIXED:
-                return RowOp.SKIP_PREFIXED, reading.first, 0, 0
-            size = reading.first if reading.op in (RowOp.INTEGER, RowOp.BIG_ENDIAN, RowOp.RAW_FIXED) else None
-            return RowOp.SKIP_FIXED, _skipped_size(reading) if size is None else size, 0, 0
-        wanted = self._own[slot // 2].type
-        if found != wanted:
-            raise EventError(f"{schema.name} column {column.name} is {found} here, the DataFrame has {wanted}")
-        return reading.op, reading.first, reading.second, slot
-
     def _use_table(self, row: int) -> None:
         """Rows of this table come next: how its columns are read."""
-        decoder = self._decoders[row]
+        decoder = self._tables.decoders[row]
         assert decoder is not None
         self._table = decoder.schema.name
         self._columns = {column.name: column for column in decoder.schema.columns if column.name in self._slots}
@@ -342,30 +159,25 @@ class RowColumns:
             with contextlib.suppress(ValueError):  # it is in no image, or its step says what is wrong
                 self._readings[name] = reading_of(column, self._own[self._slots[name] // 2].type)
 
-    def _decoder_of(self, batch: EventBatch, number: int) -> RowDecoder:
+    def _decoder_of(self, event: bytes) -> RowDecoder:
         """The table that the group of a row event has named for it."""
-        event = batch.event(number)
         table_id = int.from_bytes(event[EVENT_HEADER_SIZE : EVENT_HEADER_SIZE + TABLE_ID_SIZE], "little")
         for known_id, row in self._open[: self._state[RowField.OPEN]].tolist():
-            decoder: RowDecoder | None = self._decoders[row]
+            decoder: RowDecoder | None = self._tables.decoders[row]
             if known_id == table_id and decoder is not None:
                 return decoder
-        raise _in_group(
-            EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names"), batch, number
-        )
+        raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
 
-    def _problem(self, batch: EventBatch, number: int) -> EventError:
-        """What is wrong with an event, as the careful decoder finds it."""
+    def _complain(self, batch: EventBatch, number: int) -> NoReturn:
+        """Say what is wrong with an event, as the careful decoder finds it."""
         event = batch.event(number)
-        try:
+        with _named(batch, number):
             if event[TYPE_OFFSET] == EventType.TABLE_MAP:
                 self._reader.decoder(event)
             else:
-                for _ in self._decoder_of(batch, number).changes(event):
+                for _ in self._decoder_of(event).changes(event):
                     pass
-        except EventError as error:
-            return _in_group(error, batch, number)
-        return _in_group(EventError("a row event that cannot be read"), batch, number)
+            raise EventError("a row event that cannot be read")
 
     # Rows -------------------------------------------------------------------------------------
 
@@ -410,10 +222,10 @@ class RowColumns:
             elif field.name == "_change_no":
                 arrays.append(pa.array(numbers))
             elif field.name == "_table":
-                names = [decoder and decoder.schema.name for decoder in self._decoders]
-                arrays.append(_picked(self._variants[variants, VariantColumn.MAP], pa.array(names, pa.string())))
+                names = [decoder and decoder.schema.name for decoder in self._tables.decoders]
+                arrays.append(_picked(self._tables.variants[variants, VariantColumn.MAP], pa.array(names, pa.string())))
             elif field.name == ABSENT_FIELD.name:
-                lists = pa.array(self._absent, pa.list_(pa.string()))
+                lists = pa.array(self._tables.absent, pa.list_(pa.string()))
                 arrays.append(lists.take(pa.array(2 * variants + (kinds == UPDATE_AFTER))))
             else:
                 arrays.append(group_array(field.name, batch, groups, self._kernels))
@@ -502,10 +314,8 @@ class RowColumns:
             return batch
         data, rows = bytearray(), []
         for number, row in enumerate(batch.events.tolist()):
-            try:
+            with _named(batch, number):
                 event = self._plain_event(batch.event(number))
-            except EventError as error:
-                raise _in_group(error, batch, number) from error
             if event is not None:
                 rows.append([len(data), len(event), *row[2:]])
                 data += event
@@ -524,25 +334,6 @@ class RowColumns:
         plain[TYPE_OFFSET] -= step
         plain[SIZE_OFFSET : SIZE_OFFSET + 4] = len(plain).to_bytes(4, "little")
         return bytes(plain)
-
-
-def _skipped_size(reading: Reading) -> int:
-    """Bytes of a number that nobody wants."""
-    match reading.op:
-        case RowOp.FLOAT:
-            return 4
-        case RowOp.DOUBLE:
-            return 8
-        case RowOp.YEAR:
-            return 1
-        case RowOp.DATE:
-            return 3
-        case RowOp.DATETIME:
-            return 5 + FRACTION_SIZES[reading.first]
-        case RowOp.TIMESTAMP:
-            return 4 + FRACTION_SIZES[reading.first]
-        case _:
-            return decimal_size(reading.first, reading.second)
 
 
 def _number_array(kind: pa.DataType, values: Any, more: Any, valid: Any) -> pa.Array:
@@ -567,18 +358,17 @@ def _has_high_bytes(data: Any, starts: Any, sizes: Any, valid: Any) -> bool:
     return bool((data[int(places.min()) : end] > 127).any())
 
 
-def _absent_names(schema: TableSchema, present: bytes) -> list[str]:
-    """The columns that an image leaves out."""
-    bits = int.from_bytes(present, "little")
-    return [column.name for number, column in enumerate(schema.columns) if not bits >> number & 1]
-
-
 def _picked(places: Any, values: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), values).cast(pa.string())
 
 
-def _in_group(error: EventError, batch: EventBatch, number: int) -> EventError:
-    """The same error, which also names the group."""
-    return EventError(f"group {batch.gtid(int(batch.events[number, EventColumn.GROUP]))}: {error}")
+@contextlib.contextmanager
+def _named(batch: EventBatch, number: int) -> Iterator[None]:
+    """Let an error about an event name its group, too."""
+    try:
+        yield
+    except EventError as error:
+        group = int(batch.events[number, EventColumn.GROUP])
+        raise EventError(f"group {batch.gtid(group)}: {error}") from error
