@@ -155,7 +155,8 @@ class StepColumn(IntEnum):
     FIRST = 1  # arguments
     SECOND = 2
     SLOT = 3
-    COLUMNS = 4
+    SIZE = 4  # bytes of the value, or of its length
+    COLUMNS = 5
 
 
 class MapColumn(IntEnum):

@@ -54,6 +54,7 @@ T_OP, T_FIRST, T_SECOND, T_SLOT = (
     int(StepColumn.SECOND),
     int(StepColumn.SLOT),
 )
+T_SIZE = int(StepColumn.SIZE)
 M_START, M_SIZE, M_IS_WANTED = int(MapColumn.START), int(MapColumn.SIZE), int(MapColumn.IS_WANTED)
 V_MAP, V_KIND, V_COLUMN_COUNT = int(VariantColumn.MAP), int(VariantColumn.KIND), int(VariantColumn.COLUMN_COUNT)
 V_BITS_START, V_BITS_SIZE = int(VariantColumn.BITS_START), int(VariantColumn.BITS_SIZE)
@@ -83,7 +84,7 @@ def big(data, offset, size):  # type: ignore[no-untyped-def]
     return value
 
 
-@jit
+@inlined
 def days_of(year, month, day):  # type: ignore[no-untyped-def]
     """Days since 1970 of a day of the Gregorian calendar; False if there is no such day from the year 1 to 9999."""
     if year < 1 or year > 9999 or month < 1 or month > 12 or day < 1:
@@ -104,7 +105,7 @@ def days_of(year, month, day):  # type: ignore[no-untyped-def]
     return era * 146097 + day_of_era - 719468, True
 
 
-@jit
+@inlined
 def fraction_of(data, offset, digits):  # type: ignore[no-untyped-def]
     """Microseconds of the fraction of a second that is stored with so many digits; -1 if it is none."""
     size = (digits + 1) // 2
@@ -116,7 +117,7 @@ def fraction_of(data, offset, digits):  # type: ignore[no-untyped-def]
     return value * POWERS[6 - 2 * size]
 
 
-@jit
+@inlined
 def read_decimal(data, offset, digits, scale):  # type: ignore[no-untyped-def]
     """A DECIMAL of up to 38 digits as a number of 128 bits: its lower half, its upper half, and whether it is one."""
     whole = digits - scale
@@ -156,15 +157,7 @@ def read_decimal(data, offset, digits, scale):  # type: ignore[no-untyped-def]
     return low, high, True
 
 
-@jit
-def decimal_bytes(digits, scale):  # type: ignore[no-untyped-def]
-    """Bytes of a DECIMAL."""
-    whole = digits - scale
-    words = whole // WORD_DIGITS + scale // WORD_DIGITS
-    return words * 4 + PART_SIZES[whole % WORD_DIGITS] + PART_SIZES[scale % WORD_DIGITS]
-
-
-@jit
+@inlined
 def read_image(data, offset, end, steps, first, count, row, values, valid):  # type: ignore[no-untyped-def]
     """Read one image of a row; returns the offset behind it, -1 if it is not as it should be."""
     nulls = offset
@@ -176,35 +169,19 @@ def read_image(data, offset, end, steps, first, count, row, values, valid):  # t
             continue
         step = first + index
         op, argument, second, slot = steps[step, T_OP], steps[step, T_FIRST], steps[step, T_SECOND], steps[step, T_SLOT]
-        if op == SKIP_PREFIXED or op == RAW_PREFIXED:
-            if end - offset < argument:
-                return -1
-            size = int64(little(data, offset, argument))
-            offset += argument
-            if end - offset < size:
-                return -1
-            if op == RAW_PREFIXED:
-                values[slot, row], values[slot + 1, row] = offset, size
-                valid[slot, row] = 1
-            offset += size
-            continue
-        size = argument
-        if op == FLOAT:
-            size = 4
-        elif op == DOUBLE:
-            size = 8
-        elif op == YEAR:
-            size = 1
-        elif op == DATE:
-            size = 3
-        elif op == DATETIME:
-            size = 5 + (argument + 1) // 2
-        elif op == TIMESTAMP:
-            size = 4 + (argument + 1) // 2
-        elif op == DECIMAL:
-            size = decimal_bytes(argument, second)
+        size = steps[step, T_SIZE]
         if end - offset < size:
             return -1
+        if op == SKIP_PREFIXED or op == RAW_PREFIXED:
+            length = int64(little(data, offset, size))
+            offset += size
+            if end - offset < length:
+                return -1
+            if op == RAW_PREFIXED:
+                values[slot, row], values[slot + 1, row] = offset, length
+                valid[slot, row] = 1
+            offset += length
+            continue
         is_valid = True
         if op == INTEGER:
             if size == 4:

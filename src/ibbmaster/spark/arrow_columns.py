@@ -122,13 +122,15 @@ def string_array(
     import pyarrow as pa
 
     count = len(starts)
-    room = int(np.maximum(sizes[valid.astype(bool)], padded).sum())
+    room = len(data) + count * padded  # strings of a buffer are no longer than the buffer
+    if room > TEXT_BYTES_MAX:
+        room = int(np.maximum(sizes[valid.astype(bool)], padded).sum())
     if room > TEXT_BYTES_MAX:
         raise OverflowError(f"{room} bytes of strings in one batch")
     offsets = np.empty(count + 1, dtype=np.int32)
     text = np.empty(room, dtype=np.uint8)
-    kernels.copy_strings(data, starts, sizes, valid, count, padded, offsets, text)
-    array = pa.Array.from_buffers(kind, count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text)])
+    used = kernels.copy_strings(data, starts, sizes, valid, count, padded, offsets, text)
+    array = pa.Array.from_buffers(kind, count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text[:used])])
     if kind == pa.string():
         array.validate(full=True)
     return array

@@ -91,8 +91,8 @@ def _length_size(column: Column) -> int:
     raise ValueError("values of this type cannot be read")
 
 
-def skipped_size(reading: Reading) -> int:
-    """Bytes of a number that nobody wants."""
+def size_of(reading: Reading) -> int:
+    """Bytes of a value, or of its length."""
     match reading.op:
         case RowOp.FLOAT:
             return 4
@@ -106,5 +106,7 @@ def skipped_size(reading: Reading) -> int:
             return 5 + FRACTION_SIZES[reading.first]
         case RowOp.TIMESTAMP:
             return 4 + FRACTION_SIZES[reading.first]
-        case _:
+        case RowOp.DECIMAL:
             return decimal_size(reading.first, reading.second)
+        case _:
+            return reading.first

@@ -21,7 +21,7 @@ from ibbmaster.store.event_groups import EventGroupReader
 from ibbmaster.store.group_content import group_events
 from ibbmaster.store.log_range import LogRange, Selection
 
-DATA_BYTES = 4 << 20  # of events in a batch; a longer event has one of its own
+DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
 GROUPS_MAX = 1 << 15
 EVENT_BYTES_MIN = 19
 BLOCK_PAGES = 64

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_MAX = 1 << 16  # in one record batch
+STRING_BYTES_MAX = 1 << 30  # of all its columns
 SIZE_OFFSET = 9
 COMPRESSED_STEP_V1 = EventType.WRITE_ROWS_COMPRESSED_V1 - EventType.WRITE_ROWS_V1
 COMPRESSED_STEP_V2 = EventType.WRITE_ROWS_COMPRESSED - EventType.WRITE_ROWS
@@ -186,24 +187,30 @@ class RowColumns:
         count = int(self._state[RowField.ROWS])
         if not count:
             return
-        for start, end in self._portions(count):
+        for start, end in self._portions(batch, count):
             yield self._record_batch(batch, slice(start, end))
         self._valid[:, :count] = 0
         self._state[RowField.ROWS] = 0
 
-    def _portions(self, count: int) -> Iterator[tuple[int, int]]:
+    def _is_padded(self, name: str) -> bool:
+        return self._columns[name].type == ColumnType.STRING and self._readings[name].what == "bytes"
+
+    def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
         """Rows that fit into one record batch each."""
+        if len(batch.data) <= STRING_BYTES_MAX and not any(map(self._is_padded, self._readings)):
+            yield 0, count
+            return
         sizes = np.zeros(count, dtype=np.int64)
         for name, reading in self._readings.items():
             if reading.op == RowOp.RAW_PREFIXED:
                 slot = self._slots[name]
-                padding = self._columns[name].size if reading.what == "bytes" else 0
+                padding = self._columns[name].size if self._is_padded(name) else 0
                 sizes += np.where(self._valid[slot, :count], np.maximum(self._values[slot + 1, :count], padding), 0)
         start = 0
         passed = np.cumsum(sizes)
         while start < count:
             before = int(passed[start - 1]) if start else 0
-            end = int(np.searchsorted(passed, before + (1 << 30), side="right"))
+            end = int(np.searchsorted(passed, before + STRING_BYTES_MAX, side="right"))
             yield start, max(end, start + 1)
             start = max(end, start + 1)
 
@@ -263,7 +270,7 @@ class RowColumns:
                     pass
                 return self._slow_array(column, field, batch, rows)
             case "bytes":
-                padded = column.size if column.type == ColumnType.STRING else 0
+                padded = column.size if self._is_padded(field.name) else 0
                 return string_array(kind, batch.data, values, more, valid, self._kernels, padded=padded)
             case "number":
                 return _number_array(kind, values, more, valid)

@@ -13,7 +13,7 @@ from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
-from ibbmaster.spark.column_reading import reading_of, skipped_size
+from ibbmaster.spark.column_reading import reading_of, size_of
 from ibbmaster.spark.options import ZeroDates
 from ibbmaster.spark.shape import Field, column_type
 from ibbmaster.store.group_content import TYPE_OFFSET, RowReader
@@ -117,19 +117,18 @@ class RowTables:
             self._step_count += 1
         return first, self._step_count - first
 
-    def _step(self, schema: TableSchema, column: Column) -> tuple[int, int, int, int]:
+    def _step(self, schema: TableSchema, column: Column) -> tuple[int, int, int, int, int]:
         slot = self.slots.get(column.name)
         found = column_type(column, self._zero_dates)
         reading = reading_of(column, found)
+        size = size_of(reading)
         if slot is None:
-            if reading.op == RowOp.RAW_PREFIXED:
-                return RowOp.SKIP_PREFIXED, reading.first, 0, 0
-            size = reading.first if reading.op in (RowOp.INTEGER, RowOp.BIG_ENDIAN, RowOp.RAW_FIXED) else None
-            return RowOp.SKIP_FIXED, skipped_size(reading) if size is None else size, 0, 0
+            op = RowOp.SKIP_PREFIXED if reading.op == RowOp.RAW_PREFIXED else RowOp.SKIP_FIXED
+            return op, 0, 0, 0, size
         wanted = self._fields[slot // 2].type
         if found != wanted:
             raise EventError(f"{schema.name} column {column.name} is {found} here, the DataFrame has {wanted}")
-        return reading.op, reading.first, reading.second, slot
+        return reading.op, reading.first, reading.second, slot, size
 
 
 def _longer(array: Any) -> Any:
