@@ -211,7 +211,7 @@ def scan(session: SparkSession, source: str, directory: Path) -> None:
 
 def scan_rates(directory: Path, size: float, repeats: int, *, cores: int, with_naive: bool) -> dict[str, float]:
     """GB/s."""
-    session = open_session(f"local[{cores}]", name="bench", settings={"spark.driver.host": "127.0.0.1"})
+    session = open_session(f"local[{cores}]", name="bench")
     session.dataSource.register(NaiveSource)
     found = {}
     for source in ("ibb", "naive") if with_naive else ("ibb",):

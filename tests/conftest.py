@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import threading
@@ -58,23 +57,9 @@ def spark() -> Iterator[object]:
     """One Spark session for all tests: its start takes ten seconds."""
     if shutil.which("java") is None:
         pytest.skip("no Java, which Spark needs")
-    from pyspark.sql import SparkSession
+    from ibbmaster.lake.session import open_session
 
-    from ibbmaster.spark import register
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark takes the first python3 otherwise
-    session = (
-        SparkSession.builder.master("local[2, 4]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    register(session)
+    session = open_session("local[2, 4]", name="tests", settings={"spark.sql.shuffle.partitions": "2"})
     yield session
     session.stop()
 

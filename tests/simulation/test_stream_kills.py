@@ -25,8 +25,7 @@ DRIVER = """
 import sys
 from ibbmaster.lake.session import open_session
 log, out, checkpoint, mode = sys.argv[1:]
-settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-session = open_session("local[2, 100]", name="kills", settings=settings)
+session = open_session("local[2, 100]", name="kills")
 reader = session.readStream.format("ibb").option("granularity", "events").option("maxGroupsPerTrigger", "40")
 frame = reader.option("partitionBytes", "64k").option("columns", "_gtid,event_no,bytes").load(log)
 writer = frame.writeStream.format("parquet").option("path", out).option("checkpointLocation", checkpoint)

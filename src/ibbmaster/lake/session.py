@@ -22,8 +22,10 @@ def open_session(master: str | None, *, name: str, settings: Mapping[str, str] |
 
     from ibbmaster.spark import register
 
-    builder = SparkSession.builder.appName(name).master(master or "local[*]")
-    if master is None:
+    master = master or "local[*]"
+    builder = SparkSession.builder.appName(name).master(master)
+    if master.startswith("local"):  # nobody else needs to find this machine, whose name may lead nowhere
+        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()
