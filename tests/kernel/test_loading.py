@@ -61,13 +61,17 @@ def test_the_second_start_reads_compiled_code_from_the_cache(tmp_path):
     assert directory.stat().st_mode & 0o077 == 0 or (tmp_path / "ibbmaster" / "kernels").stat().st_mode & 0o077 == 0
 
 
+OF_LONG_EVENTS_TOO = {"copy_strings", "decode_rows", "header_columns", "index_events"}  # these are in no buffer of ours
+
+
 def test_each_kernel_is_compiled_for_one_kind_of_arguments():
     kernels = loading.load()
     assert kernels is not None
+    kernels.warm_up_columns()
     for name in kernels.__all__:
         kernel = getattr(kernels, name)
         if hasattr(kernel, "signatures"):
-            assert len(kernel.signatures) == 1, name
+            assert len(kernel.signatures) == 1 + (name in OF_LONG_EVENTS_TOO), name
 
 
 def test_it_is_logged_when_they_are_ready(tmp_path, caplog, monkeypatch):
