@@ -89,10 +89,12 @@ async def connect():
 class Growing:
     """A directory somebody writes to."""
 
-    def __init__(self, directory) -> None:
+    def __init__(self, directory, *, max_file_bytes: int = 65536) -> None:
         directory.mkdir(exist_ok=True)
         self.directory = directory
-        self._writer = BinlogWriter(RealDisk(directory), initial_state=GtidState(), max_file_bytes=65536)
+        self._writer = BinlogWriter(
+            RealDisk(directory), initial_state=GtidState(), max_file_bytes=max_file_bytes, oob_piece_bytes=16384
+        )
         self.seq_no = 0
 
     def commit(self, count: int = 1) -> None:
@@ -101,6 +103,13 @@ class Growing:
             gtid = Gtid(domain_id=0, server_id=1, seq_no=self.seq_no)
             event = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
             self._writer.write_group(gtid, event, [encode_xid(self.seq_no, server_id=1)])
+        self._writer.flush()
+
+    def open_group(self):
+        """A group that comes in pieces."""
+        return self._writer.open_group()
+
+    def flush(self) -> None:
         self._writer.flush()
 
     def commit_group(self, events) -> None:
@@ -143,6 +152,30 @@ async def test_an_idle_replica_gets_a_heartbeat_with_file_and_place(serving, con
         assert heartbeat[5] == EventType.HEARTBEAT
         assert heartbeat[20:] == b"binlog-000000.ibb"
         assert int.from_bytes(heartbeat[14:18], "little") >= 16384
+
+
+async def test_a_large_transaction_that_is_not_committed_yet_silences_no_heartbeat(serving, connect, tmp_path):
+    assert loading.load() is not None
+    event = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(40_000), server_id=1)
+    growing = Growing(tmp_path / "log", max_file_bytes=64 << 20)
+    growing.commit()
+    async with serving(growing.directory) as (_, port), trio.open_nursery() as nursery:
+        replica = await connect(port)
+        await replica.dump(heartbeat_s=0.3)
+        await replica.event_types(3)
+        group = growing.open_group()
+
+        async def grow() -> None:
+            while True:
+                group.write(event)
+                growing.flush()
+                await trio.sleep(0.02)
+
+        nursery.start_soon(grow)
+        with trio.fail_after(10):
+            assert await replica.event_types(3) == [EventType.HEARTBEAT] * 3
+        nursery.cancel_scope.cancel()
+    group.abandon()
 
 
 async def test_a_dump_that_does_not_wait_ends_with_eof_and_the_connection_is_closed(serving, connect, growing):

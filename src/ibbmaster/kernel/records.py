@@ -145,7 +145,7 @@ def is_group(source, start, end):
 
 
 @jit
-def is_skipped(source, start, skips):  # type: ignore[no-untyped-def]
+def is_skipped(source, start, skips):
     """Whether a group that begins at `start` comes before the one at which its domain's skipping ends.
 
     Each row of `skips` is domain, server and sequence number of such a group.

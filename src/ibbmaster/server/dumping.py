@@ -176,8 +176,10 @@ async def run_dump(
             _say_last_word(session, connection.end_reason)
         connection.state = SENDING
         if producer.is_far_behind and sender.descriptor is not None:
-            await sender.send(await trio.to_thread.run_sync(producer.pump, sender.descriptor, limiter=pumps))
-            session.sent()
+            rest = await trio.to_thread.run_sync(producer.pump, sender.descriptor, limiter=pumps)
+            if rest or producer.is_far_behind:  # else nothing went out, and a heartbeat may be due
+                await sender.send(rest)
+                session.sent()
             continue
         block = producer.ready_block(generation)
         if block is None:
