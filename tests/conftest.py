@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,9 +78,8 @@ def grow(tmp_path: Path) -> Callable[[int], Path]:
 
     def grow_to(count: int) -> Path:
         directory.mkdir(exist_ok=True)
-        import_classic(
-            files[:count], RealDisk(directory), max_file_bytes=64 << 10, state_interval_bytes=16 << 10, append=True
-        )
+        with closing(RealDisk(directory)) as disk:
+            import_classic(files[:count], disk, max_file_bytes=64 << 10, state_interval_bytes=16 << 10, append=True)
         return directory
 
     return grow_to
@@ -92,12 +92,10 @@ def imported(tmp_path: Path) -> Callable[[str], Path]:
     def make(capture: str) -> Path:
         directory = tmp_path / capture.replace("/", "-")
         directory.mkdir()
-        import_classic(
-            [FIXTURES / "classic" / capture],
-            RealDisk(directory),
-            max_file_bytes=256 << 10,
-            state_interval_bytes=16 << 10,
-        )
+        with closing(RealDisk(directory)) as disk:
+            import_classic(
+                [FIXTURES / "classic" / capture], disk, max_file_bytes=256 << 10, state_interval_bytes=16 << 10
+            )
         return directory
 
     return make

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,10 +43,11 @@ def directory(request, imported):
 
 def tables_of(directory):
     """The tables whose columns have names."""
-    archive, reader, names = open_options(parse_options({"path": str(directory)})), RowReader(), set()
-    for log_range in archive.ranges(LOG_START, archive.end_point(), size=1 << 40):
-        for group in archive.groups(log_range):
-            names |= {schema.name for schema in reader.schemas(group_events(group)) if schema.has_names}
+    reader, names = RowReader(), set()
+    with closing(open_options(parse_options({"path": str(directory)}))) as archive:
+        for log_range in archive.ranges(LOG_START, archive.end_point(), size=1 << 40):
+            for group in archive.groups(log_range):
+                names |= {schema.name for schema in reader.schemas(group_events(group)) if schema.has_names}
     return sorted(names - {"types.old_temporal"})  # nothing tells its digits
 
 
@@ -124,6 +127,21 @@ def test_selections(kernels, given):
 def test_selections_of_many_domains(kernels):
     for given in ({"domains": "7,2"}, {"endingGtid": "0-1-5,7-1-9"}):
         compare(kernels, FIXTURES / "ibb/domains", granularity="events", partitionBytes="32k", **given)
+
+
+@pytest.mark.parametrize("granularity", ["pages", "records", "events", "groups", "rows", "faults"])
+def test_no_file_stays_open(kernels, granularity):
+    def open_files():
+        links = [Path("/proc/self/fd") / number for number in os.listdir("/proc/self/fd")]
+        return sorted(str(link.readlink()) for link in links if link.is_symlink())
+
+    given = {"path": str(FIXTURES / "ibb/domains"), "granularity": granularity, "startingGtid": "7-1-9"}
+    before = open_files()
+    options = parse_options(given)
+    for task in plan_tasks(options, find_fields(options)):
+        assert list(rows_of(task)) is not None
+        assert not is_fast(task) or list(fast_batches(task, kernels))
+    assert open_files() == before
 
 
 def test_damage_is_the_same_error(kernels, tmp_path):

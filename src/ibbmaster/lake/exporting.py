@@ -12,6 +12,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -50,8 +51,8 @@ def export(
     clean(place, runs)
     start = str(runs[-1]["gtid"]) if runs else ""
     common = {"path": path, **({"startingGtid": start} if start else {})}
-    archive = open_options(parse_options({"path": path}))
-    end = str(archive.end_position())
+    with closing(open_options(parse_options({"path": path}))) as archive:
+        end = str(archive.end_position())
     common["endingGtid"] = end
     token = uuid.uuid4().hex[:12]
     staging = place / STAGING

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from contextlib import closing
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -56,14 +57,14 @@ def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch
 
     kernels.warm_up_columns()
     freeze()
-    archive = IbbArchive(task.options.path, is_strict=True)
     maker = _maker(task, kernels)
     has_yielded = False
-    for batch in EventBatches(archive, task.log_range, kernels):
-        wanted = batch.of_groups(wanted_groups(batch.groups, task.selection))
-        for found in maker.record_batches(wanted):
-            has_yielded = True
-            yield found
+    with closing(IbbArchive(task.options.path, is_strict=True)) as archive:
+        for batch in EventBatches(archive, task.log_range, kernels):
+            wanted = batch.of_groups(wanted_groups(batch.groups, task.selection))
+            for found in maker.record_batches(wanted):
+                has_yielded = True
+                yield found
     for found in maker.finish():
         has_yielded = True
         yield found

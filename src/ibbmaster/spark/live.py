@@ -68,6 +68,9 @@ class LiveArchive:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
 
+    def close(self) -> None:
+        """Nothing is kept open."""
+
     def file_name(self, file_no: int) -> str:
         return ""
 
@@ -199,6 +202,9 @@ class LiveTracker:
         self._options = options
         self._archive = LiveArchive(options)
         self._target: GtidPosition | None = None
+
+    def close(self) -> None:
+        """Nothing is kept open."""
 
     def initial(self) -> Offset:
         text = self._options.starting_offsets.strip()

@@ -74,6 +74,10 @@ class OffsetTracker:
         self._points: dict[str, LogPoint] = {}
         self._target: LogPoint | None = None
 
+    def close(self) -> None:
+        """Give back descriptors."""
+        self._archive.close()
+
     def initial(self) -> Offset:
         """The offset a new stream begins at, by the option `startingOffsets`.
 

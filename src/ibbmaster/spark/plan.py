@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 
 from ibbmaster.errors import ConfigurationError
@@ -55,17 +56,17 @@ def find_table(options: ReadOptions, name: str) -> TableSchema:
     Raises:
         ConfigurationError: no group changes that table.
     """
-    archive = open_options(options)
-    reader = RowReader(TableFilter((name,)), options.declarations)
-    kernels = load() if isinstance(archive, IbbArchive) and options.is_strict else None
-    ranges = archive.ranges(LOG_START, archive.end_point(), size=options.partition_bytes)
-    for log_range in reversed(ranges):
-        if kernels is not None and isinstance(archive, IbbArchive):
-            found = _last_schema(EventBatches(archive, log_range, kernels), reader)
-        else:
-            found = _last_schema_carefully(options, archive, log_range, reader)
-        if found is not None:
-            return found
+    with closing(open_options(options)) as archive:
+        reader = RowReader(TableFilter((name,)), options.declarations)
+        kernels = load() if isinstance(archive, IbbArchive) and options.is_strict else None
+        ranges = archive.ranges(LOG_START, archive.end_point(), size=options.partition_bytes)
+        for log_range in reversed(ranges):
+            if kernels is not None and isinstance(archive, IbbArchive):
+                found = _last_schema(EventBatches(archive, log_range, kernels), reader)
+            else:
+                found = _last_schema_carefully(options, archive, log_range, reader)
+            if found is not None:
+                return found
     raise ConfigurationError(f"no group in {options.path or options.host} changes rows of table {name}")
 
 
@@ -127,7 +128,11 @@ def plan_tasks(options: ReadOptions, fields: tuple[Field, ...]) -> list[ReadTask
         PositionError: a GTID of the options is not in the log.
         StoreError: the log has a hole, or there is none.
     """
-    archive = open_options(options)
+    with closing(open_options(options)) as archive:
+        return _plan_tasks(options, fields, archive)
+
+
+def _plan_tasks(options: ReadOptions, fields: tuple[Field, ...], archive: Archive) -> list[ReadTask]:
     if options.host is not None:
         selection = Selection(domains=options.domains, start_time=options.starting_time, end_time=options.ending_time)
         return tasks_between(options, fields, selection, archive.ranges(LOG_START, LOG_START, size=0))

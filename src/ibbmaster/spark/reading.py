@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError, Location
@@ -19,7 +20,8 @@ from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import Granularity, ReadOptions, Undecodable
 from ibbmaster.spark.plan import ReadTask, open_options
 from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_schema, column_type
-from ibbmaster.store.archive import Archive, IbbArchive
+from ibbmaster.store.archive import Archive
+from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.group_content import RowReader, TableFilter, group_events, query_texts, table_name
 from ibbmaster.store.log_range import NOWHERE, LogPoint
 from ibbmaster.store.pages import PageReader
@@ -54,7 +56,7 @@ def rows_of(task: ReadTask) -> Iterator[Row]:
             return _picked(task, _pages(task))
         case Granularity.RECORDS:
             return _picked(task, _records(task))
-    return _Groups(task).rows()
+    return _group_rows(task)
 
 
 def batches(fields: tuple[Field, ...], rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
@@ -111,19 +113,19 @@ def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
 def _records(task: ReadTask) -> Iterator[dict[str, object]]:
     """One row a record that begins in the stretch; its chunks are followed to its end."""
     file_no = task.log_range.file_no
-    archive = IbbArchive(task.options.path, is_strict=task.options.is_strict)
-    pages = PageReader(archive.disk)
-    for page_no, page in _verified_pages(task):
-        for chunk in _chunks(page, file_no, page_no):
-            if chunk.is_first:
-                size, count = _record_size(pages, chunk, file_no, page_no)
-                yield {
-                    "file_no": file_no,
-                    "offset": page_no * PAGE_SIZE + chunk.page_offset,
-                    "record_type": RecordType(chunk.record_type).name.lower(),
-                    "bytes": size,
-                    "chunks": count,
-                }
+    with closing(RealDisk(task.options.path)) as disk:
+        pages = PageReader(disk)
+        for page_no, page in _verified_pages(task):
+            for chunk in _chunks(page, file_no, page_no):
+                if chunk.is_first:
+                    size, count = _record_size(pages, chunk, file_no, page_no)
+                    yield {
+                        "file_no": file_no,
+                        "offset": page_no * PAGE_SIZE + chunk.page_offset,
+                        "record_type": RecordType(chunk.record_type).name.lower(),
+                        "bytes": size,
+                        "chunks": count,
+                    }
 
 
 def _record_size(pages: PageReader, first: Chunk, file_no: int, page_no: int) -> tuple[int, int]:
@@ -141,18 +143,18 @@ def _record_size(pages: PageReader, first: Chunk, file_no: int, page_no: int) ->
 
 
 def _verified_pages(task: ReadTask) -> Iterator[tuple[int, memoryview]]:
-    archive = IbbArchive(task.options.path, is_strict=task.options.is_strict)
-    pages = PageReader(archive.disk)
     log_range = task.log_range
-    for page_no in range(log_range.start_offset // PAGE_SIZE, -(-log_range.end_offset // PAGE_SIZE)):
-        try:
-            page = pages.page(log_range.file_no, page_no)
-        except FormatError:
-            if task.options.is_strict:
-                raise
-            continue
-        if page is not None and not is_blank(bytes(page)):
-            yield page_no, page
+    with closing(RealDisk(task.options.path)) as disk:
+        pages = PageReader(disk)
+        for page_no in range(log_range.start_offset // PAGE_SIZE, -(-log_range.end_offset // PAGE_SIZE)):
+            try:
+                page = pages.page(log_range.file_no, page_no)
+            except FormatError:
+                if task.options.is_strict:
+                    raise
+                continue
+            if page is not None and not is_blank(bytes(page)):
+                yield page_no, page
 
 
 def _chunks(page: memoryview, file_no: int, page_no: int) -> Iterator[Chunk]:
@@ -165,13 +167,18 @@ def _chunks(page: memoryview, file_no: int, page_no: int) -> Iterator[Chunk]:
 # Groups and what is in them -------------------------------------------------------------------
 
 
+def _group_rows(task: ReadTask) -> Iterator[Row]:
+    with closing(open_options(task.options)) as archive:
+        yield from _Groups(task, archive).rows()
+
+
 class _Groups:
     """Rows out of the groups of one stretch."""
 
-    def __init__(self, task: ReadTask) -> None:
+    def __init__(self, task: ReadTask, archive: Archive) -> None:
         self._task = task
         self._options: ReadOptions = task.options
-        self._archive: Archive = open_options(task.options)
+        self._archive = archive
         self._reader = RowReader(
             TableFilter(task.options.tables),
             task.options.declarations,

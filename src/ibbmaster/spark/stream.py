@@ -79,6 +79,8 @@ class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Nothing is kept for a batch that is done."""
 
     def stop(self) -> None:
+        if self._tracker is not None:
+            self._tracker.close()
         self._tracker = None
 
     def _offsets(self) -> OffsetTracker | LiveTracker:

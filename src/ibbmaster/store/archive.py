@@ -28,6 +28,9 @@ OnFault = Callable[[LogPoint, str], object]  # where, and what is wrong there
 class Archive(Protocol):
     """What a reader of many stretches needs, whatever the format of the files."""
 
+    def close(self) -> None:
+        """Give back descriptors; what is asked for later opens files again."""
+
     def file_name(self, file_no: int) -> str: ...
 
     def start_position(self) -> GtidPosition:
@@ -70,6 +73,9 @@ class IbbArchive:
         self.disk = RealDisk(path)
         self._directory = BinlogDirectory(self.disk)
         self._is_strict = is_strict  # refuse a log with a hole
+
+    def close(self) -> None:
+        self.disk.close()
 
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
@@ -186,6 +192,9 @@ class ClassicArchive:
         self._path = Path(path)
         self._files = find_series([self._path])
         self._numbers = {file.name: index for index, file in enumerate(self._files)}
+
+    def close(self) -> None:
+        """Nothing is kept open."""
 
     def file_name(self, file_no: int) -> str:
         return self._files[file_no].name
