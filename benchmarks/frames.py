@@ -43,7 +43,7 @@ from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.plan import ReadTask, find_fields, plan_tasks
 from ibbmaster.spark.reading import rows_of
 from ibbmaster.spark.shape import spark_ddl
-from ibbmaster.spark.source import TaskPartition
+from ibbmaster.spark.source import partitions_of
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
@@ -178,11 +178,12 @@ class NaiveReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         options = parse_options(self._given)
-        return [TaskPartition(task) for task in plan_tasks(options, find_fields(options))]
+        return list(partitions_of(plan_tasks(options, find_fields(options))))
 
     def read(self, partition: Any) -> Iterator[tuple[object, ...]]:
-        for file_no, offset, kind, _, server_id, size in rows_of(partition.task):
-            yield file_no, offset, kind, None, server_id, size  # Spark wants a datetime for a moment: more work still
+        for task in partition.tasks:
+            for file_no, offset, kind, _, server_id, size in rows_of(task):
+                yield file_no, offset, kind, None, server_id, size  # Spark wants a datetime for a moment: more work
 
 
 class NaiveSource(DataSource):

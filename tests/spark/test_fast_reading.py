@@ -159,6 +159,20 @@ def test_damage_is_the_same_error(kernels, tmp_path):
     assert found[0] == found[1]
 
 
+def test_a_file_that_was_cut_between_two_pages_is_damage_that_names_the_next_file(kernels, tmp_path):
+    for path in (FIXTURES / "ibb/types").glob("*.ibb"):
+        data = path.read_bytes()
+        (tmp_path / path.name).write_bytes(data[: 10 * 16384] if path.name == "binlog-000001.ibb" else data)
+    for size in ("16k", "1g"):
+        given = {"path": str(tmp_path), "granularity": "events", "partitionBytes": size}
+        for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+            with pytest.raises(FormatError, match=r"binlog-000002\.ibb page 1 .*groups before it end with number"):
+                read_all(parse_options(given), read)
+    options = parse_options(given | {"granularity": "faults", "failOnDataLoss": "false", "tables": "types.ints"})
+    (fault,) = [row for task in plan_tasks(options, find_fields(options)) for row in rows_of(task)]
+    assert fault[:2] == (2, 16384)
+
+
 def test_a_value_that_cannot_be_read_is_an_error_that_names_group_table_column_and_type(kernels):
     options = parse_options(
         {"path": str(FIXTURES / "ibb/types"), "table": "types.old_temporal", "columns": "_gtid,dt4"}

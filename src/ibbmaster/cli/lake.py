@@ -69,10 +69,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     job("verify", run_verify, "find every fault of an archive, its files shared out among all cores")
     one = job(
-        "export", run_export, "write the changes of rows as Parquet, a table each, and a table of all groups", declared
+        "export",
+        run_export,
+        "write the changes of rows as Parquet or Delta, a table each, and a table of all groups",
+        declared,
     )
     one.add_argument("--to", required=True, metavar="DIR", help="directory to write; a later run adds what is new")
     one.add_argument("--table", action="append", default=[], metavar="DB.TABLE", help="only this one; may be repeated")
+    one.add_argument(
+        "--format", choices=("parquet", "delta"), default="parquet", help="kind of the tables (default: %(default)s)"
+    )
+    one.add_argument(
+        "--keep-going", action="store_true", help="pass over what is damaged, and list it in the table _faults"
+    )
     one = job("snapshot", run_snapshot, "write a table as the changes of the log leave it", declared)
     one.add_argument("table", metavar="DB.TABLE")
     one.add_argument("--to", metavar="DIR", help="Parquet directory to write (default: print some rows)")
@@ -167,7 +176,14 @@ def run_export(args: argparse.Namespace) -> int:
 
     with session_of(args, "export") as session:
         found = export(
-            session, args.directory, args.to, tables=args.table, schema=args.schema, zero_dates=args.zero_dates
+            session,
+            args.directory,
+            args.to,
+            tables=args.table,
+            schema=args.schema,
+            zero_dates=args.zero_dates,
+            keeps_going=args.keep_going,
+            as_delta=args.format == "delta",
         )
     if args.json:
         print(json.dumps(found))
@@ -176,11 +192,14 @@ def run_export(args: argparse.Namespace) -> int:
         for name, count in rows.items():
             print(f"{name}: {count} rows")
         print(f"{found['groups']} groups, up to [{found['to']}]")
+        if args.keep_going:
+            print(f"{found['faults']} faults, listed in _faults")
     return 0
 
 
 def run_snapshot(args: argparse.Namespace) -> int:
     """Write a table, or print some of it."""
+    from ibbmaster.lake.placing import write_whole
     from ibbmaster.lake.snapshots import snapshot
 
     with session_of(args, "snapshot") as session:
@@ -195,8 +214,7 @@ def run_snapshot(args: argparse.Namespace) -> int:
             zero_dates=args.zero_dates,
         )
         if args.to is not None:
-            frame.write.mode("overwrite").parquet(args.to)
-            count = session.read.parquet(args.to).count()
+            count = write_whole(frame, Path(args.to))
             print(json.dumps({"table": args.table, "rows": count}) if args.json else f"{args.table}: {count} rows")
         elif args.json:
             for row in frame.toLocalIterator():

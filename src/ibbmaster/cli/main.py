@@ -27,7 +27,7 @@ COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
 )
 
 
-OF_SPARK = ("pyspark", "pyarrow", "pandas", "numpy", "matplotlib")
+OF_SPARK = ("pyspark", "pyarrow", "pandas", "numpy", "matplotlib", "deltalake")
 EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
 EXIT_INTERRUPTED = 130  # what shells report for SIGINT
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ibbmaster: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
     except ModuleNotFoundError as error:
-        extra = "spark,plots" if error.name in OF_SPARK else "server,cli"
+        extra = "spark,delta,plots" if error.name in OF_SPARK else "server,cli"
         print(f"ibbmaster: this command needs {error.name}: pip install 'ibbmaster[{extra}]'", file=sys.stderr)
         return EXIT_UNUSABLE
     except KeyboardInterrupt:

@@ -52,6 +52,10 @@ class GtidXid:
     gtrid: bytes
     bqual: bytes
 
+    def __str__(self) -> str:
+        """As XA statements in a binlog name it."""
+        return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidEvent:

@@ -2,7 +2,7 @@
 
 A run writes beside the tables first. Its files get their places when all are there, under
 names that carry the run's number, and count once the run is in the list of runs: what a
-killed run has left is removed by the next one.
+killed run has left is removed by the next one. The logs of Delta tables follow that list.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 RUNS = "_ibbmaster-runs.json"
 STAGING = "_ibbmaster-staging"
 GROUPS = "_groups"
+FAULTS = "_faults"  # all that the latest run has passed over
 RUN_MARK = "ibb-run-"
 
 
@@ -38,8 +39,13 @@ def export(
     tables: Sequence[str] = (),
     schema: str | None = None,
     zero_dates: str = "null",
+    keeps_going: bool = False,
+    as_delta: bool = False,
 ) -> dict[str, object]:
     """Export what came since the last run into the same directory; returns what was written.
+
+    With `keeps_going` what is damaged is passed over, and listed in a table of faults. With
+    `as_delta` the tables are Delta tables, too; those of earlier runs become so.
 
     Raises:
         ConfigurationError: a table's columns have no names and are not declared.
@@ -49,35 +55,43 @@ def export(
     place = Path(target)
     runs = read_runs(place)
     clean(place, runs)
+    if as_delta:
+        _publish(place, runs)
     start = str(runs[-1]["gtid"]) if runs else ""
-    common = {"path": path, **({"startingGtid": start} if start else {})}
-    with closing(open_options(parse_options({"path": path}))) as archive:
+    source = {"path": path, "failOnDataLoss": str(not keeps_going).lower()} | ({"schema": schema} if schema else {})
+    with closing(open_options(parse_options(source))) as archive:
         end = str(archive.end_position())
-    common["endingGtid"] = end
+    common = source | {"endingGtid": end} | ({"startingGtid": start} if start else {})
     token = uuid.uuid4().hex[:12]
     staging = place / STAGING
     rows: dict[str, int] = {}
-    groups = _groups(session, common)
+    groups = _frame(session, common, granularity="groups")
     found = sorted(
         row.table for row in groups.selectExpr("explode(tables) AS table").distinct().collect() if row.table is not None
     )
     wanted = [name for name in found if not tables or name in tables]
     count = _write(groups, staging / GROUPS)
     for name in wanted:
-        options = common | {"table": name, "zeroDates": zero_dates} | ({"schema": schema} if schema else {})
-        rows[name] = _write(session.read.format("ibb").options(**options).load(), staging / quote(name, safe=""))
-    if not count:
+        rows[name] = _write(_frame(session, common, table=name, zeroDates=zero_dates), staging / quote(name, safe=""))
+    faults: dict[str, int] = {}
+    if keeps_going:
+        _frame(session, source, granularity="faults").write.parquet(str(staging / FAULTS))
+        faults["faults"] = _count(session, staging / FAULTS)
+    done = {"from": start, "to": end, "groups": count, "rows": rows, **faults}
+    if not count and not any(faults.values()):
         shutil.rmtree(staging)
-        return {"from": start, "to": end, "groups": 0, "rows": {}}
+        return done | {"rows": {}}
     _place_files(staging, place, token)
     runs.append({"run": token, "gtid": end, "groups": count, "rows": rows})
     _write_runs(place, runs)
-    shutil.rmtree(staging)
-    return {"from": start, "to": end, "groups": count, "rows": rows}
+    clean(place, runs)
+    if as_delta:
+        _publish(place, runs)
+    return done
 
 
-def _groups(session: SparkSession, options: dict[str, str]) -> DataFrame:
-    return session.read.format("ibb").options(granularity="groups", **options).load()
+def _frame(session: SparkSession, common: dict[str, str], **options: str) -> DataFrame:
+    return session.read.format("ibb").options(**common, **options).load()
 
 
 def _write(frame: DataFrame, directory: Path) -> int:
@@ -86,9 +100,14 @@ def _write(frame: DataFrame, directory: Path) -> int:
 
     dated = frame.withColumn("_date", f.to_date("_commit_ts"))
     dated.write.mode("overwrite").partitionBy("_date").parquet(str(directory))
+    return _count(frame.sparkSession, directory)
+
+
+def _count(session: SparkSession, directory: Path) -> int:
+    """Rows that were written to a directory."""
     if not any(directory.rglob("*.parquet")):
         return 0
-    return frame.sparkSession.read.parquet(str(directory)).count()
+    return session.read.parquet(str(directory)).count()
 
 
 def read_runs(place: Path) -> list[dict[str, object]]:
@@ -112,13 +131,32 @@ def read_runs(place: Path) -> list[dict[str, object]]:
 
 
 def clean(place: Path, runs: Sequence[dict[str, object]]) -> None:
-    """Remove what a run has left that does not count."""
+    """Remove what a run has left that does not count, and the faults of all runs but the latest."""
     shutil.rmtree(place / STAGING, ignore_errors=True)
-    known = {str(run["run"]) for run in runs}
+    known = [str(run["run"]) for run in runs]
     for name in _files(place):
-        mark = Path(name).name.partition(RUN_MARK)[2].partition("-")[0]
-        if mark and mark not in known:
+        mark = _run_of(name)
+        if mark and mark not in (known[-1:] if Path(name).parts[0] == FAULTS else known):
             (place / name).unlink()
+
+
+def _run_of(name: str) -> str:
+    """The number of the run that has written a file; empty if it is none of ours."""
+    return Path(name).name.partition(RUN_MARK)[2].partition("-")[0]
+
+
+def _publish(place: Path, runs: Sequence[dict[str, object]]) -> None:
+    """Bring the Delta logs of all tables up to the latest run."""
+    from ibbmaster.lake.delta import publish
+
+    numbers = {str(run["run"]): number for number, run in enumerate(runs)}
+    tables: dict[str, list[list[Path]]] = {}
+    for name in sorted(_files(place)):
+        table, number = Path(name).parts[0], numbers.get(_run_of(name))
+        if number is not None and table != FAULTS:
+            tables.setdefault(table, [[] for _ in runs])[number].append(place / name)
+    for table, files in tables.items():
+        publish(place / table, files)
 
 
 def _files(place: Path) -> Iterator[str]:

@@ -33,6 +33,7 @@ def open_session(master: str | None, *, name: str, settings: Mapping[str, str] |
     builder = (
         builder.config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")  # every reader knows these
         .config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     )
     for key, value in (settings or {}).items():

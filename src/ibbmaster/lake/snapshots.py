@@ -12,12 +12,16 @@ from ibbmaster.spark.plan import find_table
 from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
-OF_CHANGES = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD)}
 EMPTIES = re.compile(
     r"\s*(?:/\*.*?\*/\s*)*(?:truncate(?:\s+table)?|drop\s+table(?:\s+if\s+exists)?|create\s+or\s+replace\s+table)\s+"
     r"(?P<names>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+DROPS_DATABASE = re.compile(
+    r"\s*(?:/\*.*?\*/\s*)*drop\s+(?:database|schema)(?:\s+if\s+exists)?\s+"
+    r"(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[\w$]+))",
     re.IGNORECASE | re.DOTALL,
 )
 NAME = re.compile(r"(?:`(?P<q1>(?:[^`]|``)+)`|(?P<p1>[\w$]+))(?:\s*\.\s*(?:`(?P<q2>(?:[^`]|``)+)`|(?P<p2>[\w$]+)))?")
@@ -54,8 +58,9 @@ def snapshot(
         options["endingGtid"] = at
     columns = [*(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD)), *names]
     changes = session.read.format("ibb").options(**options, columns=",".join(columns)).load()
-    versions = _versions(changes, names, keys)
-    emptied = _emptied(session, path, table, at)
+    statements = _statements(session, path, at)
+    emptied = _emptied(statements, table)
+    versions = _versions(_effective(changes, completions(statements)), names, keys)
     if with_history:
         return _history(versions, names, emptied)
     if emptied:
@@ -138,23 +143,72 @@ def _history(versions: DataFrame, names: Sequence[str], emptied: list[tuple[int,
     )
 
 
-def _emptied(session: SparkSession, path: str, table: str, at: str | None) -> list[tuple[int, int, int]]:
-    """Where and when a statement has emptied or dropped the table, in the order of the log."""
-    options = {"granularity": "groups", "columns": "_file_no,_offset,_commit_ts,query,database"}
+def _statements(session: SparkSession, path: str, at: str | None) -> list[Row]:
+    """The groups of a log that empty or drop tables, or that prepare or complete XA transactions, in its order."""
+    options = {"granularity": "groups", "columns": "_file_no,_offset,_commit_ts,_gtid,query,database,xid"}
     if at:
         options["endingGtid"] = at
     frame = session.read.format("ibb").options(**options).load(path)
-    rows = frame.where("lower(query) RLIKE '(truncate|drop|replace)'").collect()
-    found = [
+    wanted = frame.where("xid IS NOT NULL OR lower(query) RLIKE '(truncate|drop|replace)'")
+    return sorted(wanted.collect(), key=lambda row: (row._file_no, row._offset))
+
+
+def completions(statements: Sequence[Row]) -> list[tuple[int, int, Row | None]]:
+    """Where each XA transaction was prepared, and the group that committed it, if any."""
+    prepared: dict[str, tuple[int, int]] = {}
+    found: dict[tuple[int, int], Row | None] = {}
+    for row in statements:
+        verb = (row.query or "").lstrip()[:11].upper()
+        if row.xid is None:
+            continue
+        if verb.startswith(("XA COMMIT", "XA ROLLBACK")):
+            place = prepared.pop(row.xid, None)
+            if place is not None and verb.startswith("XA COMMIT"):
+                found[place] = row
+        else:
+            prepared[row.xid] = (row._file_no, row._offset)
+            found[prepared[row.xid]] = None
+    return [(*place, row) for place, row in found.items()]
+
+
+def _effective(changes: DataFrame, prepared: list[tuple[int, int, Row | None]]) -> DataFrame:
+    """The changes that have taken effect, each at the group that made it do so."""
+    from pyspark.sql import functions as f
+
+    if not prepared:
+        return changes
+    places = changes.sparkSession.createDataFrame(
+        [
+            (file_no, offset, *((row._file_no, row._offset, row._commit_ts, row._gtid) if row else (None,) * 4))
+            for file_no, offset, row in prepared
+        ],
+        "_file_no BIGINT, _offset BIGINT, _to_file BIGINT, _to_offset BIGINT, _to_ts TIMESTAMP, _to_gtid STRING",
+    ).withColumn("_is_xa", f.lit(True))
+    joined = changes.join(f.broadcast(places), ["_file_no", "_offset"], "left")
+    moved = {"_file_no": "_to_file", "_offset": "_to_offset", "_commit_ts": "_to_ts", "_gtid": "_to_gtid"}
+    return joined.where("_is_xa IS NULL OR _to_file IS NOT NULL").select(
+        *(
+            f.coalesce(moved[name], name).alias(name) if name in moved else f.col(_quoted(name))
+            for name in changes.columns
+        )
+    )
+
+
+def _emptied(statements: Sequence[Row], table: str) -> list[tuple[int, int, int]]:
+    """Where and when a statement has emptied or dropped the table, in the order of the log."""
+    everything = table.partition(".")[0] + ".*"
+    return [
         (row._file_no, row._offset, int(row._commit_ts.timestamp()))
-        for row in rows
-        if table in emptied_tables(row.query, row.database or "")
+        for row in statements
+        if {table, everything} & emptied_tables(row.query or "", row.database or "")
     ]
-    return sorted(found)
 
 
 def emptied_tables(statement: str, database: str) -> set[str]:
-    """The tables that a statement empties or drops, as `database.table`."""
+    """The tables that a statement empties or drops, as `database.table`; `database.*` for all of one."""
+    whole = DROPS_DATABASE.match(statement)
+    if whole is not None:
+        return {(whole["quoted"].replace("``", "`") if whole["quoted"] else whole["plain"]) + ".*"}
     match = EMPTIES.match(statement)
     if match is None:
         return set()

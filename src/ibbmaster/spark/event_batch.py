@@ -20,6 +20,7 @@ from ibbmaster.store.archive import IbbArchive
 from ibbmaster.store.event_groups import EventGroupReader
 from ibbmaster.store.group_content import group_events
 from ibbmaster.store.log_range import LogRange, Selection
+from ibbmaster.store.seam import Seam
 
 DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
 GROUPS_MAX = 1 << 15
@@ -70,8 +71,12 @@ class EventBatches:
         self._range = log_range
         self._kernels = kernels
         self._reader = EventGroupReader(
-            archive.disk, file_no=log_range.file_no, page_no=log_range.start_offset // PAGE_SIZE
+            archive.disk,
+            file_no=log_range.file_no,
+            page_no=log_range.start_offset // PAGE_SIZE,
+            end=(log_range.file_no, log_range.end_offset),
         )
+        self._seam = Seam(archive.disk, log_range)
         self._block: Any = np.empty(BLOCK_PAGES * PAGE_SIZE, dtype=np.uint8)
         self._data = np.empty(DATA_BYTES, dtype=np.uint8)
         self._groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
@@ -94,12 +99,15 @@ class EventBatches:
                 yield self._taken()
             else:
                 group = self._reader.next_group()
-                if group is None or self._archive.point_of(group) >= (self._range.file_no, self._range.end_offset):
+                if group is None:
                     break
                 if group.gtid is not None and self._range.holds(self._archive.point_of(group)):
+                    self._seam.log([group.gtid])
                     yield from self._careful(group)
         if state[Field.GROUPS]:
             yield self._taken()
+        if self._reader.place[0] == self._range.file_no:
+            self._seam.check()
 
     @property
     def _is_full(self) -> bool:
@@ -136,6 +144,7 @@ class EventBatches:
         inside = int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE])
         passed = last_gtids(self._groups[before : state[Field.GROUPS]])
         self._reader.pass_over(*behind, passed, is_inside_record=inside[0] >= 0)
+        self._seam.log(passed)
         first = before
         while first < state[Field.GROUPS] and self._groups[first, GroupColumn.FILE_OFFSET] < self._range.start_offset:
             first += 1  # the stretch begins behind them

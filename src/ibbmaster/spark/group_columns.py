@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,15 @@ from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.spark.arrow_columns import group_array
 from ibbmaster.spark.event_batch import EventBatch
 from ibbmaster.spark.shape import GROUP_FIELDS, Field, arrow_type
-from ibbmaster.store.group_content import TYPE_OFFSET, TableFilter, query_texts, table_name
+from ibbmaster.store.group_content import (
+    GTID_FLAGS_OFFSET,
+    OF_XA,
+    TYPE_OFFSET,
+    TableFilter,
+    query_texts,
+    table_name,
+    xid_text,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +76,7 @@ class GroupColumns:
             self._open = None
 
     def _read_texts(self, batch: EventBatch, sums: _Sums) -> None:
-        """Tables and the first statement of each group."""
+        """Tables, the first statement and the XA transaction of each group."""
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         owners = batch.events[:, EventColumn.GROUP]
         for number in np.flatnonzero(types == EventType.TABLE_MAP).tolist():
@@ -78,11 +87,14 @@ class GroupColumns:
                 if len(self._names) >= NAMES_MAX:
                     self._names.clear()
                 name = self._names[key] = self._told(batch, number, table_name, event)
-            sums.tables[owners[number]].setdefault(name)
+            sums.texts[owners[number]].tables.setdefault(name)
         for number in np.flatnonzero(np.isin(types, QUERIES)).tolist():
-            group = int(owners[number])
-            if sums.queries[group] is None:
-                sums.queries[group], sums.databases[group] = self._told(batch, number, query_texts, batch.event(number))
+            texts = sums.texts[owners[number]]
+            if texts.query is None:
+                texts.query, texts.database = self._told(batch, number, query_texts, batch.event(number))
+        flags = batch.data[batch.events[:, EventColumn.START] + GTID_FLAGS_OFFSET]
+        for number in np.flatnonzero((types == EventType.GTID) & (flags & OF_XA != 0)).tolist():
+            sums.texts[owners[number]].xid = self._told(batch, number, xid_text, batch.event(number))
 
     def _told(self, batch: EventBatch, number: int, read: Any, event: bytes) -> Any:
         try:
@@ -95,7 +107,7 @@ class GroupColumns:
         import pyarrow as pa
 
         if self._tables.patterns:
-            wanted = np.array([any(map(self._tables.takes, tables)) for tables in sums.tables], dtype=bool)
+            wanted = np.array([any(map(self._tables.takes, texts.tables)) for texts in sums.texts], dtype=bool)
             groups, sums = groups[wanted], sums.taken(np.flatnonzero(wanted))
             if not len(groups):
                 return
@@ -106,9 +118,10 @@ class GroupColumns:
             "end_offset": lambda: pa.array(groups[:, GroupColumn.END_OFFSET].copy()),
             "events": lambda: pa.array(sums.events.astype(np.int32)),
             "bytes": lambda: pa.array(sums.bytes),
-            "tables": lambda: pa.array([list(tables) for tables in sums.tables], pa.list_(pa.string())),
-            "query": lambda: pa.array(sums.queries, pa.string()),
-            "database": lambda: pa.array(sums.databases, pa.string()),
+            "tables": lambda: pa.array([list(texts.tables) for texts in sums.texts], pa.list_(pa.string())),
+            "query": lambda: pa.array([texts.query for texts in sums.texts], pa.string()),
+            "database": lambda: pa.array([texts.database for texts in sums.texts], pa.string()),
+            "xid": lambda: pa.array([texts.xid for texts in sums.texts], pa.string()),
         }
         arrays = [
             group_array(field.name, whole, rows, self._kernels) if field.name in OF_GROUPS else own[field.name]()
@@ -118,17 +131,23 @@ class GroupColumns:
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+@dataclass(slots=True)
+class _Texts:
+    """What a group says in words."""
+
+    tables: dict[str, None] = field(default_factory=dict)  # a set in order
+    query: str | None = None
+    database: str | None = None
+    xid: str | None = None
+
+
 class _Sums:
     """What the events of each group of a batch come to."""
 
-    def __init__(
-        self, events: Any, size: Any, tables: list[dict[str, None]], queries: list[Any], databases: list[Any]
-    ) -> None:
+    def __init__(self, events: Any, size: Any, texts: list[_Texts]) -> None:
         self.events = events
         self.bytes = size
-        self.tables = tables
-        self.queries = queries
-        self.databases = databases
+        self.texts = texts
 
     @classmethod
     def of(cls, batch: EventBatch) -> _Sums:
@@ -136,29 +155,20 @@ class _Sums:
         owners = batch.events[:, EventColumn.GROUP]
         sizes = np.zeros(count, dtype=np.int64)
         np.add.at(sizes, owners, batch.events[:, EventColumn.SIZE])
-        return cls(
-            np.bincount(owners, minlength=count), sizes, [{} for _ in range(count)], [None] * count, [None] * count
-        )
+        return cls(np.bincount(owners, minlength=count), sizes, [_Texts() for _ in range(count)])
 
     def taken(self, places: Any) -> _Sums:
         """Those of some groups."""
-        numbers = places.tolist()
-        return _Sums(
-            self.events[places],
-            self.bytes[places],
-            [self.tables[number] for number in numbers],
-            [self.queries[number] for number in numbers],
-            [self.databases[number] for number in numbers],
-        )
+        return _Sums(self.events[places], self.bytes[places], [self.texts[number] for number in places.tolist()])
 
     def add(self, more: _Sums) -> None:
         """Add the first group of `more` to the only one here."""
         self.events = self.events + more.events[:1]
         self.bytes = self.bytes + more.bytes[:1]
-        self.tables[0] |= more.tables[0]
-        if self.queries[0] is None:
-            self.queries[0], self.databases[0] = more.queries[0], more.databases[0]
+        texts, others = self.texts[0], more.texts[0]
+        texts.tables |= others.tables
+        if texts.query is None:
+            texts.query, texts.database = others.query, others.database
 
     def replace_first(self, one: _Sums) -> None:
-        self.events[0], self.bytes[0] = one.events[0], one.bytes[0]
-        self.tables[0], self.queries[0], self.databases[0] = one.tables[0], one.queries[0], one.databases[0]
+        self.events[0], self.bytes[0], self.texts[0] = one.events[0], one.bytes[0], one.texts[0]

@@ -42,7 +42,7 @@ class Undecodable(enum.Enum):
     """What becomes of values that cannot be read."""
 
     FAIL = "fail"
-    BINARY = "binary"  # their bytes
+    BINARY = "binary"  # their bytes, of a typed table in a column of their own
 
 
 NAMES = (
@@ -153,8 +153,6 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
     if parsed.table is not None and "." not in parsed.table:
         raise ConfigurationError(f"option table is {parsed.table!r}, expected database.table")
-    if parsed.table is not None and parsed.undecodable is Undecodable.BINARY:
-        raise ConfigurationError("onUndecodable=binary gives bytes where a column has a type: leave option table out")
     if host is not None and parsed.granularity in (Granularity.PAGES, Granularity.RECORDS):
         raise ConfigurationError(f"granularity {parsed.granularity.value}: a primary tells nothing of its files")
     is_of_pages = parsed.granularity in (Granularity.PAGES, Granularity.RECORDS)

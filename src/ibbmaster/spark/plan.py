@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -13,11 +13,13 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.spark.event_batch import EventBatch, EventBatches
-from ibbmaster.spark.options import ReadOptions
+from ibbmaster.spark.options import ReadOptions, Undecodable
 from ibbmaster.spark.shape import Field, generic_shape, table_shape
 from ibbmaster.store.archive import Archive, IbbArchive, open_archive
 from ibbmaster.store.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
 from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange, Selection
+
+BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,12 @@ def find_fields(options: ReadOptions) -> tuple[Field, ...]:
     """
     if options.table is None:
         return generic_shape(options.granularity, options.columns)
-    return table_shape(find_table(options, options.table), options.zero_dates, options.columns)
+    return table_shape(
+        find_table(options, options.table),
+        options.zero_dates,
+        options.columns,
+        keeps_bytes=options.undecodable is Undecodable.BINARY,
+    )
 
 
 def find_table(options: ReadOptions, name: str) -> TableSchema:
@@ -144,6 +151,20 @@ def _plan_tasks(options: ReadOptions, fields: tuple[Field, ...], archive: Archiv
     if selection.starts and set(options.domains) and set(options.domains) <= set(dict(selection.starts)):
         start = min(point for domain, point in selection.starts if domain in options.domains)
     return tasks_between(options, fields, selection, archive.ranges(start, end, size=options.partition_bytes))
+
+
+def bundled(tasks: Sequence[ReadTask]) -> list[list[ReadTask]]:
+    """Neighbours put together where they are small, in order."""
+    bundles: list[list[ReadTask]] = []
+    size = 0
+    for task in tasks:
+        length = task.log_range.end_offset - task.log_range.start_offset
+        if not bundles or size + length > min(BUNDLE_BYTES, task.options.partition_bytes):
+            bundles.append([])
+            size = 0
+        bundles[-1].append(task)
+        size += length
+    return bundles
 
 
 def tasks_between(

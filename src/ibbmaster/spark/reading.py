@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError, Location
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image
+from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image, RawValue
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
@@ -19,10 +19,10 @@ from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import Granularity, ReadOptions, Undecodable
 from ibbmaster.spark.plan import ReadTask, open_options
-from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_schema, column_type
+from ibbmaster.spark.shape import ABSENT_FIELD, RESERVED, UNDECODABLE_FIELD, Field, arrow_schema, column_type
 from ibbmaster.store.archive import Archive
 from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.group_content import RowReader, TableFilter, group_events, query_texts, table_name
+from ibbmaster.store.group_content import RowReader, TableFilter, group_events, query_texts, table_name, xid_text
 from ibbmaster.store.log_range import NOWHERE, LogPoint
 from ibbmaster.store.pages import PageReader
 
@@ -285,6 +285,7 @@ class _Groups:
             "tables": list(tables),
             "query": query,
             "database": database,
+            "xid": xid_text(group.gtid_event),
         }
         row["end_file_no"] = self._end_file_no(group) if self._options.host is None else None
         yield tuple(row[name] for name in self._names)
@@ -316,8 +317,13 @@ class _Groups:
             plan = self._plan(schema)
             images = [image for image in (change.before, change.after) if image is not None]
             for kind, image in zip(_change_types(change.kind), images, strict=True):
-                absent = [column.name for column, value in zip(schema.columns, image, strict=True) if value is ABSENT]
-                values = head | {"_change_type": kind, "_change_no": number, ABSENT_FIELD.name: absent}
+                cells = list(zip(schema.columns, image, strict=True))
+                values = head | {
+                    "_change_type": kind,
+                    "_change_no": number,
+                    ABSENT_FIELD.name: [column.name for column, value in cells if value is ABSENT],
+                    UNDECODABLE_FIELD.name: {column.name: value for column, value in cells if type(value) is RawValue},
+                }
                 number += 1
                 yield tuple(
                     values[name] if name in values else _cell(step, image)
@@ -325,8 +331,7 @@ class _Groups:
                 )
 
     def _fields_of_table(self) -> dict[str, Field]:
-        reserved = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD)}
-        return {field.name: field for field in self._task.fields if field.name not in reserved}
+        return {field.name: field for field in self._task.fields if field.name not in RESERVED}
 
     def _plan(self, schema: TableSchema) -> list[tuple[int, ToCell] | None]:
         """For each column of the task where it is in a row of the table as this group has it.
@@ -358,7 +363,7 @@ def _cell(step: tuple[int, ToCell] | None, image: Image) -> object:
         return None
     number, to_cell = step
     value = image[number]
-    return None if value is ABSENT else to_cell(value)
+    return None if value is ABSENT or type(value) is RawValue else to_cell(value)
 
 
 def _change_types(kind: ChangeKind) -> tuple[str, ...]:

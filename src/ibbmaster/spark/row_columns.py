@@ -36,7 +36,7 @@ from ibbmaster.spark.column_reading import Reading, reading_of
 from ibbmaster.spark.event_batch import EventBatch
 from ibbmaster.spark.options import ZeroDates
 from ibbmaster.spark.row_tables import RowTables
-from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Field, arrow_type
+from ibbmaster.spark.shape import ABSENT_FIELD, RESERVED, Field, arrow_type
 from ibbmaster.store.group_content import TYPE_OFFSET, RowReader
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ COMPRESSED_STEP_V2 = EventType.WRITE_ROWS_COMPRESSED - EventType.WRITE_ROWS
 COMPRESSED_V1 = range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1)
 COMPRESSED_V2 = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1)
 NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, int(EventType.PARTIAL_ROW_DATA))
-RESERVED = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD)}
 
 
 class RowColumns:

@@ -35,6 +35,8 @@ GROUP_FIELDS = (
 )
 CHANGE_FIELDS = (Field("_table", "string"), Field("_change_type", "string"), Field("_change_no", "bigint"))
 ABSENT_FIELD = Field("_absent", "array<string>")  # columns that the image leaves out; on demand
+UNDECODABLE_FIELD = Field("_undecodable", "map<string,binary>")  # values that are NULL in their own columns
+RESERVED = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD, UNDECODABLE_FIELD)}
 SHAPES = {
     Granularity.PAGES: (
         Field("file_no", "bigint"),
@@ -71,6 +73,7 @@ SHAPES = {
         Field("tables", "array<string>"),
         Field("query", "string"),
         Field("database", "string"),
+        Field("xid", "string"),
     ),
     Granularity.ROWS: (
         *GROUP_FIELDS,
@@ -111,8 +114,12 @@ def pick(fields: Sequence[Field], columns: Sequence[str]) -> tuple[Field, ...]:
     return tuple(by_name[name] for name in columns)
 
 
-def table_shape(schema: TableSchema, zero_dates: ZeroDates, columns: Sequence[str] = ()) -> tuple[Field, ...]:
+def table_shape(
+    schema: TableSchema, zero_dates: ZeroDates, columns: Sequence[str] = (), *, keeps_bytes: bool = False
+) -> tuple[Field, ...]:
     """The columns of one table's changes: what a group says, the kind of change, and the table's own.
+
+    With `keeps_bytes` there is one more for the values that cannot be read.
 
     Raises:
         ConfigurationError: the binlog has no names of its columns and none are declared, or two are equal.
@@ -123,7 +130,7 @@ def table_shape(schema: TableSchema, zero_dates: ZeroDates, columns: Sequence[st
             "declare them with option schema"
         )
     own = tuple(Field(column.name, column_type(column, zero_dates)) for column in schema.columns)
-    fields = (*GROUP_FIELDS, *CHANGE_FIELDS[1:], *own)
+    fields = (*GROUP_FIELDS, *CHANGE_FIELDS[1:], *own, *([UNDECODABLE_FIELD] if keeps_bytes else []))
     names = [field.name.lower() for field in fields]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -196,5 +203,6 @@ def arrow_type(name: str) -> pa.DataType:
         "array<string>": pa.list_(pa.string()),
         "array<float>": pa.list_(pa.float32()),
         "map<string,string>": pa.map_(pa.string(), pa.string()),
+        "map<string,binary>": pa.map_(pa.string(), pa.binary()),
     }
     return plain[name]

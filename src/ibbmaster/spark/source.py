@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from ibbmaster.spark.options import ReadOptions, parse_options
-from ibbmaster.spark.plan import ReadTask, find_fields, plan_tasks
+from ibbmaster.spark.plan import ReadTask, bundled, find_fields, plan_tasks
 from ibbmaster.spark.reading import read_task
 from ibbmaster.spark.shape import Field, spark_ddl
 from ibbmaster.spark.write_options import parse_write_options
@@ -20,11 +20,23 @@ if TYPE_CHECKING:
 
 
 class TaskPartition(InputPartition):
-    """One stretch of the log."""
+    """What one Spark task reads: some stretches of the log, one after the other."""
 
-    def __init__(self, task: ReadTask) -> None:
-        super().__init__(task)
-        self.task = task
+    def __init__(self, tasks: Sequence[ReadTask]) -> None:
+        super().__init__(tasks)
+        self.tasks = tasks
+
+
+def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
+    """Small stretches put together: a Spark task costs more than to read them."""
+    return [TaskPartition(bundle) for bundle in bundled(tasks)]
+
+
+def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The record batches of all its stretches."""
+    assert isinstance(partition, TaskPartition)
+    for task in partition.tasks:
+        yield from read_task(task)
 
 
 class IbbReader(DataSourceReader):
@@ -35,11 +47,10 @@ class IbbReader(DataSourceReader):
         self._fields = fields
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [TaskPartition(task) for task in plan_tasks(self._options, self._fields)]
+        return partitions_of(plan_tasks(self._options, self._fields))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, TaskPartition)
-        return read_task(partition.task)
+        return read_partition(partition)
 
 
 class IbbDataSource(DataSource):

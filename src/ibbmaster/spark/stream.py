@@ -19,9 +19,8 @@ from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.offsets import Limits, OffsetTracker
 from ibbmaster.spark.options import ReadOptions
 from ibbmaster.spark.plan import tasks_between
-from ibbmaster.spark.reading import read_task
 from ibbmaster.spark.shape import Field
-from ibbmaster.spark.source import TaskPartition
+from ibbmaster.spark.source import partitions_of, read_partition
 from ibbmaster.store.log_range import Selection
 
 if TYPE_CHECKING:
@@ -69,11 +68,10 @@ class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end_time=self._options.ending_time,
         )
         ranges = self._offsets().ranges(start, end)
-        return [TaskPartition(task) for task in tasks_between(self._options, self._fields, selection, ranges)]
+        return partitions_of(tasks_between(self._options, self._fields, selection, ranges))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, TaskPartition)
-        return read_task(partition.task)
+        return read_partition(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is kept for a batch that is done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -16,12 +16,14 @@ from ibbmaster.store.classic_file import ClassicFileReader
 from ibbmaster.store.classic_series import find_series
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.engine import BinlogEngine
+from ibbmaster.store.engine import BinlogEngine, Place
 from ibbmaster.store.event_groups import EventGroupReader
-from ibbmaster.store.log_range import LogPoint, LogRange
+from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange
 from ibbmaster.store.pages import PageReader
+from ibbmaster.store.seam import Seam
 from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record
 
+WHOLE_FILES = 1 << 62  # bytes of a stretch
 OnFault = Callable[[LogPoint, str], object]  # where, and what is wrong there
 
 
@@ -113,10 +115,31 @@ class IbbArchive:
         return LogPoint(file_no, offset)
 
     def end_position(self) -> GtidPosition:
-        return self._directory.binlog_state().position()
+        try:
+            return self._directory.binlog_state().position()
+        except IbbMasterError:
+            if self._is_strict:
+                raise
+            return GtidState(group.gtid for group in self._readable(LOG_START) if group.gtid is not None).position()
 
     def cuts(self, position: GtidPosition) -> dict[int, LogPoint]:
-        return find_cuts(self._directory, position, self._file_no)
+        try:
+            place = self._directory.seek(position)
+        except FormatError:
+            if self._is_strict:
+                raise
+            return find_cuts(position, LOG_START, GtidState(), self._located(self._readable(LOG_START)))
+        start = LogPoint(self._file_no(place.file_name), place.file_offset)
+        groups = read_on(self._directory, place) if self._is_strict else self._readable(start)
+        return find_cuts(position, start, place.state, self._located(groups))
+
+    def _readable(self, start: LogPoint) -> Iterator[EventGroup]:
+        """The groups from a place on; what is damaged is passed over."""
+        for log_range in self.ranges(start, self.end_point(), size=WHOLE_FILES):
+            yield from self.groups(log_range, on_fault=lambda point, problem: None)
+
+    def _located(self, groups: Iterator[EventGroup]) -> Iterator[tuple[LogPoint, EventGroup]]:
+        return ((self.point_of(group), group) for group in groups)
 
     def _file_no(self, name: str) -> int:
         file_no = parse_file_name(name)
@@ -157,15 +180,25 @@ class IbbArchive:
 
     def groups(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         page_no = log_range.start_offset // PAGE_SIZE
+        end = (log_range.file_no, log_range.end_offset)
+        seam: Seam | None = None
+        has_lost = False
         while page_no * PAGE_SIZE < log_range.end_offset:
-            reader = EventGroupReader(self.disk, file_no=log_range.file_no, page_no=page_no)
+            reader = EventGroupReader(self.disk, file_no=log_range.file_no, page_no=page_no, end=end)
             try:
-                yield from self._groups(reader, log_range)
+                seam = seam or Seam(self.disk, log_range)
+                while (group := reader.next_group()) is not None:
+                    if log_range.holds(self.point_of(group)):
+                        yield group
+                        seam.log(() if group.gtid is None else [group.gtid])
+                if reader.place[0] == log_range.file_no and not has_lost:
+                    _check_seam(seam, on_fault)
                 return
             except FormatError as error:
                 place = LogPoint(*reader.place)
                 if on_fault is None:
                     raise
+                has_lost = True
                 if place >= (log_range.file_no, log_range.end_offset):
                     return  # what is damaged belongs to the next stretch
                 location = error.location
@@ -174,15 +207,6 @@ class IbbArchive:
                 if location.file_no == log_range.file_no:
                     page_no = max(page_no, location.page_no)
                 page_no += 1
-
-    def _groups(self, reader: EventGroupReader, log_range: LogRange) -> Iterator[EventGroup]:
-        end = (log_range.file_no, log_range.end_offset)
-        while LogPoint(*reader.place) < end and (group := reader.next_group()) is not None:
-            point = self.point_of(group)
-            if point >= end:
-                return
-            if log_range.holds(point):
-                yield group
 
 
 class ClassicArchive:
@@ -212,7 +236,11 @@ class ClassicArchive:
         return self._binlog().binlog_state().position()
 
     def cuts(self, position: GtidPosition) -> dict[int, LogPoint]:
-        return find_cuts(self._binlog(), position, self._numbers.__getitem__)
+        binlog = self._binlog()
+        place = binlog.seek(position)
+        start = LogPoint(self._numbers[place.file_name], place.file_offset)
+        groups = ((self.point_of(group), group) for group in read_on(binlog, place))
+        return find_cuts(position, start, place.state, groups)
 
     def point_of(self, group: EventGroup) -> LogPoint:
         return LogPoint(self._numbers[group.file_name], group.file_offset)
@@ -243,30 +271,48 @@ class ClassicArchive:
                 reader.close()
 
 
-def find_cuts(engine: BinlogEngine, position: GtidPosition, file_no: Callable[[str], int]) -> dict[int, LogPoint]:
-    """For each domain of a position the point behind its GTID: a search, and a walk of at most one state interval.
+def _check_seam(seam: Seam, on_fault: OnFault | None) -> None:
+    try:
+        seam.check()
+    except FormatError as error:
+        if on_fault is None:
+            raise
+        on_fault(LogPoint(error.location.file_no, error.location.page_no * PAGE_SIZE), error.problem)
+
+
+def read_on(engine: BinlogEngine, place: Place) -> Iterator[EventGroup]:
+    """The groups behind a place."""
+    groups = engine.event_groups(place)
+    while (group := groups.next_group()) is not None:
+        yield group
+
+
+def find_cuts(
+    position: GtidPosition, start: LogPoint, state: GtidState, groups: Iterable[tuple[LogPoint, EventGroup]]
+) -> dict[int, LogPoint]:
+    """For each domain of a position the point behind its GTID: a walk over the groups from `start` on.
+
+    `state` is what was logged before `start`, which a search has found: at most one state
+    interval before the position.
 
     Raises:
-        PositionPurgedError: the position is older than the oldest file.
         PositionError: a GTID is not in this log.
     """
-    place = engine.seek(position)
-    start = LogPoint(file_no(place.file_name), place.file_offset)
     cuts: dict[int, LogPoint] = {}
     wanted = dict(position)
     for gtid in position.values():
-        logged = place.state.seq_no(gtid.domain_id, gtid.server_id)
+        logged = state.seq_no(gtid.domain_id, gtid.server_id)
         if logged is not None and logged >= gtid.seq_no:
             cuts[gtid.domain_id] = start
             del wanted[gtid.domain_id]
-    groups = engine.event_groups(place)
-    while wanted and (group := groups.next_group()) is not None:
+    for point, group in groups:
+        if not wanted:
+            break
         found = group.gtid
         if found is None or found.domain_id not in wanted:
             continue
         last = wanted[found.domain_id]
         if found.server_id == last.server_id and found.seq_no >= last.seq_no:
-            point = LogPoint(file_no(group.file_name), group.file_offset)
             is_it = found.seq_no == last.seq_no
             cuts[found.domain_id] = LogPoint(point.file_no, point.file_offset + 1) if is_it else point
             del wanted[found.domain_id]

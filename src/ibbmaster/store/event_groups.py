@@ -44,10 +44,20 @@ class EventGroupReader:
     The page may begin with the rest of a record, which is passed over. `state` is what was
     logged before the page, if that is known for sure; from the first full state record on
     it is, and each file must begin with what the groups before it come to: a log with a
-    hole is damaged. Not thread-safe, one for each reader of the log.
+    hole is damaged. With `end`, a file number and an offset, no record that begins there or
+    behind it is looked at. Not thread-safe, one for each reader of the log.
     """
 
-    def __init__(self, disk: Disk, *, file_no: int, page_no: int, state: GtidState | None = None) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        file_no: int,
+        page_no: int,
+        state: GtidState | None = None,
+        end: tuple[int, int] | None = None,
+    ) -> None:
+        self._end = end
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
         self._has_seen_group = False  # before that, the rest of a record that began before the page may come
@@ -100,7 +110,7 @@ class EventGroupReader:
             start = cursor.fork()
             try:
                 chunk = cursor.next_chunk()
-                if chunk is None:
+                if chunk is None or (self._end is not None and cursor.ref_of(chunk) >= self._end):
                     cursor.go_to(start)
                     return None
                 if not chunk.is_first:

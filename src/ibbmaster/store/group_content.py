@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import FIXED, GtidFlag, decode_gtid_event
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import RowChange, RowDecoder
@@ -22,6 +23,8 @@ from ibbmaster.event.types import EventType
 EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what stands around it
 DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is forgotten first
 TYPE_OFFSET = 4
+GTID_FLAGS_OFFSET = EVENT_HEADER_SIZE + FIXED.size - 1
+OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
 _TABLE_ID_END = EVENT_HEADER_SIZE + TABLE_ID_SIZE
 
@@ -65,6 +68,17 @@ def query_texts(event: bytes) -> tuple[str, str]:
     """
     query = decode_query(event)
     return query.text.decode("utf-8", "replace")[:QUERY_TEXT_MAX], query.database.decode("utf-8", "replace")
+
+
+def xid_text(gtid_event: bytes) -> str | None:
+    """The XA transaction that a group prepares or completes, as statements name it.
+
+    Raises:
+        EventError: the flags promise fields that are not there.
+    """
+    if not gtid_event[GTID_FLAGS_OFFSET] & OF_XA:
+        return None
+    return str(decode_gtid_event(gtid_event).xid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,12 @@ from ibbmaster.event.types import EventType
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 
 
+def readable_captures() -> list[str]:
+    """Every capture that is not encrypted."""
+    folders = (path for path in CLASSIC.glob("*/*") if path.is_dir() and path.name != "encrypted")
+    return sorted(f"{path.parent.name}/{path.name}" for path in folders)
+
+
 class Table:
     """A table as the changes of a binlog leave it."""
 
@@ -75,6 +81,8 @@ def as_sql(column: Column, value: object) -> str | None:
         return f"{value:07}".encode().hex().upper()  # INT(7) ZEROFILL
     if isinstance(value, bytes):
         return value.hex().upper()
+    if isinstance(value, Decimal):
+        return f"{value:.{column.scale}f}".encode().hex().upper()
     if column.kind is Kind.YEAR:
         return f"{value:04}".encode().hex().upper()
     if column.kind is Kind.FLOAT:
@@ -107,8 +115,13 @@ def float_text(column: Column, value: float) -> str:
     return f"{'-' if number < 0 else ''}{digits[0]}{point}{digits[1:]}e{number.adjusted()}"
 
 
-def changes_of(capture: str, *, with_ddl: bool = True) -> Iterator[tuple[TableSchema, RowChange]]:
-    """Every change of a capture with its table; CREATE TABLE statements before it say what the binlog does not."""
+def changes_of(
+    capture: str, *, with_ddl: bool = True, without: str | None = None
+) -> Iterator[tuple[TableSchema, RowChange]]:
+    """Every change of a capture with its table; CREATE TABLE statements before it say what the binlog does not.
+
+    The changes of the table `without` are left out.
+    """
     declarations: dict[str, dict[str, str]] = {}
     decoders: dict[int, RowDecoder] = {}
     for event in raw_events(CLASSIC / capture):
@@ -124,7 +137,7 @@ def changes_of(capture: str, *, with_ddl: bool = True) -> Iterator[tuple[TableSc
             decoders[schema.table_id] = RowDecoder(schema)
         elif event[4] in ROW_EVENT_TYPES:
             decoder = decoders[decode_rows_header(event).table_id]
-            for change in decoder.changes(event):
+            for change in decoder.changes(event) if decoder.schema.name != without else ():
                 yield decoder.schema, change
 
 

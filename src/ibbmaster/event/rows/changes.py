@@ -30,6 +30,10 @@ class Absent(enum.Enum):
     ABSENT = "absent"
 
 
+class RawValue(bytes):
+    """A value that cannot be read, as it is stored."""
+
+
 ABSENT: Final = Absent.ABSENT
 Image = tuple[Value, ...]  # a value a column: None is NULL
 
@@ -120,7 +124,7 @@ class RowDecoder:
             except BadValueError as error:
                 if not self._keeps_bytes:
                     raise self._undecodable(self.schema.columns[number], str(error)) from None
-                values[number], offset = error.data, error.end
+                values[number], offset = RawValue(error.data), error.end
             except (ValueError, OverflowError) as error:
                 raise self._undecodable(self.schema.columns[number], str(error)) from None
             nulls >>= 1

@@ -1,0 +1,100 @@
+"""Exported tables as Delta tables.
+
+Each run of an export is one transaction of a table's Delta log, which carries the run's
+number: however often a run is written, it counts once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibbmaster.errors import StoreError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake.transaction import AddAction
+
+APPLICATION = "ibbmaster-export"
+DAY = "_date"
+NO_DAY = "__HIVE_DEFAULT_PARTITION__"
+
+
+def publish(directory: Path, runs: Sequence[Sequence[Path]]) -> None:
+    """Bring the Delta log of a table up to date.
+
+    `runs` has the Parquet files of each run in the order of the runs, none if a run has nothing of
+    this table.
+
+    Raises:
+        StoreError: a column has changed its type, which Delta tables do not take.
+    """
+    import pyarrow as pa
+    from deltalake import CommitProperties, DeltaTable, Transaction
+
+    place = str(directory)
+    table = DeltaTable(place) if DeltaTable.is_deltatable(place) else None
+    published = (table.transaction_version(APPLICATION) or 0) if table is not None else 0
+    for number, files in enumerate(runs, start=1):
+        if number <= published or not files:
+            continue
+        schema = _schema_of(files[0])
+        if table is None:
+            table = DeltaTable.create(place, schema, partition_by=[DAY])
+        else:
+            _widen(table, schema, directory)
+        table.create_write_transaction(
+            [_action(path, directory) for path in files],
+            mode="append",
+            schema=pa.schema(table.schema().to_arrow()),
+            partition_by=[DAY],
+            commit_properties=CommitProperties(app_transactions=[Transaction(APPLICATION, number)]),
+        )
+        table.update_incremental()
+
+
+def _schema_of(path: Path) -> pa.Schema:
+    """The columns of a Parquet file, and the one that its directory stands for."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(path).remove_metadata().append(pa.field(DAY, pa.date32()))
+
+
+def _widen(table: object, schema: pa.Schema, directory: Path) -> None:
+    """Add the columns that a table has got since its last run."""
+    import pyarrow as pa
+    from deltalake import DeltaTable, Schema
+
+    assert isinstance(table, DeltaTable)
+    known = pa.schema(table.schema().to_arrow())
+    fresh = []
+    for field in Schema.from_arrow(schema).fields:
+        if field.name not in known.names:
+            fresh.append(field)
+        elif field.type != next(one.type for one in table.schema().fields if one.name == field.name):
+            raise StoreError(
+                f"{directory}: column {field.name} has another type now: export this table into a new directory"
+            )
+    if fresh:
+        table.alter.add_columns(fresh)
+        table.update_incremental()
+
+
+def _action(path: Path, directory: Path) -> AddAction:
+    import pyarrow.parquet as pq
+    from deltalake.transaction import AddAction
+
+    status = os.stat(path)
+    day = path.parent.name.partition("=")[2]
+    return AddAction(
+        path=str(path.relative_to(directory)),
+        size=status.st_size,
+        partition_values={DAY: None if day == NO_DAY else day},
+        modification_time=int(status.st_mtime * 1000),
+        data_change=True,
+        stats=json.dumps({"numRecords": pq.read_metadata(path).num_rows}),
+    )
