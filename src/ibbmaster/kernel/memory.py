@@ -18,13 +18,15 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: An
     return builder.gep(data, [offset])
 
 
-def _load(width: int, result: Any) -> Any:
+def _load(width: int, result: Any, *, highest_first: bool = False) -> Any:
     @intrinsic
     def load(typing_context: Any, array: Any, offset: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
             value = builder.load(builder.bitcast(pointer, ir.IntType(width).as_pointer()))
             value.align = 1
+            if highest_first:
+                value = builder.bswap(value)
             return builder.zext(value, ir.IntType(64)) if width < 64 else value
 
         return result(array, types.int64), generate
@@ -32,6 +34,7 @@ def _load(width: int, result: Any) -> Any:
     return load
 
 
+load64_big = _load(64, types.uint64, highest_first=True)
 load16, load32, load64 = _load(16, types.int64), _load(32, types.int64), _load(64, types.uint64)
 
 

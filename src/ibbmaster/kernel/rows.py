@@ -29,10 +29,11 @@ from ibbmaster.kernel.fields import (
     StepColumn,
     VariantColumn,
 )
-from ibbmaster.kernel.memory import inlined, jit, load16, load32, load64
+from ibbmaster.kernel.memory import inlined, jit, load16, load32, load64, load64_big
 
 PART_SIZES = tuple(_PART_SIZES)
 WORD_DIGITS = int(_WORD_DIGITS)
+SMALL_DIGITS = 19  # of a number that fits into 64 bits
 POWERS = tuple(10**digits for digits in range(10))
 DAY_US = 86_400 * 1_000_000
 TABLE_MAP = int(EventType.TABLE_MAP)
@@ -69,6 +70,8 @@ NEW_VARIANT, BAD, NEW_TABLE = int(RowStatus.NEW_VARIANT), int(RowStatus.BAD), in
 @inlined
 def little(data, offset, size):  # type: ignore[no-untyped-def]
     """A number of up to 8 bytes, the lowest first."""
+    if size < 8 and offset + 8 <= len(data):
+        return load64(data, offset) & ((uint64(1) << uint64(8 * size)) - uint64(1))
     value = uint64(0)
     for index in range(size):
         value |= uint64(data[offset + index]) << uint64(8 * index)
@@ -77,7 +80,9 @@ def little(data, offset, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def big(data, offset, size):  # type: ignore[no-untyped-def]
-    """A number of up to 8 bytes, the highest first."""
+    """A number of 1 to 8 bytes, the highest first."""
+    if offset + 8 <= len(data):
+        return load64_big(data, offset) >> uint64(64 - 8 * size)
     value = uint64(0)
     for index in range(size):
         value = (value << uint64(8)) | uint64(data[offset + index])
@@ -108,6 +113,8 @@ def days_of(year, month, day):  # type: ignore[no-untyped-def]
 @inlined
 def fraction_of(data, offset, digits):  # type: ignore[no-untyped-def]
     """Microseconds of the fraction of a second that is stored with so many digits; -1 if it is none."""
+    if digits == 0:
+        return 0
     size = (digits + 1) // 2
     value = int64(big(data, offset, size))
     if value >= POWERS[2 * size]:
@@ -134,21 +141,21 @@ def read_decimal(data, offset, digits, scale):  # type: ignore[no-untyped-def]
         elif group == total - 1 and last:
             count = last
         size = PART_SIZES[count]
-        part = uint64(0)
-        for index in range(size):
-            byte = uint64(data[offset + index])
-            if group == 0 and index == 0:
-                byte ^= uint64(0x80)
-            if is_negative:
-                byte ^= uint64(0xFF)
-            part = (part << uint64(8)) | byte
+        part = big(data, offset, size)
+        if group == 0:
+            part ^= uint64(0x80) << uint64(8 * size - 8)
+        if is_negative:
+            part ^= (uint64(1) << uint64(8 * size)) - uint64(1)
         limit = uint64(POWERS[count])
         if part >= limit:
             return low, high, False
-        bottom = (low & uint64(0xFFFFFFFF)) * limit + part
-        top = (low >> uint64(32)) * limit + (bottom >> uint64(32))
-        low = (top << uint64(32)) | (bottom & uint64(0xFFFFFFFF))
-        high = high * limit + (top >> uint64(32))
+        if digits <= SMALL_DIGITS:
+            low = low * limit + part
+        else:
+            bottom = (low & uint64(0xFFFFFFFF)) * limit + part
+            top = (low >> uint64(32)) * limit + (bottom >> uint64(32))
+            low = (top << uint64(32)) | (bottom & uint64(0xFFFFFFFF))
+            high = high * limit + (top >> uint64(32))
         offset += size
         group += 1
     if is_negative:
@@ -157,80 +164,97 @@ def read_decimal(data, offset, digits, scale):  # type: ignore[no-untyped-def]
     return low, high, True
 
 
-@inlined
-def read_image(data, offset, end, steps, first, count, row, values, valid):  # type: ignore[no-untyped-def]
-    """Read one image of a row; returns the offset behind it, -1 if it is not as it should be."""
-    nulls = offset
-    offset += (count + 7) // 8
-    if offset > end:
-        return -1
-    for index in range(count):
-        if data[nulls + (index >> 3)] >> (index & 7) & 1:
-            continue
-        step = first + index
-        op, argument, second, slot = steps[step, T_OP], steps[step, T_FIRST], steps[step, T_SECOND], steps[step, T_SLOT]
-        size = steps[step, T_SIZE]
-        if end - offset < size:
-            return -1
-        if op == SKIP_PREFIXED or op == RAW_PREFIXED:
-            length = int64(little(data, offset, size))
-            offset += size
-            if end - offset < length:
-                return -1
-            if op == RAW_PREFIXED:
-                values[slot, row], values[slot + 1, row] = offset, length
+@jit
+def read_rows(  # type: ignore[no-untyped-def]
+    data, offset, end, steps, first, count, after_first, after_count, is_update, row, row_max, values, valid
+):
+    """Read the rows of an event; returns status, the offset behind what was read, and the next free row.
+
+    Each image is a row of the output; an update has two, read with the steps from `first` and from
+    `after_first`. One call for many rows: a call counts references to its arrays.
+    """
+    is_after = False
+    while offset < end:
+        if not is_after and row + 2 > row_max:
+            return FULL, offset, row
+        step = after_first if is_after else first
+        last = step + (after_count if is_after else count)
+        nulls = offset
+        bit = 0
+        offset += (last - step + 7) // 8
+        if offset > end:
+            return BAD, offset, row
+        while step < last:
+            is_null = data[nulls + (bit >> 3)] >> (bit & 7) & 1
+            op, argument, second = steps[step, T_OP], steps[step, T_FIRST], steps[step, T_SECOND]
+            slot, size = steps[step, T_SLOT], steps[step, T_SIZE]
+            step += 1
+            bit += 1
+            if is_null:
+                continue
+            if end - offset < size:
+                return BAD, offset, row
+            if op == SKIP_PREFIXED or op == RAW_PREFIXED:
+                length = int64(little(data, offset, size))
+                offset += size
+                if end - offset < length:
+                    return BAD, offset, row
+                if op == RAW_PREFIXED:
+                    values[slot, row], values[slot + 1, row] = offset, length
+                    valid[slot, row] = 1
+                offset += length
+                continue
+            is_valid = True
+            if op == INTEGER:
+                if size == 4:
+                    value = load32(data, offset)
+                elif size == 8:
+                    value = int64(load64(data, offset))
+                else:
+                    value = int64(little(data, offset, size))
+                if second and size < 8 and value >> (8 * size - 1):
+                    value -= 1 << (8 * size)
+                values[slot, row] = value
+            elif op == BIG_ENDIAN:
+                values[slot, row] = int64(big(data, offset, size))
+            elif op == FLOAT:
+                values[slot, row] = load32(data, offset)
+            elif op == DOUBLE:
+                values[slot, row] = int64(load64(data, offset))
+            elif op == YEAR:
+                values[slot, row] = int64(data[offset]) + 1900 if data[offset] else 0
+            elif op == DECIMAL:
+                low, high, is_good = read_decimal(data, offset, argument, second)
+                if not is_good:
+                    return BAD, offset, row
+                values[slot, row], values[slot + 1, row] = int64(low), int64(high)
+            elif op == DATE:
+                value = int64(little(data, offset, 3))
+                values[slot, row], is_valid = days_of(value >> 9, value >> 5 & 15, value & 31)
+            elif op == DATETIME:
+                value = int64(big(data, offset, 5)) - (1 << 39)
+                fraction = fraction_of(data, offset + 5, argument)
+                if value < 0 or fraction < 0:
+                    return BAD, offset, row
+                year_month = value >> 22
+                days, is_valid = days_of(year_month // 13, year_month % 13, value >> 17 & 31)
+                seconds = ((value >> 12 & 31) * 60 + (value >> 6 & 63)) * 60 + (value & 63)
+                values[slot, row] = days * DAY_US + seconds * 1_000_000 + fraction
+            elif op == TIMESTAMP:
+                seconds = int64(big(data, offset, 4))
+                fraction = fraction_of(data, offset + 4, argument)
+                if fraction < 0:
+                    return BAD, offset, row
+                is_valid = seconds != 0 or fraction != 0
+                values[slot, row] = seconds * 1_000_000 + fraction
+            elif op == RAW_FIXED:
+                values[slot, row], values[slot + 1, row] = offset, size
+            if op != SKIP_FIXED and is_valid:
                 valid[slot, row] = 1
-            offset += length
-            continue
-        is_valid = True
-        if op == INTEGER:
-            if size == 4:
-                value = load32(data, offset)
-            elif size == 8:
-                value = int64(load64(data, offset))
-            else:
-                value = int64(little(data, offset, size))
-            if second and size < 8 and value >> (8 * size - 1):
-                value -= 1 << (8 * size)
-            values[slot, row] = value
-        elif op == BIG_ENDIAN:
-            values[slot, row] = int64(big(data, offset, size))
-        elif op == FLOAT:
-            values[slot, row] = load32(data, offset)
-        elif op == DOUBLE:
-            values[slot, row] = int64(load64(data, offset))
-        elif op == YEAR:
-            values[slot, row] = int64(data[offset]) + 1900 if data[offset] else 0
-        elif op == DECIMAL:
-            low, high, is_good = read_decimal(data, offset, argument, second)
-            if not is_good:
-                return -1
-            values[slot, row], values[slot + 1, row] = int64(low), int64(high)
-        elif op == DATE:
-            value = int64(little(data, offset, 3))
-            values[slot, row], is_valid = days_of(value >> 9, value >> 5 & 15, value & 31)
-        elif op == DATETIME:
-            value = int64(big(data, offset, 5)) - (1 << 39)
-            fraction = fraction_of(data, offset + 5, argument)
-            if value < 0 or fraction < 0:
-                return -1
-            year_month = value >> 22
-            days, is_valid = days_of(year_month // 13, year_month % 13, value >> 17 & 31)
-            seconds = ((value >> 12 & 31) * 60 + (value >> 6 & 63)) * 60 + (value & 63)
-            values[slot, row] = days * DAY_US + seconds * 1_000_000 + fraction
-        elif op == TIMESTAMP:
-            seconds = int64(big(data, offset, 4))
-            fraction = fraction_of(data, offset + 4, argument)
-            if fraction < 0:
-                return -1
-            is_valid = seconds != 0 or fraction != 0
-            values[slot, row] = seconds * 1_000_000 + fraction
-        elif op == RAW_FIXED:
-            values[slot, row], values[slot + 1, row] = offset, size
-        if op != SKIP_FIXED and is_valid:
-            valid[slot, row] = 1
-        offset += size
-    return offset
+            offset += size
+        row += 1
+        is_after = is_update and not is_after
+    return BAD if is_after else END, offset, row
 
 
 @inlined
@@ -381,20 +405,15 @@ def decode_rows(  # type: ignore[no-untyped-def]
         if count + after_count == 0 and offset < end:
             status = BAD
             break
-        while offset < end:
-            if row + 2 > row_max:
-                status = FULL
-                break
-            behind = read_image(data, offset, end, steps, first, count, row, values, valid)
-            if behind >= 0 and kind == UPDATE_BEFORE:
-                row_groups[row + 1], row_kinds[row + 1] = state[R_GROUP], variant << KIND_BITS | UPDATE_AFTER
-                behind = read_image(data, behind, end, steps, after_first, after_count, row + 1, values, valid)
-            if behind < 0:
-                status = BAD
-                break
-            row_groups[row], row_kinds[row] = state[R_GROUP], variant << KIND_BITS | kind
-            row += 2 if kind == UPDATE_BEFORE else 1
-            offset = behind
+        is_update = kind == UPDATE_BEFORE
+        begun = row
+        status, offset, row = read_rows(
+            data, offset, end, steps, first, count, after_first, after_count, is_update, row, row_max, values, valid
+        )
+        for place in range(begun, row):
+            is_after = is_update and (place - begun) & 1
+            row_groups[place] = state[R_GROUP]
+            row_kinds[place] = variant << KIND_BITS | (UPDATE_AFTER if is_after else kind)
         if status != END:
             state[R_OFFSET] = offset if status == FULL else 0
             break
