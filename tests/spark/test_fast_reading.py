@@ -15,7 +15,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel.loading import load
-from ibbmaster.spark import event_batch, row_columns
+from ibbmaster.spark import event_batch, image_columns, row_columns
 from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.plan import find_fields, open_options, plan_tasks
@@ -109,6 +109,20 @@ def test_rows_of_each_table(kernels, directory, zero_dates):
 def test_rows_of_all_tables_without_their_values(kernels, directory):
     columns = "_gtid,_table,_change_type,_change_no,_commit_ts,_offset"
     compare(kernels, directory, columns=columns, tables="types.[!o]*,dom*.*,shop*.*,vec.*")
+
+
+@pytest.mark.parametrize("size", ["16k", "256m"])
+def test_rows_of_all_tables_as_text(kernels, directory, size):
+    tables = "[!t]*.*,types.[!o]*"  # nothing tells the digits of types.old_temporal
+    assert compare(kernels, directory, tables=tables, partitionBytes=size)
+    compare(kernels, directory, tables=tables, columns="after,_change_type,_table")
+
+
+def test_record_batches_of_images_that_are_full(kernels, directory, monkeypatch):
+    monkeypatch.setattr(row_columns, "ROWS_MAX", 3)
+    monkeypatch.setattr(image_columns, "ROWS_MAX", 3)
+    monkeypatch.setattr(image_columns, "TEXT_BYTES_MAX", 1000)
+    compare(kernels, directory, tables="[!t]*.*,types.[!o]*", partitionBytes="64k")
 
 
 def test_record_batches_that_are_full_in_the_middle_of_an_event(kernels, directory, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ibbmaster.event.rows import temporal
 from ibbmaster.event.rows.column import Column, ColumnType, Kind
@@ -11,6 +11,8 @@ from ibbmaster.event.rows.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.value import INTEGER_SIZES, SHORT_LENGTH_MAX
 from ibbmaster.kernel.fields import RowOp
 
+WIDE_DIGITS = 38  # of a number of 128 bits
+PLAIN_SCALE = 6  # with more digits Arrow writes small decimals as 1E-7
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3", "ascii")
 
 
@@ -64,6 +66,23 @@ def reading_of(column: Column, spark_type: str) -> Reading:
         elif column.kind in (Kind.BINARY, Kind.GEOMETRY):
             what = "bytes"
     return Reading(RowOp.RAW_PREFIXED, _length_size(column), 0, what)
+
+
+def text_reading_of(column: Column) -> Reading:
+    """How the values of a column are read that become text.
+
+    Raises:
+        ValueError: values of this type cannot be read at all.
+    """
+    match column.type:
+        case ColumnType.FLOAT:
+            return Reading(RowOp.RAW_FIXED, 4, 0, "value")
+        case ColumnType.DOUBLE:
+            return Reading(RowOp.RAW_FIXED, 8, 0, "value")
+        case ColumnType.NEWDECIMAL if column.size <= WIDE_DIGITS and column.scale <= PLAIN_SCALE:
+            return reading_of(column, "decimal")
+    reading = reading_of(column, "string")
+    return replace(reading, what="value") if reading.what == "bytes" else reading
 
 
 def _fixed_size(column: Column) -> int | None:

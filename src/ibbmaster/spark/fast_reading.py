@@ -18,6 +18,7 @@ from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.spark.arrow_columns import event_array, group_array, read_headers
 from ibbmaster.spark.event_batch import EventBatch, EventBatches, wanted_groups
 from ibbmaster.spark.group_columns import GroupColumns
+from ibbmaster.spark.image_columns import IMAGES, ImageColumns
 from ibbmaster.spark.options import Granularity, Undecodable
 from ibbmaster.spark.plan import ReadTask
 from ibbmaster.spark.row_columns import RowColumns
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 EVENTS_MAX = 1 << 16  # in one record batch
 GROUP_NAMES = {field.name for field in GROUP_FIELDS}
-IMAGES = {"before", "after"}
 FAIL = Undecodable.FAIL
 _is_frozen = False
 
@@ -40,10 +40,7 @@ def is_fast(task: ReadTask) -> bool:
     options = task.options
     if options.is_classic or not options.is_strict or options.host is not None or options.undecodable is not FAIL:
         return False
-    if options.granularity in (Granularity.EVENTS, Granularity.GROUPS):
-        return True
-    names = {field.name for field in task.fields}
-    return options.granularity is Granularity.ROWS and (options.table is not None or not names & IMAGES)
+    return options.granularity in (Granularity.EVENTS, Granularity.GROUPS, Granularity.ROWS)
 
 
 def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch]:
@@ -87,7 +84,9 @@ def _maker(task: ReadTask, kernels: ModuleType) -> Maker:
     tables = TableFilter(options.tables)
     match options.granularity:
         case Granularity.ROWS:
-            return RowColumns(task.fields, RowReader(tables, options.declarations), options.zero_dates, kernels)
+            has_images = options.table is None and any(field.name in IMAGES for field in task.fields)
+            columns = ImageColumns if has_images else RowColumns
+            return columns(task.fields, RowReader(tables, options.declarations), options.zero_dates, kernels)
         case Granularity.GROUPS:
             return GroupColumns(task.fields, tables, kernels)
         case _:

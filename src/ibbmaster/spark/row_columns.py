@@ -1,4 +1,4 @@
-"""The changes of one table as Arrow arrays, read by the kernel; what is unusual is read value by value."""
+"""Changes of rows as Arrow arrays, read by the kernel; what is unusual is read value by value."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, int(EventType.PARTIAL_ROW_DATA))
 
 
 class RowColumns:
-    """Reads the changes of one table out of batches of events, into record batches of some fields."""
+    """Reads changes out of batches of events, into record batches of some fields: of one table, or without values."""
 
     def __init__(
         self, fields: tuple[Field, ...], reader: RowReader, zero_dates: ZeroDates, kernels: ModuleType
@@ -61,7 +61,7 @@ class RowColumns:
         self._fields = fields
         self._own = [field for field in fields if field.name not in RESERVED]
         self._tables = RowTables(self._own, reader, zero_dates)
-        self._slots = self._tables.slots
+        self._slots = dict(self._tables.slots)
         self._reader = reader
         self._kernels = kernels
         self._table = ""
@@ -186,7 +186,7 @@ class RowColumns:
         count = int(self._state[RowField.ROWS])
         if not count:
             return
-        for start, end in self._portions(batch, count):
+        for start, end in self._portions(batch, count, STRING_BYTES_MAX):
             yield self._record_batch(batch, slice(start, end))
         self._valid[:, :count] = 0
         self._state[RowField.ROWS] = 0
@@ -194,9 +194,9 @@ class RowColumns:
     def _is_padded(self, name: str) -> bool:
         return self._columns[name].type == ColumnType.STRING and self._readings[name].what == "bytes"
 
-    def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
-        """Rows that fit into one record batch each."""
-        if len(batch.data) <= STRING_BYTES_MAX and not any(map(self._is_padded, self._readings)):
+    def _portions(self, batch: EventBatch, count: int, bytes_max: int) -> Iterator[tuple[int, int]]:
+        """Rows that fit into one record batch each; the two of an update stay together."""
+        if len(batch.data) <= bytes_max and not any(map(self._is_padded, self._readings)):
             yield 0, count
             return
         sizes = np.zeros(count, dtype=np.int64)
@@ -209,9 +209,11 @@ class RowColumns:
         passed = np.cumsum(sizes)
         while start < count:
             before = int(passed[start - 1]) if start else 0
-            end = int(np.searchsorted(passed, before + STRING_BYTES_MAX, side="right"))
-            yield start, max(end, start + 1)
-            start = max(end, start + 1)
+            end = max(int(np.searchsorted(passed, before + bytes_max, side="right")), start + 1)
+            if end < count and self._row_kinds[end] & (1 << KIND_BITS) - 1 == UPDATE_AFTER:
+                end += 1
+            yield start, end
+            start = end
 
     def _record_batch(self, batch: EventBatch, rows: slice) -> pa.RecordBatch:
         import pyarrow as pa
@@ -219,9 +221,12 @@ class RowColumns:
         groups, kinds = self._row_groups[rows], self._row_kinds[rows] & (1 << KIND_BITS) - 1
         variants = self._row_kinds[rows] >> KIND_BITS
         numbers = self._numbers(batch, groups)
+        images = self._images(batch, rows, kinds, variants)
         arrays = []
         for field in self._fields:
-            if field.name in self._slots:
+            if field.name in images:
+                arrays.append(images[field.name])
+            elif field in self._own:
                 arrays.append(self._own_array(field, batch, rows))
             elif field.name == "_change_type":
                 arrays.append(_picked(kinds, pa.array(CHANGE_TYPES)))
@@ -237,6 +242,10 @@ class RowColumns:
                 arrays.append(group_array(field.name, batch, groups, self._kernels))
         schema = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in self._fields])
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _images(self, batch: EventBatch, rows: slice, kinds: Any, variants: Any) -> dict[str, pa.Array]:
+        """The columns `before` and `after`, for those who have them."""
+        return {}
 
     def _numbers(self, batch: EventBatch, groups: Any) -> Any:
         """Which of the rows of its group each row is, counting those that are read."""

@@ -13,7 +13,7 @@ from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
-from ibbmaster.spark.column_reading import reading_of, size_of
+from ibbmaster.spark.column_reading import reading_of, size_of, text_reading_of
 from ibbmaster.spark.options import ZeroDates
 from ibbmaster.spark.shape import Field, column_type
 from ibbmaster.store.group_content import TYPE_OFFSET, RowReader
@@ -32,16 +32,17 @@ class RowTables:
     """Arrays with the columns `MapColumn`, `VariantColumn` and `StepColumn`, and the bytes they refer to.
 
     `fields` are the columns of the DataFrame that are those of a table: field number n has the
-    slots 2n and 2n + 1.
+    slots 2n and 2n + 1. With None every column of each table is read, as what becomes text; column
+    number n has these slots.
 
     Attributes:
         decoders: the careful decoder of each known table; None for one nobody asked for.
         absent: for each kind of row event the columns that its first image leaves out, and its second.
     """
 
-    def __init__(self, fields: list[Field], reader: RowReader, zero_dates: ZeroDates) -> None:
+    def __init__(self, fields: list[Field] | None, reader: RowReader, zero_dates: ZeroDates) -> None:
         self._fields = fields
-        self.slots = {field.name: 2 * index for index, field in enumerate(fields)}
+        self.slots = {field.name: 2 * index for index, field in enumerate(fields or ())}
         self._reader = reader
         self._zero_dates = zero_dates
         self.known: Any = np.zeros(1 << 16, dtype=np.uint8)
@@ -111,13 +112,16 @@ class RowTables:
             if self._step_count == len(self.steps):
                 self.steps = _longer(self.steps)
             try:
-                self.steps[self._step_count] = self._step(schema, column)
+                if self._fields is None:
+                    self.steps[self._step_count] = _text_step(column, 2 * number)
+                else:
+                    self.steps[self._step_count] = self._step(self._fields, schema, column)
             except ValueError as error:
                 raise UndecodableError(schema.name, column.name, column.type_name, str(error)) from None
             self._step_count += 1
         return first, self._step_count - first
 
-    def _step(self, schema: TableSchema, column: Column) -> tuple[int, int, int, int, int]:
+    def _step(self, fields: list[Field], schema: TableSchema, column: Column) -> tuple[int, int, int, int, int]:
         slot = self.slots.get(column.name)
         found = column_type(column, self._zero_dates)
         reading = reading_of(column, found)
@@ -125,10 +129,15 @@ class RowTables:
         if slot is None:
             op = RowOp.SKIP_PREFIXED if reading.op == RowOp.RAW_PREFIXED else RowOp.SKIP_FIXED
             return op, 0, 0, 0, size
-        wanted = self._fields[slot // 2].type
+        wanted = fields[slot // 2].type
         if found != wanted:
             raise EventError(f"{schema.name} column {column.name} is {found} here, the DataFrame has {wanted}")
         return reading.op, reading.first, reading.second, slot, size
+
+
+def _text_step(column: Column, slot: int) -> tuple[int, int, int, int, int]:
+    reading = text_reading_of(column)
+    return reading.op, reading.first, reading.second, slot, size_of(reading)
 
 
 def _longer(array: Any) -> Any:

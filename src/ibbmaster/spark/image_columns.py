@@ -1,0 +1,116 @@
+"""Changes of rows of any table, their images as maps from column name to text."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibbmaster.event.rows.column import Column, ColumnType, Kind
+from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowField, RowOp
+from ibbmaster.spark.column_reading import Reading, text_reading_of
+from ibbmaster.spark.event_batch import EventBatch
+from ibbmaster.spark.options import ZeroDates
+from ibbmaster.spark.row_columns import ROWS_MAX, RowColumns
+from ibbmaster.spark.row_tables import RowTables
+from ibbmaster.spark.shape import Field
+from ibbmaster.spark.temporal_texts import moment_texts
+from ibbmaster.store.group_content import RowReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+IMAGES = ("before", "after")
+TEXT_BYTES_MAX = 1 << 28  # of values in one record batch: bytes have two digits each, and are in two columns
+OF_MOMENTS = (ColumnType.DATE, ColumnType.NEWDATE, ColumnType.DATETIME2, ColumnType.TIMESTAMP2)
+
+
+class ImageColumns(RowColumns):
+    """Reads the changes of all tables; the rows of a record batch are of one."""
+
+    def __init__(
+        self, fields: tuple[Field, ...], reader: RowReader, zero_dates: ZeroDates, kernels: ModuleType
+    ) -> None:
+        super().__init__(fields, reader, zero_dates, kernels)
+        self._own = []
+        self._tables = RowTables(None, reader, zero_dates)
+        self._state[RowField.TABLE] = -1
+
+    def _use_table(self, row: int) -> None:
+        decoder = self._tables.decoders[row]
+        assert decoder is not None
+        columns = decoder.schema.columns
+        self._table = decoder.schema.name
+        self._columns = {column.name: column for column in columns}
+        self._slots = {column.name: 2 * number for number, column in enumerate(columns)}
+        self._readings: dict[str, Reading] = {}
+        for column in columns:
+            try:
+                self._readings[column.name] = text_reading_of(column)
+            except ValueError:
+                continue  # it is in no image, or its step says what is wrong
+        if len(self._values) < 2 * len(columns):
+            self._values = np.zeros((2 * len(columns), ROWS_MAX), dtype=np.int64)
+            self._valid = np.zeros((2 * len(columns), ROWS_MAX), dtype=np.uint8)
+
+    def _portions(self, batch: EventBatch, count: int, bytes_max: int) -> Iterator[tuple[int, int]]:
+        return super()._portions(batch, count, TEXT_BYTES_MAX)
+
+    def _images(self, batch: EventBatch, rows: slice, kinds: Any, variants: Any) -> dict[str, pa.Array]:
+        import pyarrow as pa
+
+        names = list(self._columns)
+        maps = _maps(
+            names,
+            [self._text_array(column, batch, rows) for column in self._columns.values()],
+            self._present(names, 2 * variants + (kinds == UPDATE_AFTER)),
+        )
+        places = np.arange(len(kinds))
+        return {
+            "before": maps.take(pa.array(places - (kinds == UPDATE_AFTER), mask=kinds == INSERT)),
+            "after": maps.take(pa.array(places + (kinds == UPDATE_BEFORE), mask=kinds == DELETE)),
+        }
+
+    def _present(self, names: list[str], halves: Any) -> Any:
+        """A row for each image: whether it has each column."""
+        known, which = np.unique(halves, return_inverse=True)
+        table = [[name not in self._tables.absent[half] for name in names] for half in known.tolist()]
+        return np.array(table, dtype=bool).reshape(len(known), len(names))[which]
+
+    def _text_array(self, column: Column, batch: EventBatch, rows: slice) -> pa.Array:
+        """The values of a column as text; where an image has none, there is NULL."""
+        import pyarrow as pa
+
+        reading = self._readings.get(column.name)
+        field = Field(column.name, "string")
+        if reading is None:
+            return pa.nulls(rows.stop - rows.start, pa.string())
+        slot = self._slots[column.name]
+        values, valid = self._values[slot, rows], self._valid[slot, rows]
+        if reading.what == "number" and reading.op != RowOp.DECIMAL:
+            is_unsigned = column.is_unsigned or column.kind is Kind.BIT
+            numbers = values.view(np.uint64) if is_unsigned else values
+            return pa.array(numbers, mask=valid == 0).cast(pa.string())
+        if reading.op == RowOp.DECIMAL:
+            kind = f"decimal({column.size},{column.scale})"
+            return self._own_array(Field(column.name, kind), batch, rows).cast(pa.string())
+        if column.type in OF_MOMENTS:
+            texts = moment_texts(column, batch.data, values, valid)
+            if texts is not None:
+                return texts
+        return self._own_array(field, batch, rows)
+
+
+def _maps(names: list[str], texts: list[pa.Array], present: Any) -> pa.MapArray:
+    """A map for each row of `present`, of the columns it has; `texts` are these columns."""
+    import pyarrow as pa
+
+    rows, columns = np.nonzero(present)
+    offsets = np.zeros(len(present) + 1, dtype=np.int32)
+    np.cumsum(present.sum(axis=1), out=offsets[1:])
+    keys = pa.array(names, pa.string()).take(pa.array(columns))
+    items = pa.concat_arrays(texts).take(pa.array(columns * len(present) + rows))
+    return pa.MapArray.from_arrays(pa.array(offsets), keys, items)
