@@ -40,7 +40,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--every-bit", action="store_true", help="flip every bit of a file in turn, not only some (minutes)"
     )
     group.addoption(
-        "--stream-kills", type=int, default=4, help="kills of drivers and workers of a stream (default: %(default)s)"
+        "--stream-kills",
+        type=int,
+        default=4,
+        help="kills of drivers and workers of a stream, and half as many of jobs (default: %(default)s)",
     )
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 

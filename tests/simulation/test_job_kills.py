@@ -1,0 +1,85 @@
+"""Exports and snapshots that are killed again and again: what a finished run leaves is whole, and nothing is twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+START_S = 60  # the longest a job takes until it writes
+
+
+def run_until(target: Path, chance: random.Random, arguments: list[str]) -> int | None:
+    """Run a job, and kill it a random moment after it has begun to write; its exit code if it was faster."""
+    before = {path.name for path in target.parent.iterdir()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ibbmaster", "lake", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + START_S
+    while process.poll() is None and {path.name for path in target.parent.iterdir()} == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # nothing tells that it has begun
+    time.sleep(chance.random() * 6)  # nothing to wait for: a kill may come at any moment
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.wait() if process.returncode is None else process.returncode
+
+
+@pytest.mark.timeout(3600)
+def test_an_export_that_was_killed_ends_with_every_row_once(
+    spark, grow: Callable[[int], Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    target = tmp_path / "out" / "parquet"
+    target.parent.mkdir()
+    files = 2
+    for _ in range(request.config.getoption("--stream-kills") // 2):
+        log = grow(files)
+        code = run_until(target, chance, ["export", str(log), "--to", str(target), "--format", "delta"])
+        assert code in (0, -signal.SIGKILL)
+        files = min(files + 1, 9)
+    log = grow(9)
+    arguments = ["export", str(log), "--to", str(target), "--format", "delta"]
+    subprocess.run([sys.executable, "-m", "ibbmaster", "lake", *arguments], check=True)
+
+    groups = spark.read.format("ibb").option("granularity", "groups").load(str(log)).select("_gtid").collect()
+    assert sorted(spark.read.parquet(str(target / "_groups")).select("_gtid").collect()) == sorted(groups)
+    for path in target.glob("dom_*"):
+        own = spark.read.format("ibb").option("table", path.name).load(str(log))
+        names = ["_gtid", "_change_no", "_change_type"]
+        written = DeltaTable(str(path)).to_pyarrow_table(columns=names).to_pylist()
+        assert sorted(map(str, written)) == sorted(str(row.asDict()) for row in own.select(names).collect())
+
+
+@pytest.mark.timeout(3600)
+def test_a_snapshot_that_was_killed_leaves_the_one_before(
+    spark, fixtures: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    target = tmp_path / "out" / "parent"
+    target.parent.mkdir()
+    arguments = ["snapshot", str(fixtures / "ibb/xa-and-ddl"), "shop.parent", "--to", str(target)]
+    subprocess.run([sys.executable, "-m", "ibbmaster", "lake", *arguments], check=True)
+    rows = sorted(map(str, spark.read.parquet(str(target)).collect()))
+    for _ in range(request.config.getoption("--stream-kills") // 2):
+        assert run_until(target, chance, arguments) in (0, -signal.SIGKILL)
+        if target.exists():  # else it was killed between two renames, and the next run puts it back
+            assert sorted(map(str, spark.read.parquet(str(target)).collect())) == rows
+    subprocess.run([sys.executable, "-m", "ibbmaster", "lake", *arguments], check=True)
+    assert sorted(map(str, spark.read.parquet(str(target)).collect())) == rows
+    assert [path.name for path in target.parent.iterdir()] == ["parent"]
