@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--stream-kills",
         type=int,
         default=4,
-        help="kills of drivers and workers of a stream, and half as many of jobs (default: %(default)s)",
+        help="kills of drivers and workers of a stream, and a quarter as many of jobs (default: %(default)s)",
     )
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 

@@ -14,6 +14,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from ibbmaster.lake.exporting import export
+from ibbmaster.lake.placing import write_whole
+from ibbmaster.lake.snapshots import snapshot
+
 START_S = 60  # the longest a job takes until it writes
 
 
@@ -46,14 +50,13 @@ def test_an_export_that_was_killed_ends_with_every_row_once(
     target = tmp_path / "out" / "parquet"
     target.parent.mkdir()
     files = 2
-    for _ in range(request.config.getoption("--stream-kills") // 2):
+    for _ in range(request.config.getoption("--stream-kills") // 4):
         log = grow(files)
         code = run_until(target, chance, ["export", str(log), "--to", str(target), "--format", "delta"])
         assert code in (0, -signal.SIGKILL)
         files = min(files + 1, 9)
     log = grow(9)
-    arguments = ["export", str(log), "--to", str(target), "--format", "delta"]
-    subprocess.run([sys.executable, "-m", "ibbmaster", "lake", *arguments], check=True)
+    export(spark, str(log), str(target), as_delta=True)
 
     groups = spark.read.format("ibb").option("granularity", "groups").load(str(log)).select("_gtid").collect()
     assert sorted(spark.read.parquet(str(target / "_groups")).select("_gtid").collect()) == sorted(groups)
@@ -74,12 +77,12 @@ def test_a_snapshot_that_was_killed_leaves_the_one_before(
     target = tmp_path / "out" / "parent"
     target.parent.mkdir()
     arguments = ["snapshot", str(fixtures / "ibb/xa-and-ddl"), "shop.parent", "--to", str(target)]
-    subprocess.run([sys.executable, "-m", "ibbmaster", "lake", *arguments], check=True)
+    write_whole(snapshot(spark, str(fixtures / "ibb/xa-and-ddl"), "shop.parent"), target)
     rows = sorted(map(str, spark.read.parquet(str(target)).collect()))
-    for _ in range(request.config.getoption("--stream-kills") // 2):
+    for _ in range(request.config.getoption("--stream-kills") // 4):
         assert run_until(target, chance, arguments) in (0, -signal.SIGKILL)
         if target.exists():  # else it was killed between two renames, and the next run puts it back
             assert sorted(map(str, spark.read.parquet(str(target)).collect())) == rows
-    subprocess.run([sys.executable, "-m", "ibbmaster", "lake", *arguments], check=True)
+    write_whole(snapshot(spark, str(fixtures / "ibb/xa-and-ddl"), "shop.parent"), target)
     assert sorted(map(str, spark.read.parquet(str(target)).collect())) == rows
     assert [path.name for path in target.parent.iterdir()] == ["parent"]

@@ -21,6 +21,7 @@ from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
+WORKERS_S = 30  # the longest a driver takes until its workers run
 DRIVER = """
 import sys
 from ibbmaster.lake.session import open_session
@@ -84,6 +85,16 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
     return found
 
 
+def wait_for_workers(process: subprocess.Popen[str]) -> list[int]:
+    """The workers of a driver, or none if it has ended, as it does where too many of them were killed."""
+    deadline = time.monotonic() + WORKERS_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if workers := workers_of(process):
+            return workers
+        time.sleep(0.02)  # nothing tells that they are there
+    return []
+
+
 def kill_all(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     for pid in workers_of(process):  # they are in groups of their own
@@ -104,16 +115,17 @@ def test_every_row_arrives_once_whoever_is_killed(spark, tmp_path: Path, request
     try:
         while driver_kills + worker_kills < kills:
             log.grow(chance.randrange(1, 60))
+            workers = wait_for_workers(process)
             time.sleep(chance.random() * 1.5)  # nothing to wait for: a kill may come at any moment
-            workers = workers_of(process)
-            if process.poll() is not None or chance.random() < 0.15 or (not driver_kills and worker_kills):
+            if not workers or chance.random() < 0.25 or (not driver_kills and worker_kills):
                 if process.poll() is None:
                     kill_all(process)
                 driver_kills += 1
                 process = start(tmp_path, "on")
-            elif workers:
+            elif workers := workers_of(process):
                 os.kill(chance.choice(workers), signal.SIGKILL)
                 worker_kills += 1
+        print(f"{driver_kills} drivers and {worker_kills} workers killed")
     finally:
         kill_all(process)
     log.close()
