@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -98,7 +99,8 @@ def wait_for_workers(process: subprocess.Popen[str]) -> list[int]:
 def kill_all(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     for pid in workers_of(process):  # they are in groups of their own
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     process.wait()
 
 
@@ -123,8 +125,9 @@ def test_every_row_arrives_once_whoever_is_killed(spark, tmp_path: Path, request
                 driver_kills += 1
                 process = start(tmp_path, "on")
             elif workers := workers_of(process):
-                os.kill(chance.choice(workers), signal.SIGKILL)
-                worker_kills += 1
+                with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+                    os.kill(chance.choice(workers), signal.SIGKILL)
+                    worker_kills += 1
         print(f"{driver_kills} drivers and {worker_kills} workers killed")
     finally:
         kill_all(process)

@@ -181,6 +181,23 @@ def test_damage_is_the_same_error(kernels, tmp_path):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("page_no", [1, 3])
+def test_each_page_that_is_damaged_is_one_fault_and_the_rest_is_read(tmp_path, page_no):
+    for path in (FIXTURES / "ibb/domains").glob("*.ibb"):
+        data = bytearray(path.read_bytes())
+        if path.name == "binlog-000000.ibb":
+            data[page_no * PAGE_SIZE + 900] ^= 4
+        (tmp_path / path.name).write_bytes(data)
+    given = {"path": str(tmp_path), "failOnDataLoss": "false"}
+    counts = {}
+    for granularity in ("faults", "groups"):
+        options = parse_options(given | {"granularity": granularity})
+        rows = [row for task in plan_tasks(options, find_fields(options)) for row in rows_of(task)]
+        counts[granularity] = len(rows)
+    assert counts["faults"] == 1
+    assert 60 < counts["groups"] < 155
+
+
 def log_of_full_pages(directory):
     """A log in which the third group ends a page, so that its file can be cut there and nobody sees it."""
     xid = make_event(16, 1, bytes(8))

@@ -161,7 +161,7 @@ def test_domains_tables_and_columns_are_picked(spark, fixtures):
 def test_an_undecodable_value_stops_with_group_table_column_and_type(spark, fixtures):
     frame = spark.read.format("ibb").option("tables", "types.old_temporal").load(str(fixtures / "ibb/types"))
 
-    with pytest.raises(PySparkException, match=r"group 0-1-\d+ at .*types.old_temporal column \w+ of type"):
+    with pytest.raises(PySparkException, match=r"group 0-1-\d+ at .*types\.old_temporal column \w+ of type"):
         frame.collect()
 
 

@@ -13,7 +13,7 @@ from ibbmaster.errors import EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import EventColumn, Field, GroupColumn
 from ibbmaster.store.archive import IbbArchive
@@ -45,6 +45,12 @@ class EventBatch:
         row = self.groups[group]
         number = int(row[GroupColumn.SEQ_NO]) % ALL_BITS
         return f"{row[GroupColumn.DOMAIN]}-{row[GroupColumn.SERVER]}-{number}"
+
+    def place(self, group: int) -> str:
+        """A group and where it begins, for people."""
+        row = self.groups[group]
+        name = format_file_name(int(row[GroupColumn.FILE_NO]))
+        return f"group {self.gtid(group)} at {name} offset {row[GroupColumn.FILE_OFFSET]}"
 
     def event(self, number: int) -> bytes:
         """The bytes of an event."""

@@ -101,7 +101,7 @@ class GroupColumns:
             return read(event)
         except EventError as error:
             group = int(batch.events[number, EventColumn.GROUP])
-            raise EventError(f"group {batch.gtid(group)}: {error}") from error
+            raise EventError(f"{batch.place(group)}: {error}") from error
 
     def _batch(self, groups: Any, sums: _Sums) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa

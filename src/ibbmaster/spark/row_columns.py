@@ -318,7 +318,7 @@ class RowColumns:
                 except (ValueError, OverflowError) as error:
                     group = int(self._row_groups[row])
                     undecodable = UndecodableError(self._table, column.name, column.type_name, str(error))
-                    raise EventError(f"group {batch.gtid(group)}: {undecodable}") from None
+                    raise EventError(f"{batch.place(group)}: {undecodable}") from None
             cells.append(cache[raw])
         return pa.array(cells, arrow_type(field.type))
 
@@ -386,4 +386,4 @@ def _named(batch: EventBatch, number: int) -> Iterator[None]:
         yield
     except EventError as error:
         group = int(batch.events[number, EventColumn.GROUP])
-        raise EventError(f"group {batch.gtid(group)}: {error}") from error
+        raise EventError(f"{batch.place(group)}: {error}") from error

@@ -181,24 +181,23 @@ class IbbArchive:
     def groups(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         page_no = log_range.start_offset // PAGE_SIZE
         end = (log_range.file_no, log_range.end_offset)
-        seam: Seam | None = None
-        has_lost = False
+        seam = self._seam(log_range, is_strict=on_fault is None)
         while page_no * PAGE_SIZE < log_range.end_offset:
             reader = EventGroupReader(self.disk, file_no=log_range.file_no, page_no=page_no, end=end)
             try:
-                seam = seam or Seam(self.disk, log_range)
                 while (group := reader.next_group()) is not None:
                     if log_range.holds(self.point_of(group)):
                         yield group
-                        seam.log(() if group.gtid is None else [group.gtid])
-                if reader.place[0] == log_range.file_no and not has_lost:
+                        if seam is not None and group.gtid is not None:
+                            seam.log([group.gtid])
+                if reader.place[0] == log_range.file_no and seam is not None:
                     _check_seam(seam, on_fault)
                 return
             except FormatError as error:
                 place = LogPoint(*reader.place)
                 if on_fault is None:
                     raise
-                has_lost = True
+                seam = None  # what is missing is known
                 if place >= (log_range.file_no, log_range.end_offset):
                     return  # what is damaged belongs to the next stretch
                 location = error.location
@@ -207,6 +206,14 @@ class IbbArchive:
                 if location.file_no == log_range.file_no:
                     page_no = max(page_no, location.page_no)
                 page_no += 1
+
+    def _seam(self, log_range: LogRange, *, is_strict: bool) -> Seam | None:
+        try:
+            return Seam(self.disk, log_range)
+        except FormatError:
+            if is_strict:
+                raise
+            return None  # the reader of the page says what is wrong with it
 
 
 class ClassicArchive:

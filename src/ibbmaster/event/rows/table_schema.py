@@ -268,26 +268,36 @@ def _charset_change(column: Column, collation: int) -> dict[str, Any]:
 
 
 def _labels(columns: tuple[Column, ...], wanted: int, value: _Fields) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The labels of each ENUM or SET column, as Latin-1 until their character set is known."""
+    """The labels of each ENUM or SET column."""
     for number, column in enumerate(columns):
         if column.type == wanted:
             count = value.take_int()
             if count > value.left:
                 raise EventError(f"TABLE_MAP has {count} labels in {value.left} bytes")
-            yield number, {"labels": tuple(value.take(value.take_int()).decode("latin-1") for _ in range(count))}
+            labels = tuple(value.take(value.take_int()) for _ in range(count))
+            yield number, {"labels": _label_texts(labels, column.charset)}
     value.expect_end("labels")
 
 
-def _label_charset(column: Column, collation: int) -> dict[str, Any]:
-    """The character set of labels, and the labels read with it; the field comes behind that of the labels."""
-    charset = charset_of(collation)
-    if charset is None or column.labels is None or CODECS.get(charset) is None:
-        return {"charset": charset}
+def _label_texts(labels: tuple[bytes, ...], charset: str | None) -> tuple[str, ...]:
+    """Labels as text; Latin-1, which keeps every byte, where their character set is not known, or not yet."""
+    if charset is None or CODECS.get(charset) is None:
+        return tuple(label.decode("latin-1") for label in labels)
     try:
-        labels = tuple(decode_text(label.encode("latin-1"), charset) for label in column.labels)
+        return tuple(decode_text(label, charset) for label in labels)
     except ValueError as error:
         raise EventError(f"TABLE_MAP has labels that are no {charset}: {error}") from None
-    return {"charset": charset, "labels": labels}
+
+
+def _label_charset(column: Column, collation: int) -> dict[str, Any]:
+    """The character set of labels, and the labels read with it if they came before it. MariaDB writes it first."""
+    charset = charset_of(collation)
+    if column.labels is None or column.charset is not None:
+        return {"charset": charset}
+    return {
+        "charset": charset,
+        "labels": _label_texts(tuple(label.encode("latin-1") for label in column.labels), charset),
+    }
 
 
 def _key(field: int, column_count: int, value: _Fields) -> Iterator[int]:
