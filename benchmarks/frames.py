@@ -42,10 +42,10 @@ from ibbmaster.kernel.loading import load
 from ibbmaster.lake.session import open_session
 from ibbmaster.spark.fast_reading import fast_batches
 from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.partition import partitions_of
 from ibbmaster.spark.plan import ReadTask, find_fields, plan_tasks
 from ibbmaster.spark.reading import rows_of
 from ibbmaster.spark.shape import spark_ddl
-from ibbmaster.spark.source import partitions_of
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from ibbmaster.spark.options import ReadOptions, parse_options
-from ibbmaster.spark.plan import ReadTask, bundled, find_fields, plan_tasks
-from ibbmaster.spark.reading import read_task
+from ibbmaster.spark.partition import partitions_of, read_partition
+from ibbmaster.spark.plan import find_fields, plan_tasks
 from ibbmaster.spark.shape import Field, spark_ddl
 from ibbmaster.spark.write_options import parse_write_options
 
@@ -17,26 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter
     from pyspark.sql.types import StructType
-
-
-class TaskPartition(InputPartition):
-    """What one Spark task reads: some stretches of the log, one after the other."""
-
-    def __init__(self, tasks: Sequence[ReadTask]) -> None:
-        super().__init__(tasks)
-        self.tasks = tasks
-
-
-def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
-    """Small stretches put together: a Spark task costs more than to read them."""
-    return [TaskPartition(bundle) for bundle in bundled(tasks)]
-
-
-def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The record batches of all its stretches."""
-    assert isinstance(partition, TaskPartition)
-    for task in partition.tasks:
-        yield from read_task(task)
 
 
 class IbbReader(DataSourceReader):

@@ -85,7 +85,8 @@ def charset_of(collation: int) -> str | None:
 def decode_text(data: bytes, charset: str) -> str:
     """Bytes of a character set as text.
 
-    MariaDB's latin1 is cp1252 with the five holes filled by the controls of Latin-1.
+    MariaDB's latin1 is cp1252 with the five holes filled by the controls of Latin-1. Its ucs2 may hold
+    halves of surrogate pairs, which are no text anywhere else: an error.
 
     Raises:
         ValueError: the bytes are no text of it, or Python has no codec for it.
@@ -98,6 +99,4 @@ def decode_text(data: bytes, charset: str) -> str:
     except UnicodeDecodeError:
         if charset == "latin1":
             return "".join(bytes((byte,)).decode(codec, "ignore") or chr(byte) for byte in data)
-        if charset in ("ucs2", "utf16", "utf16le", "utf32", "utf8mb3", "utf8mb4"):
-            return data.decode(codec, "surrogatepass")  # MariaDB takes lone surrogates in ucs2
         raise

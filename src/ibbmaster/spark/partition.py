@@ -1,0 +1,34 @@
+"""What a Spark task reads. Sent to a worker; it holds options and places and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from ibbmaster.spark.plan import ReadTask, bundled
+from ibbmaster.spark.reading import read_task
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class TaskPartition(InputPartition):
+    """What one Spark task reads: some stretches of the log, one after the other."""
+
+    def __init__(self, tasks: Sequence[ReadTask]) -> None:
+        super().__init__(tasks)
+        self.tasks = tasks
+
+
+def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
+    """Small stretches put together: a Spark task costs more than to read them."""
+    return [TaskPartition(bundle) for bundle in bundled(tasks)]
+
+
+def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The record batches of all its stretches."""
+    assert isinstance(partition, TaskPartition)
+    for task in partition.tasks:
+        yield from read_task(task)
