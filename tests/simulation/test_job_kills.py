@@ -18,10 +18,10 @@ from ibbmaster.lake.exporting import export
 from ibbmaster.lake.placing import write_whole
 from ibbmaster.lake.snapshots import snapshot
 
-START_S = 60  # the longest a job takes until it writes
+START_S = 300  # the longest a job takes until it writes
 
 
-def run_until(target: Path, chance: random.Random, arguments: list[str]) -> int | None:
+def run_until(target: Path, chance: random.Random, arguments: list[str]) -> int:
     """Run a job, and kill it a random moment after it has begun to write; its exit code if it was faster."""
     before = {path.name for path in target.parent.iterdir()}
     process = subprocess.Popen(
@@ -31,13 +31,15 @@ def run_until(target: Path, chance: random.Random, arguments: list[str]) -> int 
         start_new_session=True,
     )
     deadline = time.monotonic() + START_S
-    while process.poll() is None and {path.name for path in target.parent.iterdir()} == before:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)  # nothing tells that it has begun
-    time.sleep(chance.random() * 6)  # nothing to wait for: a kill may come at any moment
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    return process.wait() if process.returncode is None else process.returncode
+    try:
+        while process.poll() is None and {path.name for path in target.parent.iterdir()} == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)  # nothing tells that it has begun
+        time.sleep(chance.random() * 6)  # nothing to wait for: a kill may come at any moment
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    return process.wait()
 
 
 @pytest.mark.timeout(3600)
