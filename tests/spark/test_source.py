@@ -36,7 +36,8 @@ def test_the_rows_are_those_that_mariadb_binlog_prints(spark, imported, capture,
         ours.append((table, kind.partition("_")[0], printed_map(next(columns), image)))
 
     assert next(columns, None) is None
-    assert len(printed) > 10 or "statement" in capture
+    few = {"11.8/checksum-switch": 17, "10.11/checksum-switch": 17}
+    assert len(printed) > (0 if "/statement" in capture else few.get(capture, 20))
     assert ours[: len(printed)] == printed
     rest = {table for table, _, _ in ours[len(printed) :]}
     assert rest <= {"types.generated", "types.versioned"}  # behind what stops the tool

@@ -16,6 +16,7 @@ from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from deltalake import DeltaTable
     from deltalake.transaction import AddAction
 
 APPLICATION = "ibbmaster-export"
@@ -64,18 +65,16 @@ def _schema_of(path: Path) -> pa.Schema:
     return pq.read_schema(path).remove_metadata().append(pa.field(DAY, pa.date32()))
 
 
-def _widen(table: object, schema: pa.Schema, directory: Path) -> None:
+def _widen(table: DeltaTable, schema: pa.Schema, directory: Path) -> None:
     """Add the columns that a table has got since its last run."""
-    import pyarrow as pa
-    from deltalake import DeltaTable, Schema
+    from deltalake import Schema
 
-    assert isinstance(table, DeltaTable)
-    known = pa.schema(table.schema().to_arrow())
+    known = {field.name: field.type for field in table.schema().fields}
     fresh = []
     for field in Schema.from_arrow(schema).fields:
-        if field.name not in known.names:
+        if field.name not in known:
             fresh.append(field)
-        elif field.type != next(one.type for one in table.schema().fields if one.name == field.name):
+        elif field.type != known[field.name]:
             raise StoreError(
                 f"{directory}: column {field.name} has another type now: export this table into a new directory"
             )

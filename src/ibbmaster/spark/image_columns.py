@@ -19,8 +19,6 @@ from ibbmaster.spark.temporal_texts import moment_texts
 from ibbmaster.store.group_content import RowReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
 
 IMAGES = ("before", "after")
@@ -56,8 +54,8 @@ class ImageColumns(RowColumns):
             self._values = np.zeros((2 * len(columns), ROWS_MAX), dtype=np.int64)
             self._valid = np.zeros((2 * len(columns), ROWS_MAX), dtype=np.uint8)
 
-    def _portions(self, batch: EventBatch, count: int, bytes_max: int) -> Iterator[tuple[int, int]]:
-        return super()._portions(batch, count, TEXT_BYTES_MAX)
+    def _bytes_max(self) -> int:
+        return TEXT_BYTES_MAX
 
     def _images(self, batch: EventBatch, rows: slice, kinds: Any, variants: Any) -> dict[str, pa.Array]:
         import pyarrow as pa

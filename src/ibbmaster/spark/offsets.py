@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from ibbmaster.errors import ConfigurationError, GtidError, PositionPurgedError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.spark.options import ReadOptions
-from ibbmaster.store.archive import IbbArchive
+from ibbmaster.store.archive import WHOLE_FILES, IbbArchive
 from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange
 
 VERSION = 1
-TAIL_END = 1 << 62  # an offset behind the end of any file
 
 Offset = dict[str, int | str]
 
@@ -113,7 +112,7 @@ class OffsetTracker:
         end = self._archive.end_point() if self._target is None else self._target
         gtids = dict(decode_offset(start))
         point, count = begin, 0
-        for log_range in self._archive.ranges(begin, end, size=TAIL_END):
+        for log_range in self._archive.ranges(begin, end, size=WHOLE_FILES):
             if limits.files_max is not None and count and log_range.file_no - begin.file_no >= limits.files_max:
                 break
             for group in self._archive.groups(log_range, on_fault=None if self._options.is_strict else _ignore):

@@ -186,7 +186,7 @@ class RowColumns:
         count = int(self._state[RowField.ROWS])
         if not count:
             return
-        for start, end in self._portions(batch, count, STRING_BYTES_MAX):
+        for start, end in self._portions(batch, count):
             yield self._record_batch(batch, slice(start, end))
         self._valid[:, :count] = 0
         self._state[RowField.ROWS] = 0
@@ -194,8 +194,13 @@ class RowColumns:
     def _is_padded(self, name: str) -> bool:
         return self._columns[name].type == ColumnType.STRING and self._readings[name].what == "bytes"
 
-    def _portions(self, batch: EventBatch, count: int, bytes_max: int) -> Iterator[tuple[int, int]]:
+    def _bytes_max(self) -> int:
+        """Of strings in one record batch."""
+        return STRING_BYTES_MAX
+
+    def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
         """Rows that fit into one record batch each; the two of an update stay together."""
+        bytes_max = self._bytes_max()
         if len(batch.data) <= bytes_max and not any(map(self._is_padded, self._readings)):
             yield 0, count
             return

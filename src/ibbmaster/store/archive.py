@@ -23,7 +23,7 @@ from ibbmaster.store.pages import PageReader
 from ibbmaster.store.seam import Seam
 from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record
 
-WHOLE_FILES = 1 << 62  # bytes of a stretch
+WHOLE_FILES = 1 << 62  # bytes of a stretch; more than any file has
 OnFault = Callable[[LogPoint, str], object]  # where, and what is wrong there
 
 
@@ -257,7 +257,7 @@ class ClassicArchive:
             LogRange(
                 file_no=file_no,
                 start_offset=start.file_offset if file_no == start.file_no else 0,
-                end_offset=end.file_offset if file_no == end.file_no else 1 << 62,
+                end_offset=end.file_offset if file_no == end.file_no else WHOLE_FILES,
             )
             for file_no in range(start.file_no, min(end.file_no + bool(end.file_offset), len(self._files)))
         ]
