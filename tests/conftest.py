@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import sys
 import threading
@@ -37,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--interop-seed", type=int, help="seed of the random cut-offs in tests/interop (default: a new one)"
     )
     group.addoption(
-        "--every-bit", action="store_true", help="flip every bit of a file in turn, not only some (minutes)"
+        "--every-bit", action="store_true", help="flip every bit of a file in turn, not one of each byte (minutes)"
     )
     group.addoption(
         "--stream-kills",
@@ -63,9 +64,30 @@ def spark() -> Iterator[object]:
         pytest.skip("no Java, which Spark needs")
     from ibbmaster.lake.session import open_session
 
-    session = open_session("local[2, 4]", name="tests", settings={"spark.sql.shuffle.partitions": "2"})
+    # Plans of small data are interpreted sooner than compiled.
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    session = open_session("local[2, 4]", name="tests", settings=settings)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def flips(request: pytest.FixtureRequest) -> Callable[[int], Iterator[tuple[int, int]]]:
+    """Byte and bit of each flip that damages so many bytes: one bit of each byte, with --every-bit all of them."""
+    seed = random.randrange(2**32)
+    print(f"seed of the flips: {seed}")
+    chance = random.Random(seed)
+
+    def flips_of(size: int) -> Iterator[tuple[int, int]]:
+        for byte in range(size):
+            for bit in range(8) if request.config.getoption("--every-bit") else (chance.randrange(8),):
+                yield byte, bit
+
+    return flips_of
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import struct
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pymysql
 import pytest
@@ -19,6 +21,7 @@ from ibbmaster.store.verify import verify
 from ibbmaster.testing.feeder import PASSWORD, is_whole
 
 KILLS = 200
+AT_ONCE = 2  # stores; most of the time goes to starts of a process
 GTID_EVENT = 162
 
 
@@ -65,20 +68,28 @@ class Replica(threading.Thread):
 
 @pytest.mark.timeout(600)
 def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp_path):
-    chance = random.Random(20)
+    directories = [tmp_path / str(number) for number in range(AT_ONCE)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(kill_again_and_again, directories, range(20, 20 + AT_ONCE)):
+            pass
+
+
+def kill_again_and_again(directory: Path, seed: int) -> None:
+    """Feed one store, kill by kill, and read the whole of it in the end."""
+    directory.mkdir()
+    chance = random.Random(seed)
     acknowledged = fed = sent = 0
-    restarts_with_more = 0
-    for number in range(KILLS):
+    for number in range(KILLS // AT_ONCE):
+        where = f"seed {seed}, kill {number}"
         process = subprocess.Popen(
-            [sys.executable, "-m", "ibbmaster.testing.feeder", str(tmp_path), str(number)],
+            [sys.executable, "-m", "ibbmaster.testing.feeder", str(directory), str(number)],
             stdout=subprocess.PIPE,
             text=True,
         )
         first = process.stdout.readline().split()
-        assert first, f"kill {number}: the store did not come back"
+        assert first, f"{where}: the store did not come back"
         recovered = int(first[3].rpartition("-")[2]) if len(first) > 3 else 0
-        assert max(acknowledged, sent) <= recovered <= fed, f"kill {number}"
-        restarts_with_more += recovered > acknowledged
+        assert max(acknowledged, sent) <= recovered <= fed, where
         acknowledged = recovered
         replica = Replica(int(first[1]), sent)
         replica.start()
@@ -93,11 +104,11 @@ def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp
         process.wait()
         process.stdout.close()
         replica.join()
-        assert replica.fault is None, f"kill {number}"
-        assert replica.latest <= fed
+        assert replica.fault is None, where
+        assert replica.latest <= fed, where
         sent = replica.latest
-    assert sent > KILLS
-    with BinlogStore(RealDisk(tmp_path)) as store:
+    assert sent > KILLS // AT_ONCE
+    with BinlogStore(RealDisk(directory)) as store:
         reader = store.event_groups(store.seek(GtidPosition()))
         count = 0
         while (group := reader.next_group()) is not None:
@@ -105,4 +116,4 @@ def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp
             assert group.gtid.seq_no == count
             assert is_whole(count, b"".join(map(bytes, group.body)))
         assert count >= max(sent, acknowledged)
-    assert list(verify(RealDisk(tmp_path), Totals())) == []
+    assert list(verify(RealDisk(directory), Totals())) == []

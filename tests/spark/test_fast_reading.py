@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import random
 from contextlib import closing
@@ -13,6 +14,9 @@ from lanes.replay import CLASSIC, raw_events
 
 from ibbmaster.errors import EventError, FormatError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
+from ibbmaster.event.rows.temporal import DATETIME2_ZERO
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
@@ -243,6 +247,40 @@ def test_flipped_bits_in_a_row_event_are_the_same_rows_or_an_error_for_both(kern
             careful, fast = found[0][name].to_pylist(), found[1][name].to_pylist()
             assert repr(careful) == repr(fast), (table_name(table_map), name)  # as text: a NaN is not equal to itself
     assert 0 < failures < 150
+
+
+@pytest.mark.parametrize(
+    ("clock", "is_there"),
+    [((23, 59, 59), True), ((24, 0, 0), False), ((0, 60, 0), False), ((0, 0, 60), False), ((31, 63, 63), False)],
+)
+def test_a_datetime_whose_clock_is_none_is_null_for_both(kernels, tmp_path, clock, is_there):
+    table = written_table("db.t", {"moment": "datetime"}, table_id=1)
+    hour, minute, second = clock
+    packed = (9999 * 13 + 12) << 22 | 31 << 17 | hour << 12 | minute << 6 | second
+    write_images(tmp_path, table, [b"\0" + (packed + DATETIME2_ZERO).to_bytes(5, "big")])
+    assert compare(kernels, tmp_path, table="db.t") == 1
+    (task,) = plan_tasks(options := parse_options({"path": str(tmp_path), "table": "db.t"}), find_fields(options))
+    (moment,) = pa.Table.from_batches(fast_batches(task, kernels))["moment"].to_pylist()
+    assert moment == (datetime.datetime(9999, 12, 31, *clock) if is_there else None)
+
+
+@pytest.mark.parametrize("given", [{}, {"table": "db.t"}, {"table": "db.t", "zeroDates": "text"}])
+def test_a_timestamp_is_zero_only_if_no_stored_digit_is_set(kernels, tmp_path, given):
+    table = written_table("db.t", {"moment": "timestamp(5)"}, table_id=1)
+    write_images(tmp_path, table, [b"\0" + bytes(4) + fraction.to_bytes(3, "big") for fraction in (0, 4, 40)])
+    assert compare(kernels, tmp_path, **given) == 3
+
+
+def write_images(directory, table, images):
+    """A log of one group that inserts rows into a table."""
+    gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
+    events = [
+        encode_table_map(table, server_id=1),
+        *encode_rows(table, ChangeKind.INSERT, [(None, image) for image in images], server_id=1),
+        make_event(EventType.XID, 1, bytes(8)),
+    ]
+    with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
+        writer.write_group(gtid, make_gtid_event(gtid), events)
 
 
 def log_of_full_pages(directory):

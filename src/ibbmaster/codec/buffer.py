@@ -5,3 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+def is_zero(data: Buffer) -> bool:
+    """Whether all bytes are zero, as those of a page that is pre-allocated; no bytes are, too."""
+    return not bytes(data).lstrip(b"\0")

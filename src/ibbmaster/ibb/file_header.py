@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from ibbmaster.codec.buffer import Buffer
+from ibbmaster.codec.buffer import Buffer, is_zero
 from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.errors import ChecksumError, HeaderError, Location
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
@@ -56,7 +56,7 @@ def decode_file_header(data: Buffer, *, file_no: int) -> FileHeader | None:
     short = bytes(data[:SHORT_SIZE])
     if len(short) < SHORT_SIZE:
         raise HeaderError(here, f"{len(short)} bytes are no file header: expected at least {SHORT_SIZE}")
-    if not any(short):
+    if is_zero(short):
         return None
     (stored,) = SHORT_CHECKSUM.unpack_from(short, SHORT_CHECKSUM_OFFSET)
     computed = crc32c(short[:SHORT_CHECKSUM_OFFSET])

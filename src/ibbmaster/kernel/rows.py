@@ -238,14 +238,16 @@ def read_rows(  # type: ignore[no-untyped-def]
                     return BAD, offset, row
                 year_month = value >> 22
                 days, is_valid = days_of(year_month // 13, year_month % 13, value >> 17 & 31)
-                seconds = ((value >> 12 & 31) * 60 + (value >> 6 & 63)) * 60 + (value & 63)
+                hour, minute, second_of_minute = value >> 12 & 31, value >> 6 & 63, value & 63
+                is_valid = is_valid and hour < 24 and minute < 60 and second_of_minute < 60
+                seconds = (hour * 60 + minute) * 60 + second_of_minute
                 values[slot, row] = days * DAY_US + seconds * 1_000_000 + fraction
             elif op == TIMESTAMP:
                 seconds = int64(big(data, offset, 4))
                 fraction = fraction_of(data, offset + 4, argument)
                 if fraction < 0:
                     return BAD, offset, row
-                is_valid = seconds != 0 or fraction != 0
+                is_valid = seconds != 0 or (size > 4 and big(data, offset + 4, size - 4) != 0)  # also a digit not shown
                 values[slot, row] = seconds * 1_000_000 + fraction
             elif op == RAW_FIXED:
                 values[slot, row], values[slot + 1, row] = offset, size

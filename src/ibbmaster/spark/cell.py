@@ -66,10 +66,13 @@ def date_cell(value: object) -> int | None:
 
 
 def moment_cell(value: object) -> int | None:
-    """A date and time as microseconds since 1970-01-01 00:00:00; None for what is none."""
+    """A date and time as microseconds since 1970-01-01 00:00:00; None for what is none, as a clock of 24:00:00."""
     days = date_cell(value)
     if days is None:
         return None
     text = str(value)
-    seconds = (int(text[11:13]) * 60 + int(text[14:16])) * 60 + int(text[17:19])
+    hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    seconds = (hour * 60 + minute) * 60 + second
     return days * DAY_US + seconds * SECOND_US + int(text[20:].ljust(6, "0"))

@@ -79,12 +79,12 @@ def _datetime(data: Any, places: Any, digits: int) -> Parts | None:
 
 def _timestamp(data: Any, places: Any, digits: int) -> Parts | None:
     seconds = _number(data, places, 4)
+    is_moment = _number(data, places, 4 + FRACTION_SIZES[digits]) != 0  # a digit that is not shown counts, too
     fraction = _fraction(data, places + 4, digits)
     if fraction is None:
         return None
     moments = seconds.astype("datetime64[s]")
     months = moments.astype("datetime64[M]")
-    is_moment = (seconds != 0) | (fraction != 0)
     year, month = np.divmod(months.astype(np.int64) + 1970 * 12, 12)
     day = (moments.astype("datetime64[D]") - months).astype(np.int64) + 1
     clock = seconds % 86400

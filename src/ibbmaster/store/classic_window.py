@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from ibbmaster.codec.buffer import Buffer
+from ibbmaster.codec.buffer import Buffer, is_zero
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET
 from ibbmaster.event.types import type_name
@@ -160,7 +160,7 @@ class EventWindow:
 
     def _rest_is_zero(self) -> bool:
         """Whether nothing but zeros follows; moves to where that was decided."""
-        while not any(self.block[self.position :]):
+        while is_zero(self.block[self.position :]):
             self.position = len(self.block)
             if not self.extend():
                 return True

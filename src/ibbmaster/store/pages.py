@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ibbmaster.codec.buffer import is_zero
 from ibbmaster.errors import ChecksumError, Location, MissingFileError
 from ibbmaster.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name
@@ -82,7 +83,7 @@ class PageReader:
         except MissingFileError:
             return None
         self.page_reads += 1
-        if not any(data):
+        if is_zero(data):
             return None
         header = decode_file_header(data, file_no=file_no)
         if len(data) == PAGE_SIZE:

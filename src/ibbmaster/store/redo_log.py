@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from ibbmaster.codec.buffer import is_zero
 from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.redo_record import (
@@ -74,7 +75,7 @@ def scan_redo(disk: Disk, *, replay_from: int | None = None) -> RedoScan | None:
         data = memoryview(disk.read(name, 0, disk.size(name)))
         header = decode_segment_header(data)
         if header is None:
-            if any(data[:RECORDS_START]):
+            if not is_zero(data[:RECORDS_START]):
                 damaged.append(name)
             continue
         size, start_lsn = header

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from ibbmaster.codec.buffer import is_zero
 from ibbmaster.errors import FormatError, IbbMasterError, Location, StoreError
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, next_chunk
 from ibbmaster.ibb.file_header import decode_file_header
@@ -260,7 +261,7 @@ class _Verifier:
                     yield from self._check_filler(page, here)
                     return 0
                 if found is ChunkEnd.NO_DATA:
-                    if any(page[offset:DATA_SIZE]):
+                    if not is_zero(page[offset:DATA_SIZE]):
                         yield Fault(location=here, problem="bytes that are not zero behind the end of data")
                     self._ended_at = self._ended_at or here
                     return 0

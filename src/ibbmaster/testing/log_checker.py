@@ -10,6 +10,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ibbmaster.codec.buffer import is_zero
 from ibbmaster.codec.crc32c import crc32c
 
 PAGE = 16384
@@ -60,11 +61,11 @@ def check_log(files: Mapping[str, bytes]) -> FoundLog:
     if not numbers or numbers != list(range(numbers[0], numbers[-1] + 1)):
         raise CheckError(f"files {numbers}")
     checker = _Checker(logs)
-    begun = [number for number in numbers if any(logs[number][:512])]
+    begun = [number for number in numbers if not is_zero(logs[number][:512])]
     if not begun or begun != numbers[: len(begun)] or len(numbers) - len(begun) > 2:
         raise CheckError(f"of the files {numbers}, these were begun: {begun}")
     for number in numbers[len(begun) :]:
-        if any(logs[number]):
+        if not is_zero(logs[number]):
             raise CheckError(f"file {number} has data and no header")
     for number in begun:
         checker.check_file(number, is_last=number == begun[-1])
@@ -93,7 +94,7 @@ class _Checker:
             raise CheckError(f"file {number}: {len(data)} bytes")
         header = data[:PAGE]
         magic, log2, _, _, stored_no, pages, _, interval, oob, _ = struct.unpack_from("<IIIIQQQQQQ", header)
-        if magic != 0x010DFEFE or log2 != 14 or stored_no != number or any(header[64:508]) or any(header[512:DATA]):
+        if magic != 0x010DFEFE or log2 != 14 or stored_no != number or not is_zero(header[64:508] + header[512:DATA]):
             raise CheckError(f"file {number}: header")
         if struct.unpack_from("<I", header, 508)[0] != crc32c(header[:508]) or not _is_sound(header):
             raise CheckError(f"file {number}: checksum of the header")
@@ -104,7 +105,7 @@ class _Checker:
         for page_no in range(1, len(data) // PAGE):
             page = data[page_no * PAGE : (page_no + 1) * PAGE]
             if page[0] == 0:
-                if any(page):
+                if not is_zero(page):
                     raise CheckError(f"file {number} page {page_no}: data behind a zero byte")
                 ended = True
                 continue
@@ -124,7 +125,7 @@ class _Checker:
         while offset < DATA:
             kind = page[offset]
             if kind == 0:
-                if any(page[offset:DATA]):
+                if not is_zero(page[offset:DATA]):
                     raise CheckError(f"file {number} page {page_no}: data behind the end at {offset}")
                 return True
             if kind == 0xFF:
