@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ibbmaster.event.rows.column import Column, ColumnType, Kind
-from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowField, RowOp
+from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowOp
 from ibbmaster.spark.column_reading import Reading, text_reading_of
 from ibbmaster.spark.event_batch import EventBatch
-from ibbmaster.spark.options import ZeroDates
 from ibbmaster.spark.row_columns import ROWS_MAX, RowColumns
-from ibbmaster.spark.row_tables import RowTables
 from ibbmaster.spark.shape import Field
 from ibbmaster.spark.temporal_texts import moment_texts
-from ibbmaster.store.group_content import RowReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,13 +25,7 @@ OF_MOMENTS = (ColumnType.DATE, ColumnType.NEWDATE, ColumnType.DATETIME2, ColumnT
 class ImageColumns(RowColumns):
     """Reads the changes of all tables; the rows of a record batch are of one."""
 
-    def __init__(
-        self, fields: tuple[Field, ...], reader: RowReader, zero_dates: ZeroDates, kernels: ModuleType
-    ) -> None:
-        super().__init__(fields, reader, zero_dates, kernels)
-        self._own = []
-        self._tables = RowTables(None, reader, zero_dates)
-        self._state[RowField.TABLE] = -1
+    READS_EVERY_COLUMN = True
 
     def _use_table(self, row: int) -> None:
         decoder = self._tables.decoders[row]

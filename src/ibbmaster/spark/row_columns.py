@@ -55,12 +55,14 @@ NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, int(EventType.PARTIAL_ROW_DATA))
 class RowColumns:
     """Reads changes out of batches of events, into record batches of some fields: of one table, or without values."""
 
+    READS_EVERY_COLUMN = False  # of every table, whatever the fields
+
     def __init__(
         self, fields: tuple[Field, ...], reader: RowReader, zero_dates: ZeroDates, kernels: ModuleType
     ) -> None:
         self._fields = fields
         self._own = [field for field in fields if field.name not in RESERVED]
-        self._tables = RowTables(self._own, reader, zero_dates)
+        self._tables = RowTables(None if self.READS_EVERY_COLUMN else self._own, reader, zero_dates)
         self._slots = dict(self._tables.slots)
         self._reader = reader
         self._kernels = kernels
@@ -74,7 +76,7 @@ class RowColumns:
         self._row_groups = np.zeros(ROWS_MAX, dtype=np.int64)
         self._row_kinds = np.zeros(ROWS_MAX, dtype=np.int64)
         self._state = np.zeros(RowField.SIZE, dtype=np.int64)
-        self._state[RowField.TABLE] = -1 if self._own else ANY_TABLE
+        self._state[RowField.TABLE] = -1 if self._own or self.READS_EVERY_COLUMN else ANY_TABLE
         self._last_rows: tuple[tuple[int, ...], int] = ((), 0)  # the group of the row before, and how many it had
         self._open = np.zeros((OPEN_TABLES_MAX + 1, 2), dtype=np.int64)
         self._last_group: tuple[int, ...] = ()

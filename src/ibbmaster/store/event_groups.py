@@ -23,7 +23,7 @@ from ibbmaster.store.cursor import ChunkCursor
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.out_of_band import OutOfBandReader
 from ibbmaster.store.pages import PageReader
-from ibbmaster.store.states import FULL_STATE_PAGE
+from ibbmaster.store.states import FULL_STATE_PAGE, check_continuation
 
 COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
 GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
@@ -139,21 +139,14 @@ class EventGroupReader:
                 raise
 
     def _check_full_state(self, first: Chunk) -> bool:
-        """Compare a file's full state with the groups before it; False if its end cannot be seen yet.
-
-        A domain may be missing there: it was deleted by FLUSH. In the first file, a state of
-        one pair with sequence number 1 may be written as empty.
-        """
+        """Compare a file's full state with the groups before it; False if its end cannot be seen yet."""
         ref = self._cursor.ref_of(first)
         chunks = list(self._cursor.chunks_of(first))
         if not chunks[-1].is_last:
             return False
         found = GtidState(decode_gtid_state(b"".join(chunk.data for chunk in chunks), ref.location).gtids)
-        for gtid in found if self._state is not None else ():
-            seq_no = self._state.seq_no(gtid.domain_id, gtid.server_id) if self._state is not None else None
-            if seq_no != gtid.seq_no and not (seq_no is None and gtid.seq_no == 1):
-                last = "with none of that server" if seq_no is None else f"with number {seq_no}"
-                raise RecordError(ref.location, f"the file begins after {gtid}, the groups before it end {last}")
+        if self._state is not None:
+            check_continuation(found, self._state, ref.location)
         self._state = found
         return True
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import Location
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.log_range import LogRange
 from ibbmaster.store.pages import PageReader
-from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record
+from ibbmaster.store.states import FULL_STATE_PAGE, check_continuation, read_state_record
 
 
 class Seam:
@@ -49,10 +49,6 @@ class Seam:
             return
         pages = self._pages()
         record = read_state_record(pages, next_no, FULL_STATE_PAGE) if pages.header(next_no) is not None else None
-        for gtid in record.gtids if record is not None else ():
-            seq_no = self._state.seq_no(gtid.domain_id, gtid.server_id)
-            if seq_no is not None and seq_no != gtid.seq_no:
-                raise RecordError(
-                    Location(file_no=next_no, page_no=FULL_STATE_PAGE, page_offset=0),
-                    f"the file begins after {gtid}, the groups before it end with number {seq_no}",
-                )
+        if record is not None:
+            location = Location(file_no=next_no, page_no=FULL_STATE_PAGE, page_offset=0)
+            check_continuation(record.gtids, self._state, location, is_complete=False)

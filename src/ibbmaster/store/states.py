@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ibbmaster.gtid import GtidState
+from collections.abc import Iterable
+
+from ibbmaster.errors import Location, RecordError
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import Chunk, RecordType, next_chunk
 from ibbmaster.ibb.gtid_state import GtidStateRecord, decode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE
@@ -32,6 +35,26 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
     if not last.is_last:
         return None
     return decode_gtid_state(data, RecordRef(file_no, page_no * PAGE_SIZE).location)
+
+
+def check_continuation(
+    found: Iterable[Gtid], state: GtidState, location: Location, *, is_complete: bool = True
+) -> None:
+    """Compare what a file begins with and what the groups before it come to.
+
+    A domain may be missing in the file: FLUSH has deleted it. In the first file, a state of one
+    pair of domain and server with sequence number 1 may be written as empty; unless `is_complete`,
+    pairs may be missing in the state.
+
+    Raises:
+        RecordError: the file begins behind other groups.
+    """
+    for gtid in found:
+        seq_no = state.seq_no(gtid.domain_id, gtid.server_id)
+        if seq_no == gtid.seq_no or (seq_no is None and (gtid.seq_no == 1 or not is_complete)):
+            continue
+        last = "with none of that server" if seq_no is None else f"with number {seq_no}"
+        raise RecordError(location, f"the file begins after {gtid}, the groups before it end {last}")
 
 
 def state_at(base: GtidState, record: GtidStateRecord) -> GtidState:

@@ -1,0 +1,111 @@
+"""Numbers, days and fractions of a second as rows hold them, for kernels. The twins: `ibbmaster.event.rows`."""
+
+from __future__ import annotations
+
+from numba import int64, uint64
+
+from ibbmaster.event.rows.number import PART_SIZES as _PART_SIZES
+from ibbmaster.event.rows.number import WORD_DIGITS as _WORD_DIGITS
+from ibbmaster.kernel.memory import inlined, load64, load64_big
+
+PART_SIZES = tuple(_PART_SIZES)
+WORD_DIGITS = int(_WORD_DIGITS)
+SMALL_DIGITS = 19  # of a number that fits into 64 bits
+POWERS = tuple(10**digits for digits in range(10))
+
+
+@inlined
+def little(data, offset, size):  # type: ignore[no-untyped-def]
+    """A number of up to 8 bytes, the lowest first."""
+    if size < 8 and offset + 8 <= len(data):
+        return load64(data, offset) & ((uint64(1) << uint64(8 * size)) - uint64(1))
+    value = uint64(0)
+    for index in range(size):
+        value |= uint64(data[offset + index]) << uint64(8 * index)
+    return value
+
+
+@inlined
+def big(data, offset, size):  # type: ignore[no-untyped-def]
+    """A number of 1 to 8 bytes, the highest first."""
+    if offset + 8 <= len(data):
+        return load64_big(data, offset) >> uint64(64 - 8 * size)
+    value = uint64(0)
+    for index in range(size):
+        value = (value << uint64(8)) | uint64(data[offset + index])
+    return value
+
+
+@inlined
+def days_of(year, month, day):  # type: ignore[no-untyped-def]
+    """Days since 1970 of a day of the Gregorian calendar; False if there is no such day from the year 1 to 9999."""
+    if year < 1 or year > 9999 or month < 1 or month > 12 or day < 1:
+        return 0, False
+    length = 31
+    if month == 4 or month == 6 or month == 9 or month == 11:
+        length = 30
+    elif month == 2:
+        length = 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    if day > length:
+        return 0, False
+    shifted = year - 1 if month <= 2 else year  # years from March on, so that the leap day is the last
+    era = shifted // 400
+    year_of_era = shifted - era * 400
+    month_from_march = month - 3 if month > 2 else month + 9
+    day_of_year = (153 * month_from_march + 2) // 5 + day - 1
+    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
+    return era * 146097 + day_of_era - 719468, True
+
+
+@inlined
+def fraction_of(data, offset, digits):  # type: ignore[no-untyped-def]
+    """Microseconds of the fraction of a second that is stored with so many digits; -1 if it is none."""
+    if digits == 0:
+        return 0
+    size = (digits + 1) // 2
+    value = int64(big(data, offset, size))
+    if value >= POWERS[2 * size]:
+        return -1
+    if digits % 2 == 1:
+        value = value // 10 * 10  # one digit more is stored than there is
+    return value * POWERS[6 - 2 * size]
+
+
+@inlined
+def read_decimal(data, offset, digits, scale):  # type: ignore[no-untyped-def]
+    """A DECIMAL of up to 38 digits as a number of 128 bits: its lower half, its upper half, and whether it is one."""
+    whole = digits - scale
+    is_negative = data[offset] & 0x80 == 0
+    low, high = uint64(0), uint64(0)
+    group = 0
+    first, last = whole % WORD_DIGITS, scale % WORD_DIGITS
+    words = whole // WORD_DIGITS + scale // WORD_DIGITS
+    total = (1 if first else 0) + words + (1 if last else 0)
+    while group < total:
+        count = WORD_DIGITS
+        if group == 0 and first:
+            count = first
+        elif group == total - 1 and last:
+            count = last
+        size = PART_SIZES[count]
+        part = big(data, offset, size)
+        if group == 0:
+            part ^= uint64(0x80) << uint64(8 * size - 8)
+        if is_negative:
+            part ^= (uint64(1) << uint64(8 * size)) - uint64(1)
+        limit = uint64(POWERS[count])
+        if part >= limit:
+            return low, high, False
+        if digits <= SMALL_DIGITS:
+            low = low * limit + part
+        else:
+            bottom = (low & uint64(0xFFFFFFFF)) * limit + part
+            top = (low >> uint64(32)) * limit + (bottom >> uint64(32))
+            low = (top << uint64(32)) | (bottom & uint64(0xFFFFFFFF))
+            high = high * limit + (top >> uint64(32))
+        offset += size
+        group += 1
+    if is_negative:
+        low = ~low + uint64(1)
+        high = ~high + (uint64(1) if low == uint64(0) else uint64(0))
+    return low, high, True
