@@ -2,14 +2,362 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import re
 from pathlib import Path
 
-from ibbmaster.spark.shape import CHANGE_FIELDS, GROUP_FIELDS
+import pytest
+from lanes.replay import CLASSIC, changes_of, raw_events
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.query import decode_query
+from ibbmaster.event.rows.changes import ABSENT
+from ibbmaster.event.rows.column import Column, ColumnType, Kind
+from ibbmaster.event.rows.ddl import is_unsigned, parse_create_table
+from ibbmaster.event.rows.declared import declare
+from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.types import EventType
+from ibbmaster.spark import options as read_options
+from ibbmaster.spark import write_options
+from ibbmaster.spark.cell import cell_reader, text_of
+from ibbmaster.spark.column_reading import reading_of
+from ibbmaster.spark.options import Granularity, Undecodable, ZeroDates, parse_options
+from ibbmaster.spark.shape import CHANGE_FIELDS, GROUP_FIELDS, arrow_type, column_type
+from ibbmaster.spark.write_options import parse_write_options
 
 DOCUMENT = Path(__file__).parents[2] / "protocol" / "spark.md"
+OLD = "types.old_temporal"  # nothing but a declaration tells the digits of its columns
+FULL = ["10.11/types-full-crc32", "11.8/types-full-crc32", "11.8/types-full_nodup", "11.8/vectors"]
+MINIMAL = ["10.11/types-noblob-compressed", "11.8/types-noblob-compressed"]
+NO_LOG = ["10.11/types-minimal-none", "11.8/types-minimal-none"]
+NOT_TOLD_BY_FULL = {"UUID", "INET4", "INET6", "VECTOR"}
+
+
+def table(heading):
+    """The first table under a heading, a list of rows by column name."""
+    section = re.split(rf"^#+ {re.escape(heading)}$", DOCUMENT.read_text(), flags=re.MULTILINE)[1]
+    lines = re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)[0].splitlines()
+    header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines)
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def quoted(cell):
+    return re.findall(r"`([^`]*)`", cell)
 
 
 def test_the_columns_of_every_change_are_those_of_the_table():
-    rows = re.findall(r"^\| `(_\w+)` \| ([\w(),]+) \|", DOCUMENT.read_text(), re.MULTILINE)
+    rows = [(quoted(row["Column"])[0], row["Type"]) for row in table("Rows")]
     assert rows == [(field.name, field.type) for field in (*GROUP_FIELDS, *CHANGE_FIELDS)]
+
+
+# Options ------------------------------------------------------------------------------------------
+
+READ = {quoted(row["Option"])[0]: row["Values, default"] for row in table("Options of a reader")}
+WRITE = {quoted(row["Option"])[0]: row["Values, default"] for row in table("Writing")}
+READ_SAMPLES = {  # a value that is not what holds without the option
+    "path": "/y",
+    "granularity": "groups",
+    "table": "a.b",
+    "tables": "a.*",
+    "columns": "_gtid",
+    "domains": "1,2",
+    "startingGtid": "0-1-1",
+    "endingGtid": "0-1-1",
+    "startingTimestamp": "1",
+    "endingTimestamp": "2026-01-31T12:00:00Z",
+    "schema": "CREATE TABLE a.b (c int)",
+    "zeroDates": "text",
+    "onUndecodable": "binary",
+    "failOnDataLoss": "false",
+    "partitionBytes": "1m",
+    "startingOffsets": "latest",
+    "maxGroupsPerTrigger": "1",
+    "maxBytesPerTrigger": "1",
+    "maxFilesPerTrigger": "1",
+    "host": "other",
+    "port": "1",
+    "user": "me",
+    "password": "secret",
+    "tls": "true",
+    "serverId": "1",
+}
+WRITE_SAMPLES = {
+    "path": "/y",
+    "table": "a.c",
+    "schema": "CREATE TABLE a.b (id bigint)",
+    "primaryKey": "id",
+    "domain": "1",
+    "serverId": "2",
+    "groupRows": "1",
+    "createTables": "false",
+    "maxFileBytes": "1m",
+    "stateIntervalBytes": "1m",
+}
+OF_PRIMARIES = {"host", "port", "user", "password", "tls", "serverId"}
+
+
+def read(name, value=None):
+    given = {"host": "here"} if name in OF_PRIMARIES else {"path": "/x"}
+    return parse_options(given | ({} if value is None else {name: value}))
+
+
+def write(name, value=None):
+    given = {"path": "/x", "table": "a.b"}
+    return parse_write_options(given | ({} if value is None else {name: value}), {"id": "int"})
+
+
+def default_of(cell):
+    """The default that a cell names; None if it names none."""
+    found = re.search(r"; default `([^`]+)`", cell)
+    return found[1] if found else None
+
+
+@pytest.mark.parametrize(
+    ("documented", "names"), [(READ, read_options.NAMES), (WRITE, write_options.NAMES)], ids=["read", "write"]
+)
+def test_the_options_that_are_accepted_are_those_of_the_table(documented, names):
+    assert sorted(documented) == sorted(names)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_an_option_of_a_reader_does_what_only_it_does(name):
+    assert read(name, READ_SAMPLES[name]) != read(name)
+
+
+@pytest.mark.parametrize("name", WRITE)
+def test_an_option_of_a_writer_does_what_only_it_does(name):
+    assert write(name, WRITE_SAMPLES[name]) != write(name)
+
+
+@pytest.mark.parametrize("name", [name for name, cell in READ.items() if default_of(cell)])
+def test_a_default_of_a_reader_is_what_holds_without_the_option(name):
+    assert read(name, default_of(READ[name])) == read(name)
+
+
+@pytest.mark.parametrize("name", [name for name, cell in WRITE.items() if default_of(cell)])
+def test_a_default_of_a_writer_is_what_holds_without_the_option(name):
+    assert write(name, default_of(WRITE[name])) == write(name)
+
+
+@pytest.mark.parametrize(
+    ("documented", "options_of", "samples"),
+    [(READ, read, READ_SAMPLES), (WRITE, write, WRITE_SAMPLES)],
+    ids=["read", "write"],
+)
+def test_an_option_without_a_default_leaves_nothing_set(documented, options_of, samples):
+    needed = {"path", "host", "table", "schema"} if options_of is write else {"path", "host"}
+    for name in [name for name, cell in documented.items() if not default_of(cell) and name not in needed]:
+        without = dataclasses.asdict(options_of(name))
+        given = dataclasses.asdict(options_of(name, samples[name]))
+        changed = [field for field in without if without[field] != given[field]]
+        assert changed, name
+        assert not any(without[field] for field in changed), name
+
+
+def test_tables_are_created_unless_the_rows_have_their_groups():
+    assert "with `_gtid` `false`" in WRITE["createTables"]
+    fields = {"id": "int", "_gtid": "string"}
+    assert not parse_write_options({"path": "/x", "table": "a.b"}, fields).creates_tables
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [
+        ("granularity", [one.value for one in Granularity]),
+        ("zeroDates", [one.value for one in ZeroDates]),
+        ("onUndecodable", [one.value for one in Undecodable]),
+        ("failOnDataLoss", ["true", "false"]),
+        ("tls", ["true", "false"]),
+    ],
+)
+def test_the_values_of_an_option_are_those_of_the_table(name, choices):
+    assert quoted(READ[name].partition(";")[0]) == choices
+    for choice in choices:
+        read(name, choice)
+
+
+@pytest.mark.parametrize(
+    ("cell", "options_of", "name"), [(READ["port"], read, "port"), (READ["serverId"], read, "serverId")]
+)
+def test_the_limits_of_an_option_are_those_of_the_table(cell, options_of, name):
+    first, last = re.match(r"(\d+) to (\d+)", cell).groups()
+    options_of(name, first)
+    options_of(name, last)
+    for value in (int(first) - 1, int(last) + 1):
+        with pytest.raises(ConfigurationError, match=f"option {name} "):
+            options_of(name, str(value))
+
+
+# Types --------------------------------------------------------------------------------------------
+
+
+def type_rows():
+    """Each type of the first column, with its row."""
+    for row in table("Types"):
+        names = quoted(row["MariaDB type"])
+        first, _, last = row["MariaDB type"].partition(" to ")
+        if last:
+            word, low = re.match(r"`(\w+)\((\d+)", first).groups()
+            high, rest = re.match(r"`\w+\((\d+)(,s)?", last).groups()
+            names = [f"{word}({number}{rest or ''})" for number in range(int(low), int(high) + 1)]
+        for name in names:
+            yield name, row
+
+
+TYPES = dict(type_rows())
+
+
+def key_of(declared):
+    """The name that a declared type has in the table."""
+    word = re.match(r"\w+", declared)[0].upper()
+    if word == "DECIMAL":
+        return re.sub(r"\((\d+),\d+\).*", r"(\1,s)", declared.upper())
+    if word == "BIT":
+        return declared.upper()
+    return f"{word} UNSIGNED" if word.endswith("INT") and is_unsigned(declared) else word
+
+
+def documented_type(key, column):
+    return TYPES[key]["Spark type"].strip("`").replace("p,s", f"{column.size},{column.scale}")
+
+
+@functools.cache
+def declarations_of(capture):
+    """The columns of each table as the CREATE TABLE statement in the capture has them."""
+    found = {}
+    for event in raw_events(CLASSIC / capture):
+        if event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED):
+            query = decode_query(event)
+            table = parse_create_table(query.text.decode("utf-8", "replace"), database=query.database.decode())
+            if table is not None:
+                found[table[0]] = table[1]
+    return found
+
+
+def columns_of(capture):
+    """Each column: how it was declared, as the log has it, and with its declaration."""
+    for event in raw_events(CLASSIC / capture):
+        if event[4] == EventType.TABLE_MAP:
+            schema = decode_table_schema(event)
+            declaration = declarations_of(capture)[schema.name]
+            yield from zip(declaration.values(), schema.columns, declare(schema, declaration).columns, strict=True)
+
+
+@functools.cache
+def texts_of(captures, *, with_ddl):
+    """Type of the table -> the texts of its values in some captures, in order."""
+    found: dict[str, list[str]] = {}
+    for capture in captures:
+        for schema, change in changes_of(capture, with_ddl=with_ddl, without=OLD):
+            keys = list(map(key_of, declarations_of(capture)[schema.name].values()))
+            for image in (change.before, change.after):
+                for key, value in zip(keys, image, strict=True) if image is not None else ():
+                    if value is not None and value is not ABSENT:
+                        found.setdefault(key, []).append(text_of(value))
+    return found
+
+
+def test_every_type_of_the_captures_is_in_the_table_and_no_other():
+    found = {key_of(declared) for capture in (*FULL, *MINIMAL, *NO_LOG) for declared, _, _ in columns_of(capture)}
+
+    assert found <= set(TYPES)
+    never = {key.partition("(")[0] for key in set(TYPES) - found}
+    assert never == {"DECIMAL", "BIT"}  # other lengths of them are there
+    assert {"DECIMAL(38,s)", "DECIMAL(65,s)", "BIT(1)", "BIT(64)"} <= found
+
+
+@pytest.mark.parametrize("capture", [*FULL, *MINIMAL, *NO_LOG])
+def test_columns_of_each_declared_type_have_the_spark_type_of_the_table(capture):
+    for declared, _, column in columns_of(capture):
+        assert column_type(column, ZeroDates.NULL) == documented_type(key_of(declared), column), declared
+
+
+@pytest.mark.parametrize("capture", FULL)
+def test_full_metadata_tells_every_type_but_some_that_are_binary(capture):
+    for declared, told, _ in columns_of(capture):
+        key = key_of(declared)
+        expected = "binary" if key in NOT_TOLD_BY_FULL else documented_type(key, told)
+        assert column_type(told, ZeroDates.NULL) == expected, declared
+
+
+@pytest.mark.parametrize("capture", MINIMAL)
+def test_minimal_metadata_tells_signs_and_character_sets_but_neither_names_nor_labels(capture):
+    for declared, told, _ in columns_of(capture):
+        key = key_of(declared)
+        labels = {"ENUM": "int", "SET": "decimal(20,0)"}.get(key)
+        expected = "binary" if key in NOT_TOLD_BY_FULL else labels or documented_type(key, told)
+        assert column_type(told, ZeroDates.NULL) == expected, declared
+        assert told.name.startswith("@")
+
+
+@pytest.mark.parametrize("key", [key for key in TYPES if key.startswith(("DECIMAL", "BIT"))])
+def test_numbers_of_each_length_have_the_spark_type_of_the_table(key):
+    size = int(re.search(r"\d+", key)[0])
+    is_decimal = key.startswith("DECIMAL")
+    column = Column(
+        name="a",
+        type=ColumnType.NEWDECIMAL if is_decimal else ColumnType.BIT,
+        metadata=0,
+        kind=Kind.DECIMAL if is_decimal else Kind.BIT,
+        size=size,
+    )
+    assert column_type(column, ZeroDates.NULL) == documented_type(key, column)
+
+
+@pytest.mark.parametrize("capture", FULL)
+def test_each_type_of_the_table_can_be_read_and_arrow_has_it(capture):
+    for _, _, column in columns_of(capture):
+        for zero_dates in ZeroDates:
+            spark_type = column_type(column, zero_dates)
+            arrow_type(spark_type)
+            reading_of(column, spark_type)
+
+
+def test_with_zero_dates_as_text_only_dates_are_strings():
+    changed = set()
+    for declared, _, column in columns_of("11.8/types-full-crc32"):
+        if column_type(column, ZeroDates.TEXT) != column_type(column, ZeroDates.NULL):
+            assert column_type(column, ZeroDates.TEXT) == "string"
+            changed.add(key_of(declared))
+    assert changed == {"DATE", "DATETIME", "TIMESTAMP"}
+
+
+@pytest.mark.parametrize("row", table("Types"), ids=lambda row: row["MariaDB type"][:20])
+def test_the_texts_of_the_table_are_those_of_real_values(row):
+    keys = [key for key, one in TYPES.items() if one == row]
+    found = texts_of(("11.8/types-full-crc32", "11.8/vectors"), with_ddl=True)
+    untold = texts_of(("11.8/types-minimal-none", "11.8/vectors"), with_ddl=False)
+    told = texts_of(("11.8/types-minimal-none", "11.8/vectors"), with_ddl=True)
+
+    assert quoted(row["Text in the maps"])
+    for text in quoted(row["Text in the maps"]):
+        assert any(text in found.get(key, ()) for key in keys), text
+    if row["Text if nothing tells the type"] == "the same":
+        assert any(key in untold for key in keys)
+        assert [untold.get(key) for key in keys] == [told.get(key) for key in keys]
+    else:
+        (text,) = quoted(row["Text if nothing tells the type"])
+        assert any(text in untold.get(key, ()) for key in keys)
+        assert any(untold.get(key) != told.get(key) for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("DATE", "0000-00-00"),
+        ("DATE", "2010-00-00"),
+        ("DATE", "2023-02-31"),
+        ("DATE", "0000-01-01"),
+        ("DATETIME(6)", "0000-00-00 00:00:00.000000"),
+        ("DATETIME(6)", "2024-02-29 24:00:00.000000"),
+        ("TIMESTAMP(6) NULL DEFAULT NULL", "0000-00-00 00:00:00.000000"),
+    ],
+)
+def test_what_a_column_of_its_own_type_cannot_hold_is_null_there(declared, value):
+    column = next(column for text, _, column in columns_of("11.8/types-full-crc32") if text == declared)
+    to_cell = cell_reader(column, column_type(column, ZeroDates.NULL))
+
+    assert to_cell(value) is None
+    assert text_of(value) == value
+    assert cell_reader(column, column_type(column, ZeroDates.TEXT))(value) == value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +13,20 @@ from typing import TypeVar
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.gtid import ID_MAX, GtidPosition
 
 SERVER_ID = 4_000_000_001  # as a replica of a primary
 PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core
-_Choice = TypeVar("_Choice", bound=enum.Enum)
 SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+NUMBER_END = 1 << 63  # Spark's and Arrow's largest numbers have 64 bits, one for the sign
+COUNT_OF_FILES_END = 1 << 31  # as in Spark's ReadMaxFiles
+PORT_END = 1 << 16
+ID_END = ID_MAX + 1  # of domains and servers
+VALUE_TEXT_MAX = 60  # characters of a value in an error
+_Choice = TypeVar("_Choice", bound=enum.Enum)
+_SIZE = re.compile(r"([0-9]+)([kmg]?)b?", re.ASCII | re.IGNORECASE)
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_WILDCARD = re.compile(r"[*?[]")
 
 
 class Granularity(enum.Enum):
@@ -120,7 +129,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     host = given.get("host") or None
     if bool(given.get("path")) == bool(host):
         raise ConfigurationError("give either a path, as in load(PATH), or option host")
-    table = given.get("table")
+    table = given.get("table", "").strip()
     parsed = ReadOptions(
         path=local_path(given.get("path") or ""),
         is_classic=is_classic,
@@ -129,9 +138,9 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         ending_gtid=_position("endingGtid", given.get("endinggtid")),
         starting_time=_time("startingTimestamp", given.get("startingtimestamp")),
         ending_time=_time("endingTimestamp", given.get("endingtimestamp")),
-        tables=(table,) if table else list_of(given.get("tables")),
+        tables=(table,) if table else _table_patterns(given.get("tables")),
         table=table or None,
-        domains=frozenset(number_of("domains", part) for part in list_of(given.get("domains"))),
+        domains=frozenset(number_of("domains", part, end=ID_END) for part in list_of(given.get("domains"))),
         columns=list_of(given.get("columns")),
         is_strict=flag_of("failOnDataLoss", given.get("failondataloss", "true")),
         partition_bytes=size_of("partitionBytes", given.get("partitionbytes")) or PARTITION_BYTES,
@@ -140,19 +149,19 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         starting_offsets=given.get("startingoffsets", "earliest"),
         bytes_per_trigger_max=size_of("maxBytesPerTrigger", given.get("maxbytespertrigger")),
         groups_per_trigger_max=size_of("maxGroupsPerTrigger", given.get("maxgroupspertrigger")),
-        files_per_trigger_max=size_of("maxFilesPerTrigger", given.get("maxfilespertrigger")),
+        files_per_trigger_max=size_of("maxFilesPerTrigger", given.get("maxfilespertrigger"), end=COUNT_OF_FILES_END),
         host=host,
-        port=number_of("port", given.get("port", "3306")),
+        port=number_of("port", given.get("port", "3306"), first=1, end=PORT_END),
         user=given.get("user", "root"),
         password=given.get("password", ""),
         uses_tls=flag_of("tls", given.get("tls", "false")),
-        server_id=number_of("serverId", given.get("serverid", str(SERVER_ID))),
+        server_id=number_of("serverId", given.get("serverid", str(SERVER_ID)), first=1, end=ID_END),
         undecodable=_choice(Undecodable, "onUndecodable", given.get("onundecodable", "fail")),
     )
     if parsed.table is not None and parsed.granularity is not Granularity.ROWS:
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
-    if parsed.table is not None and "." not in parsed.table:
-        raise ConfigurationError(f"option table is {parsed.table!r}, expected database.table")
+    if parsed.table is not None and (not all(parsed.table.partition(".")) or _WILDCARD.search(parsed.table)):
+        raise ConfigurationError(f"option table is {_shown(parsed.table)}, expected database.table without * and ?")
     if host is not None and parsed.granularity in (Granularity.PAGES, Granularity.RECORDS):
         raise ConfigurationError(f"granularity {parsed.granularity.value}: a primary tells nothing of its files")
     is_of_pages = parsed.granularity in (Granularity.PAGES, Granularity.RECORDS)
@@ -166,12 +175,26 @@ def local_path(path: str) -> str:
     return path.removeprefix("file://") if path.startswith("file://") else path.removeprefix("file:")
 
 
+def _shown(value: str) -> str:
+    """A value for an error: one that was pasted by mistake may be long."""
+    return repr(value) if len(value) <= VALUE_TEXT_MAX else f"{value[:VALUE_TEXT_MAX]!r}..."
+
+
 def _choice(kind: type[_Choice], name: str, value: str) -> _Choice:
     try:
         return kind(value.strip().lower())
     except ValueError:
         choices = ", ".join(str(one.value) for one in kind)
-        raise ConfigurationError(f"option {name} is {value!r}, expected one of {choices}") from None
+        raise ConfigurationError(f"option {name} is {_shown(value)}, expected one of {choices}") from None
+
+
+def _table_patterns(value: str | None) -> tuple[str, ...]:
+    """Tables by name. One without its database would find nothing, and an empty answer looks like a true one."""
+    patterns = list_of(value)
+    for pattern in patterns:
+        if "." not in pattern and not _WILDCARD.search(pattern):
+            raise ConfigurationError(f"option tables has {_shown(pattern)}, expected database.table, also with * and ?")
+    return patterns
 
 
 def _position(name: str, value: str | None) -> str | None:
@@ -187,15 +210,18 @@ def _time(name: str, value: str | None) -> float | None:
     """RFC 3339, or seconds since 1970; without a zone it is UTC."""
     if value is None:
         return None
+    text = value.strip()
     try:
-        return float(value)
+        if not _SECONDS.fullmatch(text):
+            moment = datetime.datetime.fromisoformat(text)
+            return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp()
+        if float(text) < NUMBER_END:
+            return float(text)
     except ValueError:
         pass
-    try:
-        moment = datetime.datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise ConfigurationError(f"option {name} is {value!r}, expected 2026-01-31T12:00:00Z or seconds") from None
-    return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp()
+    raise ConfigurationError(
+        f"option {name} is {_shown(value)}, expected 2026-01-31T12:00:00Z, or seconds since 1970 below 2^63"
+    )
 
 
 def list_of(value: str | None) -> tuple[str, ...]:
@@ -203,30 +229,46 @@ def list_of(value: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (value or "").split(",") if part.strip())
 
 
-def number_of(name: str, value: str) -> int:
-    """A number of an option; `name` is for the error."""
-    if not value.isdecimal():
-        raise ConfigurationError(f"option {name} has {value!r}, expected numbers")
-    return int(value)
+def number_of(name: str, value: str, *, first: int = 0, end: int = NUMBER_END) -> int:
+    """A whole number of an option, from `first` on and below `end`; `name` is for the error."""
+    number = _whole(value.strip())
+    if number is None or not first <= number < end:
+        raise ConfigurationError(
+            f"option {name} is {_shown(value)}, expected a whole number from {first} on, below {_limit_text(end)}"
+        )
+    return number
 
 
-def size_of(name: str, value: str | None) -> int | None:
-    """A count, or bytes with k, m or g behind it."""
+def size_of(name: str, value: str | None, *, end: int = NUMBER_END) -> int | None:
+    """A count, or bytes with k, m or g behind it: above 0, and below `end`."""
     if value is None:
         return None
-    text = value.strip().lower().removesuffix("b")
-    unit = text[-1:] if text[-1:] in "kmg" else ""
-    digits = text.removesuffix(unit) if unit else text
-    if not digits.isdecimal() or not int(digits):
-        raise ConfigurationError(f"option {name} is {value!r}, expected a number above 0, also with k, m or g")
-    return int(digits) * SIZE_UNITS[unit]
+    match = _SIZE.fullmatch(value.strip())
+    number = _whole(match[1]) if match is not None else None
+    size = number * SIZE_UNITS[match[2].lower()] if match is not None and number is not None else 0
+    if not 0 < size < end:
+        raise ConfigurationError(
+            f"option {name} is {_shown(value)}, expected a whole number above 0, also with k, m or g, "
+            f"below {_limit_text(end)}"
+        )
+    return size
+
+
+def _whole(text: str) -> int | None:
+    """A number in ASCII digits alone; None for anything else, and for what has more digits than any limit."""
+    is_number = text.isascii() and text.isdecimal() and len(text.lstrip("0")) <= len(str(NUMBER_END))
+    return int(text.lstrip("0") or "0") if is_number else None
+
+
+def _limit_text(end: int) -> str:
+    return str(end) if end <= PORT_END else f"2^{end.bit_length() - 1}"
 
 
 def flag_of(name: str, value: str) -> bool:
     """Whether an option says true; `name` is for the error."""
     text = value.strip().lower()
     if text not in ("true", "false"):
-        raise ConfigurationError(f"option {name} is {value!r}, expected true or false")
+        raise ConfigurationError(f"option {name} is {_shown(value)}, expected true or false")
     return text == "true"
 
 
@@ -238,15 +280,22 @@ def parse_declarations_option(value: str | None) -> dict[str, dict[str, str]]:
     if not text.startswith("{") and not text.lower().startswith("create"):
         try:
             text = Path(local_path(text)).read_text().strip()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise ConfigurationError(f"option schema: {error}") from None
-    if not text.startswith("{"):
-        return dict(parse_declarations(text))
+    found = _declarations_of_json(text) if text.startswith("{") else dict(parse_declarations(text))
+    if not found:
+        raise ConfigurationError("option schema has no CREATE TABLE statement with columns")
+    for table in found:
+        if not all(table.partition(".")):
+            raise ConfigurationError(f"option schema has table {_shown(table)}, expected database.table")
+    return found
+
+
+def _declarations_of_json(text: str) -> dict[str, dict[str, str]]:
     try:
-        found = json.loads(text)
         return {
             str(table): {str(name): str(declared) for name, declared in columns.items()}
-            for table, columns in found.items()
+            for table, columns in json.loads(text).items()
         }
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise ConfigurationError(f"option schema is no JSON of table -> column -> type: {error}") from None

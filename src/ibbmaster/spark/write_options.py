@@ -7,8 +7,16 @@ from dataclasses import dataclass, field
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
-from ibbmaster.spark.options import flag_of, list_of, local_path, number_of, parse_declarations_option, size_of
-from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.spark.options import (
+    ID_END,
+    flag_of,
+    list_of,
+    local_path,
+    number_of,
+    parse_declarations_option,
+    size_of,
+)
+from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
 
 NAMES = (
     "path",
@@ -104,8 +112,8 @@ def parse_write_options(
         table=table,
         declarations=declarations,
         primary_key=list_of(given.get("primarykey")),
-        domain_id=number_of("domain", given.get("domain", "0")),
-        server_id=number_of("serverId", given.get("serverid", "1")),
+        domain_id=number_of("domain", given.get("domain", "0"), end=ID_END),
+        server_id=number_of("serverId", given.get("serverid", "1"), first=1, end=ID_END),
         group_rows=size_of("groupRows", given.get("grouprows")) or GROUP_ROWS,
         creates_tables=flag_of("createTables", given.get("createtables", "false" if has_gtids else "true")),
         max_file_bytes=size_of("maxFileBytes", given.get("maxfilebytes")) or MAX_FILE_BYTES,
@@ -148,6 +156,8 @@ def _check(options: WriteOptions, fields: Mapping[str, str]) -> None:
             raise ConfigurationError(f"the DataFrame has no column {missing[0]}, which {options.table} has")
     if options.has_gtids and options.creates_tables:
         raise ConfigurationError("option createTables needs GTIDs of its own: leave column _gtid out")
-    if options.domain_id >= 1 << 32 or not 0 < options.server_id < 1 << 32:
-        raise ConfigurationError("options domain and serverId are numbers below 2^32, serverId from 1 on")
+    try:  # here, and not when the tasks are done and their runs are merged
+        LogShape(max_file_bytes=options.max_file_bytes, state_interval_bytes=options.state_interval_bytes)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"options maxFileBytes and stateIntervalBytes: {error}") from None
     options.tables()

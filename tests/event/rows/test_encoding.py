@@ -172,3 +172,38 @@ def test_types_that_cannot_be_written_are_refused(declared):
 def test_tables_that_cannot_be_are_refused(name, columns, key):
     with pytest.raises(ConfigurationError):
         written_table(name, columns, table_id=1, primary_key=key)
+
+
+def test_attributes_of_a_written_column_are_not_looked_for_in_its_strings():
+    plain = written_column("a", "int comment 'unsigned not null primary key'")
+    assert (plain.is_nullable, plain.is_unsigned) == (True, False)
+    assert plain.encode(-1) == b"\xff" * 4
+    assert not written_column("a", "int unsigned not null").is_nullable
+
+
+def test_zerofill_columns_are_written_without_a_sign():
+    table = written_table("db.t", {"a": "int(7) zerofill", "b": "decimal(5,2) zerofill", "c": "int"}, table_id=1)
+    schema = decode_table_schema(encode_table_map(table, server_id=1))
+
+    assert [column.is_unsigned for column in schema.columns] == [True, True, False]
+    (event,) = encode_rows(table, ChangeKind.INSERT, [(None, table.image([4_000_000_000, "1.5", -1]))], server_id=1)
+    (change,) = RowDecoder(schema).changes(event)
+    assert change.after == (4_000_000_000, Decimal("1.50"), -1)
+
+
+@pytest.mark.parametrize("declared", ["int primary key", "int not null KEY"])
+def test_a_key_that_its_column_declares_is_declared_once(declared):
+    table = written_table("db.t", {"a": "int comment 'primary key'", "b": declared}, table_id=1)
+
+    assert table.primary_key == (1,)
+    assert table.statements[1].startswith(
+        f"CREATE TABLE IF NOT EXISTS `db`.`t` (`a` int comment 'primary key', `b` {declared}) "
+    )
+
+
+def test_a_key_that_only_a_comment_mentions_is_declared():
+    table = written_table("db.t", {"a": "int comment 'primary key'"}, table_id=1, primary_key=["a"])
+
+    assert table.statements[1].startswith(
+        "CREATE TABLE IF NOT EXISTS `db`.`t` (`a` int comment 'primary key', PRIMARY KEY (`a`)) "
+    )

@@ -1,4 +1,4 @@
-"""Column types out of a CREATE TABLE statement, as a declaration of that table."""
+"""Column types out of a CREATE TABLE statement, as a declaration of that table, and what such a type says."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ _HEAD = re.compile(
     r"(?P<table>(?:`(?:[^`]|``)+`|[\w$]+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|[\w$]+))?)\s*\(",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"/\*.*?\*/|--\s.*?(?:\n|$)", re.DOTALL)
-_TOKEN = re.compile(r"'(?:[^'\\]|\\.|'')*'|`(?:[^`]|``)*`|\"(?:[^\"\\]|\\.)*\"|[(),]|[^'`\"(),]+", re.DOTALL)
+_QUOTED = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`(?:[^`]|``)*`"""  # strings and names
+_COMMENT = re.compile(rf"(?P<quoted>{_QUOTED})|/\*.*?\*/|--(?=\s|$)[^\n]*|#[^\n]*", re.DOTALL)
+_TOKEN = re.compile(rf"{_QUOTED}|[(),]|[^'`\"(),]+", re.DOTALL)
+_STATEMENT_TOKEN = re.compile(rf"{_QUOTED}|;|[^'`\";]+", re.DOTALL)
+_ATTRIBUTE_TOKEN = re.compile(rf"{_QUOTED}|(?P<bracket>[()])|(?P<word>[\w$]+)", re.DOTALL)
 _COLUMN = re.compile(r"\s*(?P<name>`(?:[^`]|``)+`|[\w$]+)\s+(?P<type>.+)", re.DOTALL)
 _NO_COLUMN = re.compile(
-    r"\s*(primary|unique|key|index|constraint|foreign|check|fulltext|spatial|period|vector\s+(index|key))\b",
+    r"\s*(primary|unique|key|index|constraint|foreign|check|fulltext|spatial|period\s+for|vector\s+(index|key))\b",
     re.IGNORECASE,
 )
+_PRIMARY_KEY = re.compile(r"(?<!\bunique )\bkey\b")  # PRIMARY may be left out
 _VERSIONED = re.compile(r"with\s+system\s+versioning", re.IGNORECASE)
 
 
@@ -26,7 +30,7 @@ def parse_create_table(sql: str, *, database: str = "") -> tuple[str, dict[str, 
     `database` is the one the statement ran in. What a table has beyond its text (LIKE, SELECT)
     is not known; system versioning without columns of its own adds `row_start` and `row_end`.
     """
-    text = _COMMENT.sub(" ", sql)
+    text = _without_comments(sql)
     head = _HEAD.match(text)
     if head is None:
         return None
@@ -68,7 +72,7 @@ def _unquote(name: str) -> str:
 def parse_declarations(sql: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Every CREATE TABLE in a script; its other statements are passed over."""
     statement = ""
-    for match in re.finditer(r"'(?:[^'\\]|\\.|'')*'|`(?:[^`]|``)*`|;|[^'`;]+", _COMMENT.sub(" ", sql)):
+    for match in _STATEMENT_TOKEN.finditer(_without_comments(sql)):
         if match[0] != ";":
             statement += match[0]
             continue
@@ -77,3 +81,39 @@ def parse_declarations(sql: str) -> Iterator[tuple[str, dict[str, str]]]:
         statement = ""
     if (found := parse_create_table(statement)) is not None:
         yield found
+
+
+def attributes_of(declared: str) -> str:
+    """The words of a column's type and of its attributes, in lower case, a space between them.
+
+    What stands in strings, in quoted names and in brackets is left out: there it means something
+    else, as in COMMENT 'was unsigned' and AS (CAST(a AS UNSIGNED)).
+    """
+    words = []
+    depth = 0
+    for match in _ATTRIBUTE_TOKEN.finditer(_without_comments(declared)):
+        if match["bracket"]:
+            depth += 1 if match["bracket"] == "(" else -1
+        elif match["word"] and not depth:
+            words.append(match["word"].lower())
+    return " ".join(words)
+
+
+def is_unsigned(declared: str) -> bool:
+    """Whether numbers of a declared type have no sign: ZEROFILL and SERIAL say so, too."""
+    return not {"unsigned", "zerofill", "serial"}.isdisjoint(attributes_of(declared).split())
+
+
+def is_primary_key(declared: str) -> bool:
+    """Whether a declared column alone is the primary key."""
+    return _PRIMARY_KEY.search(attributes_of(declared)) is not None
+
+
+def is_nullable(declared: str) -> bool:
+    """Whether a declared column may be NULL."""
+    return "not null" not in attributes_of(declared) and not is_primary_key(declared)
+
+
+def _without_comments(sql: str) -> str:
+    """The text with a space for each comment; in strings nothing is one."""
+    return _COMMENT.sub(lambda match: match["quoted"] or " ", sql)

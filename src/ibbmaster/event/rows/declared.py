@@ -15,17 +15,18 @@ from typing import Any
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.charset import CODECS
 from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
+from ibbmaster.event.rows.ddl import attributes_of, is_unsigned
 from ibbmaster.event.rows.fixed_binary import INET4_SIZE, INET6_SIZE, UUID_SIZE
 
 Declaration = Mapping[str, str]  # column name -> type
 
 _TYPE = re.compile(
-    r"\s*(?P<word>[a-z0-9]+)\s*(?:\((?P<inside>(?:[^()']|'(?:[^']|'')*')*)\))?(?P<rest>.*)", re.IGNORECASE | re.DOTALL
+    r"\s*(?P<word>[a-z0-9]+)\s*(?:\((?P<inside>(?:[^()']|'(?:[^']|'')*')*)\))?.*", re.IGNORECASE | re.DOTALL
 )
-_CHARSET = re.compile(r"(?:charset|character\s+set)\s+(\w+)", re.IGNORECASE)
+_CHARSET = re.compile(r"\b(?:charset|character set) (\w+)")
 _LABEL = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|$)")
 _OLD_TEMPORAL = {"time": ColumnType.TIME, "datetime": ColumnType.DATETIME, "timestamp": ColumnType.TIMESTAMP}
-_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "integer", "bigint", "boolean", "bool"}
+_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "integer", "bigint", "serial", "boolean", "bool"}
 _TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json"}
 _BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _FIXED = {"uuid": (Kind.UUID, UUID_SIZE), "inet4": (Kind.INET4, INET4_SIZE), "inet6": (Kind.INET6, INET6_SIZE)}
@@ -67,10 +68,10 @@ def _changes(table: str, column: Column, text: str) -> dict[str, Any]:
     match = _TYPE.fullmatch(text)
     if match is None:
         raise ConfigurationError(f"{table} column {column.name}: {text!r} is no column type")
-    word, inside, rest = match["word"].lower(), match["inside"], match["rest"].lower()
-    charset = _CHARSET.search(rest)
+    word, inside = match["word"].lower(), match["inside"]
+    charset = _CHARSET.search(attributes_of(text))
     if word in _INTEGERS:
-        return {"is_unsigned": "unsigned" in rest}
+        return {"is_unsigned": is_unsigned(text)}
     if word in _OLD_TEMPORAL:
         return _digits(table, column, word, inside)
     if word in _FIXED:

@@ -12,6 +12,7 @@ from ibbmaster.codec import lenenc
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.ddl import is_primary_key
 from ibbmaster.event.rows.table_schema import CHARACTER, MetadataField
 from ibbmaster.event.rows.written_column import WrittenColumn, written_column
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
@@ -65,7 +66,7 @@ class WrittenTable:
     def statements(self) -> tuple[str, str]:
         """What creates it, so that a replica can follow."""
         parts = [f"{_quoted(column.name)} {column.declared}" for column in self.columns]
-        if self.primary_key and not any("primary key" in column.declared.lower() for column in self.columns):
+        if self.primary_key and not any(is_primary_key(column.declared) for column in self.columns):
             parts.append(
                 f"PRIMARY KEY ({', '.join(_quoted(self.columns[number].name) for number in self.primary_key)})"
             )
@@ -95,7 +96,7 @@ def written_table(
     if missing:
         raise ConfigurationError(f"{name} has no column {missing[0]}; it has {', '.join(names)}")
     key = tuple(names.index(column) for column in primary_key) or tuple(
-        number for number, column in enumerate(columns) if "primary key" in column.declared.lower()
+        number for number, column in enumerate(columns) if is_primary_key(column.declared)
     )
     return WrittenTable(table_id=table_id, database=database, table=table, columns=columns, primary_key=key)
 

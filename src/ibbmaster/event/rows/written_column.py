@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.charset import BINARY_COLLATION
 from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.event.rows.ddl import is_nullable, is_unsigned
 from ibbmaster.event.rows.number import DIGITS_MAX, PART_SIZES, SCALE_MAX, WORD_DIGITS, decimal_size
 from ibbmaster.event.rows.temporal import DATETIME2_ZERO, FRACTION_SIZES, civil_date, days_of
 from ibbmaster.event.rows.value import SHORT_LENGTH_MAX, YEAR_ZERO
@@ -23,7 +24,7 @@ UTF8_COLLATION = 45  # utf8mb4_general_ci
 UTF8_BYTES_MAX = 4  # of a character
 Encode = Callable[[object], bytes]
 
-_TYPE = re.compile(r"\s*([a-z0-9]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.IGNORECASE | re.DOTALL)
+_TYPE = re.compile(r"\s*([a-z0-9]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?.*", re.IGNORECASE | re.DOTALL)
 _INTEGERS = {
     "tinyint": (ColumnType.TINY, 1),
     "boolean": (ColumnType.TINY, 1),
@@ -71,9 +72,8 @@ def written_column(name: str, declared: str) -> WrittenColumn:
     match = _TYPE.fullmatch(declared)
     if match is None:
         raise ConfigurationError(f"column {name}: {declared!r} is no column type")
-    word, first, second, rest = match[1].lower(), match[2], match[3], match[4].lower()
+    word, first, second = match[1].lower(), match[2], match[3]
     length = None if first is None else int(first)
-    is_nullable = "not null" not in rest and "primary key" not in rest
 
     def column(
         kind: ColumnType, metadata: bytes, encode: Encode, *, sign: bool | None = None, collation: int | None = None
@@ -84,29 +84,29 @@ def written_column(name: str, declared: str) -> WrittenColumn:
             type=kind,
             metadata=metadata,
             encode=encode,
-            is_nullable=is_nullable,
+            is_nullable=is_nullable(declared),
             is_unsigned=sign,
             collation=collation,
         )
 
-    is_unsigned = "unsigned" in rest
+    has_no_sign = is_unsigned(declared)
     if word in _INTEGERS:
         kind, size = _INTEGERS[word]
-        return column(kind, b"", _integer(size, is_signed=not is_unsigned), sign=is_unsigned)
+        return column(kind, b"", _integer(size, is_signed=not has_no_sign), sign=has_no_sign)
     if word in _BLOBS:
         size, is_text = _BLOBS[word]
         collation = UTF8_COLLATION if is_text else BINARY_COLLATION
         return column(ColumnType.BLOB, bytes([size]), _string(size, is_text=is_text), collation=collation)
     match word:
         case "float":
-            return column(ColumnType.FLOAT, b"\4", _float("<f"), sign=is_unsigned)
+            return column(ColumnType.FLOAT, b"\4", _float("<f"), sign=has_no_sign)
         case "double" | "real":
-            return column(ColumnType.DOUBLE, b"\x08", _float("<d"), sign=is_unsigned)
+            return column(ColumnType.DOUBLE, b"\x08", _float("<d"), sign=has_no_sign)
         case "decimal" | "numeric" | "dec":
             digits, scale = length or 10, int(second or 0)
             if not 0 < digits <= DIGITS_MAX or scale > min(digits, SCALE_MAX):
                 raise ConfigurationError(f"column {name}: DECIMAL({digits},{scale}) does not exist")
-            return column(ColumnType.NEWDECIMAL, bytes([digits, scale]), _decimal(digits, scale), sign=is_unsigned)
+            return column(ColumnType.NEWDECIMAL, bytes([digits, scale]), _decimal(digits, scale), sign=has_no_sign)
         case "varchar" | "varbinary":
             is_text = word == "varchar"
             size = (length or 0) * (UTF8_BYTES_MAX if is_text else 1)

@@ -1,0 +1,146 @@
+"""Values of rows as text, and as cells of a column that has a type."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import pytest
+
+from ibbmaster.event.rows.changes import ABSENT
+from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
+from ibbmaster.spark.cell import cell_reader, date_cell, image_as_map, moment_cell, text_of
+
+TEXTS = {
+    "NULL": (None, None),
+    "a text": ("漢 ", "漢 "),
+    "an empty text": ("", ""),
+    "bytes": (b"\0\xff", "0x00ff"),
+    "no bytes": (b"", "0x"),
+    "a number": (-5, "-5"),
+    "the largest number": (18446744073709551615, "18446744073709551615"),
+    "a decimal with zeros at its end": (Decimal("1.50"), "1.50"),
+    "a small decimal": (Decimal("0.0000000001"), "0.0000000001"),
+    "a decimal that is zero": (Decimal("0E-30"), "0." + "0" * 30),
+    "a large decimal": (Decimal("9" * 65), "9" * 65),
+    "a float": (1.5, "1.5"),
+    "a vector": ((1.0, -0.5), "[1.0, -0.5]"),
+    "an empty vector": ((), "[]"),
+}
+
+
+def column(name="a", kind=Kind.INTEGER, type_=ColumnType.LONG):
+    return Column(name=name, type=type_, metadata=0, kind=kind)
+
+
+@pytest.mark.parametrize(("value", "text"), TEXTS.values(), ids=TEXTS)
+def test_a_value_is_text_as_mariadb_shows_it(value, text):
+    assert text_of(value) == text
+
+
+def test_an_image_is_a_map_of_the_columns_it_has():
+    schema = TableSchema(
+        table_id=1, database="db", table="t", columns=tuple(column(name) for name in ("id", "left_out", "nothing"))
+    )
+
+    assert image_as_map(schema, (1, ABSENT, None)) == {"id": "1", "nothing": None}
+    assert image_as_map(schema, (ABSENT,) * 3) == {}
+    assert image_as_map(schema, None) is None
+
+
+def test_an_image_with_more_values_than_columns_is_no_map():
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        image_as_map(TableSchema(table_id=1, database="db", table="t", columns=(column(),)), (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "value", "cell"),
+    [
+        ("int", 7, 7),
+        ("bigint", 1 << 62, 1 << 62),
+        ("binary", b"\0", b"\0"),
+        ("double", 0.5, 0.5),
+        ("decimal(10,2)", Decimal("1.50"), Decimal("1.50")),
+        ("decimal(20,0)", 18446744073709551615, Decimal("18446744073709551615")),
+        ("string", Decimal("1.50"), "1.50"),
+        ("string", b"\1", "0x01"),
+        ("date", "1970-01-02", 1),
+        ("timestamp", "1970-01-01 00:00:01", 1_000_000),
+        ("timestamp_ntz", "1970-01-01 00:00:01.5", 1_500_000),
+        ("array<float>", (1.0, 2.0), [1.0, 2.0]),
+        ("array<float>", b"\0", None),
+    ],
+)
+def test_a_value_becomes_what_the_type_of_its_column_takes(spark_type, value, cell):
+    found = cell_reader(column(), spark_type)(value)
+
+    assert (found, type(found)) == (cell, type(cell))
+
+
+@pytest.mark.parametrize(
+    "spark_type",
+    ["int", "string", "binary", "date", "timestamp", "timestamp_ntz", "decimal(20,0)", "decimal(5,1)", "array<float>"],
+)
+def test_null_is_null_in_a_column_of_any_type(spark_type):
+    assert cell_reader(column(), spark_type)(None) is None
+
+
+@pytest.mark.parametrize("text", ["1970-01-01", "1969-12-31", "0001-01-01", "9999-12-31", "2024-02-29", "2000-02-29"])
+def test_a_date_is_a_number_of_days_since_1970(text):
+    days = date_cell(text)
+
+    assert isinstance(days, int)
+    assert (datetime.date(1970, 1, 1) + datetime.timedelta(days=days)).isoformat() == text
+    assert date_cell(f"{text} 23:59:59.999999") == days
+
+
+NO_DAYS = [
+    "0000-00-00",
+    "2010-00-00",
+    "2010-01-00",
+    "0000-01-01",
+    "2023-02-29",
+    "2023-04-31",
+    "2023-13-01",
+    "1900-02-29",
+]
+
+
+@pytest.mark.parametrize("text", NO_DAYS)
+def test_what_is_no_day_is_no_date_and_no_moment(text):
+    assert date_cell(text) is None
+    assert moment_cell(f"{text} 00:00:00") is None
+    assert moment_cell(f"{text} 12:34:56.789") is None
+
+
+@pytest.mark.parametrize("value", [None, 0, 20240229, b"2024-02-29", "", "yesterday", "24-02-29"])
+def test_what_is_no_text_of_a_date_is_none(value):
+    assert date_cell(value) is None
+    assert moment_cell(value) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"),
+    [
+        ("1970-01-01 00:00:00", 0),
+        ("1970-01-01 00:00:00.1", 100_000),
+        ("1970-01-01 00:00:00.000001", 1),
+        ("1970-01-01 00:00:00.0203", 20_300),
+        ("1970-01-02 00:00:00.000000", 86_400_000_000),
+        ("1970-01-01 01:02:03.004", 3_723_004_000),
+        ("1969-12-31 23:59:59.999999", -1),
+        ("9999-12-31 23:59:59.999999", 253_402_300_799_999_999),
+        ("0001-01-01 00:00:00", -62_135_596_800_000_000),
+    ],
+)
+def test_a_moment_is_a_number_of_microseconds_since_1970(text, microseconds):
+    assert moment_cell(text) == microseconds
+
+
+@pytest.mark.parametrize(
+    "clock", ["24:00:00", "31:00:00", "00:60:00", "23:63:00", "00:00:60", "23:59:63.999999", "31:63:63", "24:00:00.000"]
+)
+def test_a_clock_beyond_the_last_second_of_a_day_is_no_moment(clock):
+    assert moment_cell(f"2024-02-29 {clock}") is None
+    assert moment_cell(f"9999-12-31 {clock}") is None
+    assert date_cell(f"2024-02-29 {clock}") == date_cell("2024-02-29")

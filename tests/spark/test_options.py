@@ -1,0 +1,415 @@
+"""What the options of readers and writers take, and what they refuse, before anything is read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.spark.options import (
+    SERVER_ID,
+    Granularity,
+    Undecodable,
+    ZeroDates,
+    local_path,
+    parse_options,
+)
+from ibbmaster.spark.write_options import parse_write_options
+
+NO_NUMBERS = {
+    "nothing": "",
+    "a space": " ",
+    "a word": "many",
+    "a sign": "-1",
+    "a plus": "+1",
+    "an exponent": "1e9",
+    "hexadecimal digits": "0x10",
+    "a point": "1.0",
+    "underscores": "1_000",
+    "two numbers": "1 2",
+    "Arabic digits": "٣",
+    "wide digits": "１０",
+    "a raised digit": "²",
+    "a list": "[1]",
+    "a zero byte": "1\0",
+    "more than 63 bits": str(1 << 63),
+    "more digits than Python takes": "9" * 5000,
+}
+NO_SIZES = {
+    **NO_NUMBERS,
+    "zero": "0",
+    "zeros with a unit": "00k",
+    "a unit alone": "k",
+    "a byte alone": "b",
+    "two units": "1kk",
+    "a unit that is not known": "1t",
+    "a space inside": "1 k",
+    "the sign of a kelvin": "1\u212a",
+    "more than 63 bits with its unit": f"{1 << 33}g",
+}
+COUNTS = ["partitionBytes", "maxBytesPerTrigger", "maxGroupsPerTrigger", "maxFilesPerTrigger"]
+WRITE_COUNTS = ["groupRows", "maxFileBytes", "stateIntervalBytes"]
+
+
+def read(**options):
+    return parse_options({"path": "/x"} | options)
+
+
+def read_primary(**options):
+    return parse_options({"host": "primary"} | options)
+
+
+def write(**options):
+    return parse_write_options({"path": "/x", "table": "a.b"} | options, {"id": "int"})
+
+
+# Names --------------------------------------------------------------------------------------------
+
+
+def test_an_option_that_is_not_known_is_refused_by_name():
+    with pytest.raises(ConfigurationError, match=r"unknown option partitionbyte; known are path, "):
+        read(partitionByte="1m")
+
+
+def test_options_of_a_writer_are_none_of_a_reader():
+    with pytest.raises(ConfigurationError, match="unknown option grouprows"):
+        read(groupRows="1")
+    with pytest.raises(ConfigurationError, match="unknown option granularity"):
+        write(granularity="rows")
+
+
+def test_names_of_options_have_no_case():
+    assert read(PARTITIONBYTES="1k", startinggtid="0-1-1") == read(partitionBytes="1024", startingGtid="0-1-1")
+
+
+@pytest.mark.parametrize("options", [{}, {"path": ""}, {"host": ""}, {"path": "/x", "host": "primary"}])
+def test_either_a_path_or_a_primary_is_needed(options):
+    with pytest.raises(ConfigurationError, match="either a path"):
+        parse_options(options)
+
+
+@pytest.mark.parametrize("path", ["/srv/ibb", "file:/srv/ibb", "file:///srv/ibb"])
+def test_a_path_is_taken_as_a_url_too(path):
+    assert parse_options({"path": path}).path == local_path(path) == "/srv/ibb"
+
+
+def test_what_is_sent_to_workers_does_not_show_the_password():
+    options = read_primary(password="secret")
+
+    assert options.password == "secret"
+    assert "secret" not in repr(options)
+
+
+# Numbers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", NO_SIZES.values(), ids=NO_SIZES)
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_size_that_is_none_is_refused_with_its_name(name, value):
+    with pytest.raises(ConfigurationError, match=rf"^option {name} is .*, expected a whole number above 0"):
+        read(**{name: value})
+
+
+@pytest.mark.parametrize("value", NO_SIZES.values(), ids=NO_SIZES)
+@pytest.mark.parametrize("name", WRITE_COUNTS)
+def test_a_size_of_a_writer_that_is_none_is_refused_with_its_name(name, value):
+    with pytest.raises(ConfigurationError, match=rf"^option {name} is .*, expected a whole number above 0"):
+        write(**{name: value})
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS)
+@pytest.mark.parametrize("name", ["port", "serverId"])
+def test_a_number_that_is_none_is_refused_with_its_name(name, value):
+    with pytest.raises(ConfigurationError, match=rf"^option {name} is .*, expected a whole number from 1 on, below "):
+        read_primary(**{name: value})
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS)
+@pytest.mark.parametrize(("name", "first"), [("domain", 0), ("serverId", 1)])
+def test_a_number_of_a_writer_that_is_none_is_refused_with_its_name(name, first, value):
+    with pytest.raises(
+        ConfigurationError, match=rf"^option {name} is .*, expected a whole number from {first} on, below 2\^32$"
+    ):
+        write(**{name: value})
+
+
+def test_an_error_shows_the_value_as_it_was_given():
+    with pytest.raises(ConfigurationError, match=r"^option port is ' 0x10', expected .* below 65536$"):
+        read_primary(port=" 0x10")
+
+
+def test_an_error_shows_only_the_beginning_of_a_long_value():
+    with pytest.raises(ConfigurationError) as caught:
+        read(partitionBytes="9" * 5000)
+    assert f"'{'9' * 60}'..." in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_spaces_around_a_number_and_zeros_before_it_mean_nothing():
+    assert read_primary(port=" 5 ").port == 5
+    assert read_primary(port="0" * 5000 + "7").port == 7
+    assert read(maxGroupsPerTrigger="\t5\n", partitionBytes=" 005k ") == read(
+        maxGroupsPerTrigger="5", partitionBytes="5120"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1", 1), ("1b", 1), ("3k", 3 << 10), ("3KB", 3 << 10), ("3m", 3 << 20), ("3Mb", 3 << 20), ("3g", 3 << 30)],
+)
+def test_sizes_have_units_of_1024(text, size):
+    assert read(maxBytesPerTrigger=text).bytes_per_trigger_max == size
+
+
+def test_a_size_may_have_63_bits_and_no_more():
+    assert read(partitionBytes=str((1 << 63) - 1)).partition_bytes == (1 << 63) - 1
+    assert read(partitionBytes=f"{(1 << 33) - 1}g").partition_bytes == ((1 << 33) - 1) << 30
+    with pytest.raises(ConfigurationError, match=r"below 2\^63$"):
+        read(partitionBytes=str(1 << 63))
+
+
+def test_a_count_of_files_is_one_that_spark_takes():
+    assert read(maxFilesPerTrigger=str((1 << 31) - 1)).files_per_trigger_max == (1 << 31) - 1
+    with pytest.raises(ConfigurationError, match=r"maxFilesPerTrigger .* below 2\^31$"):
+        read(maxFilesPerTrigger="2g")
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last"), [("port", 1, (1 << 16) - 1), ("serverId", 1, (1 << 32) - 1)], ids=["port", "serverId"]
+)
+def test_ports_and_ids_have_their_limits(name, first, last):
+    read_primary(**{name: str(first)})
+    read_primary(**{name: str(last)})
+    for value in (first - 1, last + 1):
+        with pytest.raises(ConfigurationError, match=rf"^option {name} is '{value}'"):
+            read_primary(**{name: str(value)})
+
+
+def test_domains_are_numbers_of_32_bits():
+    assert read(domains=" 0, 4294967295 ,").domains == {0, (1 << 32) - 1}
+    assert read(domains="").domains == frozenset()
+    for value in ("4294967296", "-1", "1-2", "٣", "x"):
+        with pytest.raises(ConfigurationError, match=rf"^option domains is '{value}', expected .* below 2\^32$"):
+            read(domains=f"1,{value}")
+
+
+def test_what_is_not_given_limits_nothing():
+    options = read()
+
+    assert (options.partition_bytes, options.server_id) == (256 << 20, SERVER_ID)
+    limits = (options.bytes_per_trigger_max, options.groups_per_trigger_max, options.files_per_trigger_max)
+    assert limits == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"maxFileBytes": "16k"}, "a file has .* bytes at least"),
+        ({"maxFileBytes": "65536g"}, "a file has .* at most"),
+        ({"stateIntervalBytes": "16383"}, "16384 times a power of two"),
+        ({"stateIntervalBytes": "48k"}, "16384 times a power of two"),
+    ],
+)
+def test_sizes_that_a_log_cannot_have_are_refused_before_anything_is_written(options, problem):
+    with pytest.raises(ConfigurationError, match=f"options maxFileBytes and stateIntervalBytes: .*{problem}"):
+        write(**options)
+
+
+# Words --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["failOnDataLoss", "tls"])
+@pytest.mark.parametrize("value", ["", "1", "yes", "truee", "None"])
+def test_a_flag_is_true_or_false_and_nothing_else(name, value):
+    with pytest.raises(ConfigurationError, match=rf"^option {name} is '{value}', expected true or false$"):
+        read(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"), [("granularity", Granularity), ("zeroDates", ZeroDates), ("onUndecodable", Undecodable)]
+)
+def test_a_choice_is_one_of_its_words(name, choices):
+    for one in choices:
+        read(**{name: f" {one.value.upper()} "})
+    words = ", ".join(one.value for one in choices)
+    for value in ("", "none", one.value + "s"):
+        with pytest.raises(ConfigurationError, match=rf"^option {name} is '{value}', expected one of {words}$"):
+            read(**{name: value})
+
+
+@pytest.mark.parametrize("granularity", ["pages", "records"])
+def test_only_ibb_files_have_pages_and_records(granularity):
+    with pytest.raises(ConfigurationError, match="a primary tells nothing"):
+        read_primary(granularity=granularity)
+    with pytest.raises(ConfigurationError, match="traditional binlog files have none"):
+        parse_options({"path": "/x", "granularity": granularity}, is_classic=True)
+    assert read(granularity=granularity).granularity.value == granularity
+
+
+# Tables and columns -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", ["orders", "shop.", ".orders", ".", "shop.*", "shop.order?", "shop.[o]rders"])
+def test_one_table_is_a_database_and_a_name_and_no_pattern(table):
+    with pytest.raises(ConfigurationError, match=r"^option table is .*, expected database\.table without"):
+        read(table=table)
+
+
+def test_one_table_goes_before_several():
+    assert read(table=" shop.orders ", tables="a.*").tables == ("shop.orders",)
+    assert read(table="", tables="a.*").table is None
+
+
+def test_one_table_has_only_rows():
+    with pytest.raises(ConfigurationError, match="leave granularity out"):
+        read(table="a.b", granularity="groups")
+
+
+def test_tables_are_patterns_between_commas():
+    assert read(tables=" a.b , c?d,*, e.[fg] ,").tables == ("a.b", "c?d", "*", "e.[fg]")
+
+
+def test_a_table_without_its_database_would_find_nothing_and_is_refused():
+    with pytest.raises(ConfigurationError, match=r"^option tables has 'orders', expected database\.table"):
+        read(tables="a.b,orders")
+
+
+def test_columns_keep_their_order():
+    assert read(columns="after, _gtid,").columns == ("after", "_gtid")
+
+
+# Places and times ---------------------------------------------------------------------------------
+
+
+def test_positions_are_written_in_one_way():
+    assert read(startingGtid=" 1-2-3 , 0-1-18446744073709551615").starting_gtid == "0-1-18446744073709551615,1-2-3"
+    assert read(endingGtid="").ending_gtid == ""  # before everything, which is not the same as no end
+    assert read().ending_gtid is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0-1",
+        "0-1-1-1",
+        "a-b-c",
+        "0-1--1",
+        "0-1-1,",
+        "0-1-1 0-1-2",
+        "0-1-1,0-2-1",  # a domain twice
+        "4294967296-1-1",
+        "0-4294967296-1",
+        "0-1-18446744073709551616",
+        "0-1-" + "9" * 5000,
+        "0-1-٣",
+        "0-1-1e9",
+        "latest",
+    ],
+)
+@pytest.mark.parametrize("name", ["startingGtid", "endingGtid"])
+def test_a_position_that_is_none_is_refused_with_its_name(name, value):
+    with pytest.raises(ConfigurationError, match=f"^option {name}: ") as caught:
+        read(**{name: value})
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        (" 1769860800 ", 1769860800),
+        ("1769860800.25", 1769860800.25),
+        ("2026-01-31T12:00:00Z", 1769860800),
+        ("2026-01-31 12:00:00", 1769860800),
+        ("2026-01-31T14:00:00+02:00", 1769860800),
+        ("2026-01-31T12:00:00.25Z", 1769860800.25),
+        ("2026-01-31", 1769817600),
+        ("1969-12-31T23:59:59Z", -1),
+        ("9999-12-31T23:59:59Z", 253402300799),
+    ],
+)
+def test_a_time_is_in_utc_unless_it_names_a_zone(value, seconds):
+    options = read(startingTimestamp=value, endingTimestamp=value)
+
+    assert (options.starting_time, options.ending_time) == (seconds, seconds)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        " ",
+        "yesterday",
+        "-1",
+        "+1",
+        "1e9",
+        "0x10",
+        "nan",
+        "inf",
+        "-inf",
+        "1_000",
+        "1.",
+        ".5",
+        "1,5",
+        "٣",
+        str(1 << 63),
+        "9" * 5000,
+        "2026-02-29",
+        "2026-13-01",
+        "2026-01-31T24:00:01",
+        "２０２６-01-31",
+        "10000-01-01",
+        "31.01.2026",
+    ],
+)
+@pytest.mark.parametrize("name", ["startingTimestamp", "endingTimestamp"])
+def test_a_time_that_is_none_is_refused_with_its_name(name, value):
+    with pytest.raises(ConfigurationError, match=rf"^option {name} is .*, expected 2026-01-31T12:00:00Z, or seconds"):
+        read(**{name: value})
+
+
+# Declarations -------------------------------------------------------------------------------------
+
+
+def test_declarations_are_statements_json_or_a_file_of_either(tmp_path):
+    statements = "CREATE TABLE a.b (c int unsigned, d text); CREATE TABLE a.e (f int)"
+    found = {"a.b": {"c": "int unsigned", "d": "text"}, "a.e": {"f": "int"}}
+    (tmp_path / "tables.sql").write_text(statements)
+    (tmp_path / "tables.json").write_text(json.dumps(found))
+
+    for value in (statements, json.dumps(found), str(tmp_path / "tables.sql"), f"file:{tmp_path / 'tables.json'}"):
+        assert read(schema=value).declarations == found
+
+
+@pytest.mark.parametrize("value", ['{"a.b": 1}', '{"a.b": ["c"]}', "{", '{"a.b"}'])
+def test_json_of_another_shape_is_no_declaration(value):
+    with pytest.raises(ConfigurationError, match=r"^option schema is no JSON of table -> column -> type: "):
+        read(schema=value)
+
+
+def test_declarations_in_a_file_that_is_not_there_are_an_error_that_names_it(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"^option schema: .*missing\.sql"):
+        read(schema=str(tmp_path / "missing.sql"))
+
+
+@pytest.mark.parametrize("value", ["CREATE TABLE a.b LIKE a.c", "create nothing", "DROP.sql"])
+def test_declarations_that_declare_nothing_are_refused(value, tmp_path):
+    (tmp_path / "DROP.sql").write_text("DROP TABLE a.b;")
+    with pytest.raises(ConfigurationError, match=r"^option schema has no CREATE TABLE statement with columns$"):
+        read(schema=str(tmp_path / value) if value.endswith(".sql") else value)
+
+
+def test_a_table_that_is_declared_without_its_database_is_refused():
+    with pytest.raises(ConfigurationError, match=r"^option schema has table '\.b', expected database\.table$"):
+        read(schema="CREATE TABLE b (c int)")
+    with pytest.raises(ConfigurationError, match=r"^option schema has table 'b', expected database\.table$"):
+        read(schema='{"b": {"c": "int"}}')
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", None], ids=["no text", "a zero byte in its name"])
+def test_a_file_of_declarations_that_cannot_be_read_is_an_error(tmp_path, content):
+    path = tmp_path / "tables.sql"
+    path.write_bytes(content or b"")
+    with pytest.raises(ConfigurationError, match=r"^option schema: "):
+        read(schema=str(path) if content else f"{path}\0")
