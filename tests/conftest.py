@@ -49,6 +49,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) or "simulation" in item.path.parts:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def alone() -> None:
     """Wait for what another test has left running: a measurement of memory would count it, too."""

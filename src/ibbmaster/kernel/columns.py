@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import int32, uint64
 
 from ibbmaster.kernel.collecting import E_START, G_DOMAIN, G_SEQ_NO, G_SERVER
-from ibbmaster.kernel.memory import copy, jit, load16, load32
+from ibbmaster.kernel.memory import copy, copy32, jit, load16, load32
 
 GTID_TEXT_MAX = 10 + 10 + 20 + 2
 MINUS = 45
@@ -71,8 +71,12 @@ def copy_strings(data, starts, sizes, valid, count, padded, offsets, out):  # ty
         if valid[index]:
             size = sizes[index]
             taken = max(size, padded)
+            start = starts[index]
+            if size <= 32 and start + 32 <= len(data) and position + max(taken, 32) <= len(out):
+                copy32(out, position, data, start)  # what is too much is written over, or cut off
+            elif position + taken <= len(out):
+                copy(out, position, data, start, size)
             if position + taken <= len(out):
-                copy(out, position, data, starts[index], size)
                 for place in range(position + size, position + taken):
                     out[place] = 0
             position += taken

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import int64, uint64
 
 from ibbmaster.event.rows.number import PART_SIZES as _PART_SIZES
 from ibbmaster.event.rows.number import WORD_DIGITS as _WORD_DIGITS
 from ibbmaster.kernel.memory import inlined, load64, load64_big
 
-PART_SIZES = tuple(_PART_SIZES)
+# Arrays: to pick from a tuple by a number that is not known ahead is a chain of branches.
+PART_SIZES = np.array(_PART_SIZES, dtype=np.int64)
 WORD_DIGITS = int(_WORD_DIGITS)
 SMALL_DIGITS = 19  # of a number that fits into 64 bits
-POWERS = tuple(10**digits for digits in range(10))
+POWERS = np.array([10**digits for digits in range(10)], dtype=np.int64)
 
 
 @inlined
@@ -41,20 +43,18 @@ def days_of(year, month, day):  # type: ignore[no-untyped-def]
     """Days since 1970 of a day of the Gregorian calendar; False if there is no such day from the year 1 to 9999."""
     if year < 1 or year > 9999 or month < 1 or month > 12 or day < 1:
         return 0, False
-    length = 31
-    if month == 4 or month == 6 or month == 9 or month == 11:
-        length = 30
-    elif month == 2:
-        length = 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    if day > length:
-        return 0, False
-    shifted = year - 1 if month <= 2 else year  # years from March on, so that the leap day is the last
-    era = shifted // 400
-    year_of_era = shifted - era * 400
-    month_from_march = month - 3 if month > 2 else month + 9
-    day_of_year = (153 * month_from_march + 2) // 5 + day - 1
-    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
-    return era * 146097 + day_of_era - 719468, True
+    # Years that begin in March, so that the leap day is their last; unsigned numbers are divided sooner.
+    is_early = uint64(month <= 2)
+    years = uint64(year) - is_early
+    months = uint64(month) + uint64(12) * is_early - uint64(3)
+    centuries = years // uint64(100)
+    before = years * uint64(365) + (years >> uint64(2)) - centuries + (centuries >> uint64(2))
+    before += (uint64(153) * months + uint64(2)) // uint64(5)
+    if month == 2:
+        length = 28 + (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0))
+    else:
+        length = 30 + ((month + (month >> 3)) & 1)
+    return int64(before) + day - 719469, day <= length
 
 
 @inlined
@@ -78,6 +78,19 @@ def read_decimal(data, offset, digits, scale):  # type: ignore[no-untyped-def]
     is_negative = data[offset] & 0x80 == 0
     low, high = uint64(0), uint64(0)
     group = 0
+    if 0 < whole < WORD_DIGITS and 0 < scale < WORD_DIGITS:  # two parts, as most have
+        size, rest = PART_SIZES[whole], PART_SIZES[scale]
+        part = big(data, offset, size) ^ (uint64(0x80) << uint64(8 * size - 8))
+        behind = big(data, offset + size, rest)
+        if is_negative:
+            part ^= (uint64(1) << uint64(8 * size)) - uint64(1)
+            behind ^= (uint64(1) << uint64(8 * rest)) - uint64(1)
+        limit = uint64(POWERS[scale])
+        low = part * limit + behind
+        if is_negative:
+            low = ~low + uint64(1)
+            high = ~high + (uint64(1) if low == uint64(0) else uint64(0))
+        return low, high, part < uint64(POWERS[whole]) and behind < limit
     first, last = whole % WORD_DIGITS, scale % WORD_DIGITS
     words = whole // WORD_DIGITS + scale // WORD_DIGITS
     total = (1 if first else 0) + words + (1 if last else 0)

@@ -7,7 +7,7 @@ is wrong with an event: `ibbmaster.event.rows`.
 
 from __future__ import annotations
 
-from numba import int64
+from numba import int64, uint64
 
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.collecting import E_GROUP, E_SIZE, E_START
@@ -83,9 +83,10 @@ def read_rows(  # type: ignore[no-untyped-def]
         if offset > end:
             return BAD, offset, row
         while step < last:
-            is_null = data[nulls + (bit >> 3)] >> (bit & 7) & 1
-            op, argument, second = steps[step, T_OP], steps[step, T_FIRST], steps[step, T_SECOND]
-            slot, size = steps[step, T_SLOT], steps[step, T_SIZE]
+            is_null = data[uint64(nulls + (bit >> 3))] >> (bit & 7) & 1
+            at = uint64(step)
+            op, argument, second = steps[at, T_OP], steps[at, T_FIRST], steps[at, T_SECOND]
+            slot, size = uint64(steps[at, T_SLOT]), steps[at, T_SIZE]
             step += 1
             bit += 1
             if is_null:
@@ -98,8 +99,8 @@ def read_rows(  # type: ignore[no-untyped-def]
                 if end - offset < length:
                     return BAD, offset, row
                 if op == RAW_PREFIXED:
-                    values[slot, row], values[slot + 1, row] = offset, length
-                    valid[slot, row] = 1
+                    values[slot, uint64(row)], values[slot + uint64(1), uint64(row)] = offset, length
+                    valid[slot, uint64(row)] = 1
                 offset += length
                 continue
             is_valid = True
@@ -112,45 +113,46 @@ def read_rows(  # type: ignore[no-untyped-def]
                     value = int64(little(data, offset, size))
                 if second and size < 8 and value >> (8 * size - 1):
                     value -= 1 << (8 * size)
-                values[slot, row] = value
+                values[slot, uint64(row)] = value
             elif op == BIG_ENDIAN:
-                values[slot, row] = int64(big(data, offset, size))
+                values[slot, uint64(row)] = int64(big(data, offset, size))
             elif op == FLOAT:
-                values[slot, row] = load32(data, offset)
+                values[slot, uint64(row)] = load32(data, offset)
             elif op == DOUBLE:
-                values[slot, row] = int64(load64(data, offset))
+                values[slot, uint64(row)] = int64(load64(data, offset))
             elif op == YEAR:
-                values[slot, row] = int64(data[offset]) + 1900 if data[offset] else 0
+                values[slot, uint64(row)] = int64(data[offset]) + 1900 if data[offset] else 0
             elif op == DECIMAL:
                 low, high, is_good = read_decimal(data, offset, argument, second)
                 if not is_good:
                     return BAD, offset, row
-                values[slot, row], values[slot + 1, row] = int64(low), int64(high)
+                values[slot, uint64(row)], values[slot + uint64(1), uint64(row)] = int64(low), int64(high)
             elif op == DATE:
                 value = int64(little(data, offset, 3))
-                values[slot, row], is_valid = days_of(value >> 9, value >> 5 & 15, value & 31)
+                values[slot, uint64(row)], is_valid = days_of(value >> 9, value >> 5 & 15, value & 31)
             elif op == DATETIME:
                 value = int64(big(data, offset, 5)) - (1 << 39)
                 fraction = fraction_of(data, offset + 5, argument)
                 if value < 0 or fraction < 0:
                     return BAD, offset, row
-                year_month = value >> 22
-                days, is_valid = days_of(year_month // 13, year_month % 13, value >> 17 & 31)
+                year_month = uint64(value >> 22)
+                year = int64(year_month // uint64(13))
+                days, is_valid = days_of(year, int64(year_month) - 13 * year, value >> 17 & 31)
                 hour, minute, second_of_minute = value >> 12 & 31, value >> 6 & 63, value & 63
                 is_valid = is_valid and hour < 24 and minute < 60 and second_of_minute < 60
                 seconds = (hour * 60 + minute) * 60 + second_of_minute
-                values[slot, row] = days * DAY_US + seconds * 1_000_000 + fraction
+                values[slot, uint64(row)] = days * DAY_US + seconds * 1_000_000 + fraction
             elif op == TIMESTAMP:
                 seconds = int64(big(data, offset, 4))
                 fraction = fraction_of(data, offset + 4, argument)
                 if fraction < 0:
                     return BAD, offset, row
                 is_valid = seconds != 0 or (size > 4 and big(data, offset + 4, size - 4) != 0)  # also a digit not shown
-                values[slot, row] = seconds * 1_000_000 + fraction
+                values[slot, uint64(row)] = seconds * 1_000_000 + fraction
             elif op == RAW_FIXED:
-                values[slot, row], values[slot + 1, row] = offset, size
+                values[slot, uint64(row)], values[slot + uint64(1), uint64(row)] = offset, size
             if op != SKIP_FIXED and is_valid:
-                valid[slot, row] = 1
+                valid[slot, uint64(row)] = 1
             offset += size
         row += 1
         is_after = is_update and not is_after
@@ -310,10 +312,10 @@ def decode_rows(  # type: ignore[no-untyped-def]
         status, offset, row = read_rows(
             data, offset, end, steps, first, count, after_first, after_count, is_update, row, row_max, values, valid
         )
-        for place in range(begun, row):
-            is_after = is_update and (place - begun) & 1
-            row_groups[place] = state[R_GROUP]
-            row_kinds[place] = variant << KIND_BITS | (UPDATE_AFTER if is_after else kind)
+        row_groups[begun:row] = state[R_GROUP]
+        row_kinds[begun:row] = variant << KIND_BITS | kind
+        if is_update:
+            row_kinds[begun + 1 : row : 2] = variant << KIND_BITS | UPDATE_AFTER
         if status != END:
             state[R_OFFSET] = offset if status == FULL else 0
             break

@@ -130,8 +130,9 @@ def string_array(
     offsets = np.empty(count + 1, dtype=np.int32)
     text = np.empty(room, dtype=np.uint8)
     used = kernels.copy_strings(data, starts, sizes, valid, count, padded, offsets, text)
-    array = pa.Array.from_buffers(kind, count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text[:used])])
-    if kind == pa.string():
+    text = text[:used]
+    array = pa.Array.from_buffers(kind, count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text)])
+    if kind == pa.string() and text.view(np.int8).min(initial=0) < 0:  # ASCII needs no look at each string
         array.validate(full=True)
     return array
 

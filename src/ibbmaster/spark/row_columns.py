@@ -227,7 +227,6 @@ class RowColumns:
 
         groups, kinds = self._row_groups[rows], self._row_kinds[rows] & (1 << KIND_BITS) - 1
         variants = self._row_kinds[rows] >> KIND_BITS
-        numbers = self._numbers(batch, groups)
         images = self._images(batch, rows, kinds, variants)
         arrays = []
         for field in self._fields:
@@ -238,7 +237,7 @@ class RowColumns:
             elif field.name == "_change_type":
                 arrays.append(_picked(kinds, pa.array(CHANGE_TYPES)))
             elif field.name == "_change_no":
-                arrays.append(pa.array(numbers))
+                arrays.append(pa.array(self._numbers(batch, groups)))
             elif field.name == "_table":
                 names = [decoder and decoder.schema.name for decoder in self._tables.decoders]
                 arrays.append(_picked(self._tables.variants[variants, VariantColumn.MAP], pa.array(names, pa.string())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -183,6 +184,7 @@ def arrow_schema(fields: Sequence[Field]) -> pa.Schema:
     return pa.schema([pa.field(field.name, arrow_type(field.type)) for field in fields])
 
 
+@functools.cache
 def arrow_type(name: str) -> pa.DataType:
     """The Arrow type that Spark takes for one of its own."""
     import pyarrow as pa
