@@ -7,19 +7,22 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 from lanes.replay import CLASSIC, as_sql, expected_tables, readable_captures
 
-from ibbmaster.cli import lake as command
 from ibbmaster.cli.main import main
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.lake.delta import APPLICATION
 from ibbmaster.lake.exporting import RUN_MARK, RUNS, STAGING
+from ibbmaster.lake.placing import only_writer
 from ibbmaster.lake.snapshots import emptied_tables, snapshot
 from ibbmaster.lake.verifying import verify_archive
 from ibbmaster.spark.options import parse_options
@@ -406,22 +409,121 @@ def test_the_changes_of_a_row_are_found(lake, fixtures):
         (["snapshot", "{log}", "shop.parent", "--key", "nope"], "no column nope"),
         (["snapshot", "{log}", "shop.parent", "--at", "0-1-99999"], "0-1-99999"),
         (["stats", "/nonexistent"], "nonexistent"),
-        (["export", "{log}", "--to", "/dev/null/x"], "/dev/null"),
+        (["stats", "{log}", "--plots", "/dev/null/x"], "^ibbmaster: /dev/null/x: cannot be made: /dev/null is no dir"),
+        (["export", "{log}", "--to", "/dev/null/x"], "^ibbmaster: /dev/null/x: cannot be made: /dev/null is no dir"),
+        (["export", "{log}", "--to", "/dev/null"], "^ibbmaster: /dev/null: this is no directory$"),
+        (
+            ["export", "{log}", "--to", "{new}", "--table", "shop.none"],
+            "no group in .* changes rows of table shop.none",
+        ),
+        (["snapshot", "{log}", "shop.parent", "--to", "/dev/null/x"], "^ibbmaster: /dev/null/x: cannot be made"),
+        (["snapshot", "{log}", "shop.none", "--to", "{new}"], "no group in .* changes rows of table shop.none"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(lake, fixtures, arguments, problem):
-    import re
-
-    given = [argument.replace("{log}", str(fixtures / "ibb/xa-and-ddl")) for argument in arguments]
-    code, out, err = lake(*given)
+def test_what_cannot_be_done_is_one_line(lake, fixtures, tmp_path, arguments, problem):
+    places = {"{log}": fixtures / "ibb/xa-and-ddl", "{new}": tmp_path / "new"}
+    code, out, err = lake(*(places.get(argument, argument) for argument in arguments))
     assert code == 2
     assert re.search(problem, err), err
-    assert len(err.strip().splitlines()) == 1
+    assert len(err.splitlines()) == 1
     assert out == ""
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_the_cause_of_a_spark_error_is_its_last_error_of_ours():
-    text = "Job aborted\n  File x\nibbmaster.errors.EventError: group 0-1-1: bad\n\tat java"
-    assert command.cause_of(text) == "group 0-1-1: bad"
-    assert command.cause_of("") == "Spark gave no reason"
-    assert command.cause_of("\n first \n second") == "first"
+DAMAGE = r"ibbmaster: binlog-000001\.ibb page 3 offset 0: page checksum is [0-9a-f]{8}, its bytes give [0-9a-f]{8}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["export", "{log}", "--to", "{new}"],
+        ["snapshot", "{log}", "types.no_pk", "--key", "a", "--to", "{new}"],
+        ["stats", "{log}"],
+        ["find", "{log}", "types.no_pk", "a=1"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_damage_that_a_worker_finds_is_one_line(lake, fixtures, tmp_path, arguments):
+    copy = copy_of(fixtures / "ibb/types", tmp_path)
+    flip(copy / "binlog-000001.ibb", 3 * PAGE_SIZE + 5000, 4)
+    places = {"{log}": copy, "{new}": tmp_path / "new"}
+    code, out, err = lake(*(places.get(argument, argument) for argument in arguments))
+    assert re.fullmatch(DAMAGE, err), err
+    assert (code, out) == (2, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["copy"]
+
+
+def test_a_failed_job_says_one_line_and_spark_says_nothing(fixtures, tmp_path):
+    if shutil.which("java") is None:
+        pytest.skip("no Java, which Spark needs")
+    copy = copy_of(fixtures / "ibb/types", tmp_path)
+    flip(copy / "binlog-000001.ibb", 3 * PAGE_SIZE + 5000, 4)
+    command = [sys.executable, "-m", "ibbmaster", "lake", "export", copy, "--to", tmp_path / "new"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = done.stderr.splitlines(keepends=True)
+    assert re.fullmatch(DAMAGE, said[-1]), done.stderr
+    assert all(line.startswith("WARNING: ") for line in said[:-1]), done.stderr  # Java does, of its modules
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 150 kB."""
+    directory = tmp_path / "small"
+    directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=150k", "tmpfs", directory]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield directory
+    subprocess.run(["umount", "--lazy", directory], check=True)  # Spark leaves files open whose writing failed
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_left_on_it(lake, fixtures, small_disk):
+    log, target = fixtures / "ibb/types", small_disk / "new"
+    assert lake("export", log, "--to", target, "--zero-dates", "text") == (
+        2,
+        "",
+        f"ibbmaster: {target}: No space left on device\n",
+    )
+    assert list(small_disk.iterdir()) == []
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(shutil.disk_usage(small_disk).free))
+    code, out, err = lake("snapshot", fixtures / "ibb/xa-and-ddl", "shop.parent", "--to", target)
+    assert (code, out, err) == (2, "", f"ibbmaster: {target}: No space left on device\n")
+    assert list(small_disk.iterdir()) == [filler]
+
+
+def test_a_disk_that_is_read_only_is_named(lake, fixtures, small_disk):
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    log = fixtures / "ibb/xa-and-ddl"
+    for target in (small_disk / "new", small_disk):
+        code, out, err = lake("export", log, "--to", target)
+        assert (code, out) == (2, "")
+        assert re.fullmatch(f"ibbmaster: {target}.*: cannot be written: Read-only file system\n", err), err
+    code, out, err = lake("snapshot", log, "shop.parent", "--to", small_disk / "new")
+    assert (code, out, err) == (2, "", f"ibbmaster: {small_disk / 'new'}: cannot be written: Read-only file system\n")
+
+
+@pytest.mark.parametrize(
+    ("job", "held", "half"),
+    [(["export"], "tables", STAGING), (["snapshot", "shop.parent"], ".tables.new", "table")],
+    ids=["export", "snapshot"],
+)
+def test_a_second_job_in_the_same_place_stops_and_disturbs_nothing(
+    lake, fixtures, monkeypatch, tmp_path, job, held, half
+):
+    target = tmp_path / "tables"
+    arguments = [job[0], fixtures / "ibb/xa-and-ddl", *job[1:], "--to", target]
+    refusal = f"ibbmaster: {target}: another job writes here: wait until it has ended, or give another directory\n"
+    with only_writer(tmp_path / held):  # as the first job has it
+        (tmp_path / held / half).mkdir()
+        (tmp_path / held / half / "file").touch()
+        with monkeypatch.context() as patch:
+            patch.setattr("ibbmaster.lake.session.open_session", None)  # it stops before Spark starts
+            assert lake(*arguments) == (2, "", refusal)
+        with monkeypatch.context() as patch:
+            patch.setattr("ibbmaster.lake.placing.check_free", lambda place: None)  # the first came after that
+            assert lake(*arguments) == (2, "", refusal)
+        assert [path.name for path in tmp_path.rglob("*")] == [held, half, "file"]
+    shutil.rmtree(tmp_path / held)
+    assert lake(*arguments)[0] == 0

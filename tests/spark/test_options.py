@@ -315,6 +315,54 @@ def test_a_position_that_is_none_is_refused_with_its_name(name, value):
 
 
 @pytest.mark.parametrize(
+    "value",
+    [
+        "earliest",
+        " Latest ",
+        "0-1-1",
+        " 0-1-1, 1-2-3",
+        "",
+        '{"v": 1, "gtid": "0-1-1,1-2-3", "file": 0, "offset": 16384}',
+    ],
+)
+def test_a_stream_begins_at_an_end_of_the_log_at_a_position_or_at_an_offset(value):
+    assert read(startingOffsets=value) == read(startingOffsets=f" {value}")
+    assert read(startingOffsets=value).starting_offsets == value.strip()
+    assert read_primary(startingOffsets=value).starting_offsets == value.strip()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "newest",
+        "earliest,latest",
+        "0-1",
+        "0-1-1,",
+        "0-1-1,0-2-1",
+        "0-1-" + "9" * 5000,
+        "{",
+        "{}",
+        '{"gtid": "0-1-1"}',
+        '{"v": 2, "gtid": "0-1-1"}',
+        '{"v": 1}',
+        '{"v": 1, "gtid": 5}',
+        '{"v": 1, "gtid": "0-1"}',
+        '{"v": 1, "gtid": "' + "x" * 5000 + '"}',
+        '{"v": 2, "gtid": "' + "x" * 5000 + '"}',
+        '{"v":' * 5000,
+        '{"v": ' + "9" * 5000 + "}",
+    ],
+)
+def test_a_beginning_of_a_stream_that_is_none_is_refused_before_the_stream_starts(value):
+    expected = "expected earliest, latest, a GTID position or an offset: "
+    for options in ({"path": "/x"}, {"host": "primary"}):
+        with pytest.raises(ConfigurationError, match=rf"^option startingOffsets is .*, {expected}") as caught:
+            parse_options(options | {"startingOffsets": value})
+        assert repr(value[:60]) in str(caught.value)
+        assert len(str(caught.value)) < 350
+
+
+@pytest.mark.parametrize(
     ("value", "seconds"),
     [
         ("0", 0),
@@ -382,6 +430,30 @@ def test_declarations_are_statements_json_or_a_file_of_either(tmp_path):
         assert read(schema=value).declarations == found
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "USE a; CREATE TABLE b (c int)",
+        "\n use `a`;\nCREATE TABLE `b` (c int);",
+        "-- a dump\nUSE a;\nCREATE TABLE b (c int);",
+        "/* a dump */ USE a; CREATE TABLE b (c int);",
+    ],
+)
+def test_a_script_begins_with_a_statement_or_a_comment_and_use_names_its_database(tmp_path, script):
+    (tmp_path / "dump.sql").write_text(script)
+
+    for value in (script, str(tmp_path / "dump.sql")):
+        assert read(schema=value).declarations == {"a.b": {"c": "int"}}
+
+
+@pytest.mark.parametrize("name", ["create.sql", "used.sql", "use"])
+def test_a_file_whose_name_begins_like_a_statement_is_a_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text("CREATE TABLE a.b (c int)")
+
+    assert read(schema=name).declarations == {"a.b": {"c": "int"}}
+
+
 @pytest.mark.parametrize("value", ['{"a.b": 1}', '{"a.b": ["c"]}', "{", '{"a.b"}'])
 def test_json_of_another_shape_is_no_declaration(value):
     with pytest.raises(ConfigurationError, match=r"^option schema is no JSON of table -> column -> type: "):
@@ -413,3 +485,35 @@ def test_a_file_of_declarations_that_cannot_be_read_is_an_error(tmp_path, conten
     path.write_bytes(content or b"")
     with pytest.raises(ConfigurationError, match=r"^option schema: "):
         read(schema=str(path) if content else f"{path}\0")
+
+
+# Keys and character sets of a writer --------------------------------------------------------------
+
+
+def statement_of(fields, **options):
+    """What creates the one table that is written."""
+    (table,) = parse_write_options({"path": "/x", "table": "a.b"} | options, fields).tables().values()
+    return table.statements[1]
+
+
+def test_columns_of_the_key_are_not_null():
+    created = statement_of({"id": "bigint", "at": "timestamp", "seen": "timestamp"}, primaryKey="id, at")
+
+    assert created.startswith(
+        "CREATE TABLE IF NOT EXISTS `a`.`b` (`id` bigint NOT NULL, `at` timestamp(6) NOT NULL, "
+        "`seen` timestamp(6) null, PRIMARY KEY (`id`, `at`)) "
+    )
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CREATE TABLE a.b (id text CHARACTER SET latin1)",
+        "CREATE TABLE a.b (id text COLLATE latin1_swedish_ci)",
+        "CREATE TABLE a.b (id text) DEFAULT CHARSET=latin1",
+        "USE a; CREATE TABLE b (id text) COLLATE latin1_swedish_ci",
+    ],
+)
+def test_a_table_that_is_declared_in_another_character_set_cannot_be_written(schema):
+    with pytest.raises(ConfigurationError, match=r"^column id: .* is text in latin1, only utf8mb4 can be written$"):
+        write(schema=schema)

@@ -140,6 +140,12 @@ def test_events_that_make_no_group_are_refused(spark, tmp_path, rows, problem):
         ({"path": "/x", "table": "a.b"}, {"a": "array<int>"}, r"array<int> cannot be written"),
         ({"path": "/x", "table": "a.b", "schema": "CREATE TABLE a.b (c int)"}, {"a": "int"}, "no column c"),
         ({"path": "/x", "table": "a.b", "primaryKey": "z"}, {"a": "int"}, "no column z"),
+        ({"path": "/x", "table": "a.b", "primaryKey": "a"}, {"a": "string"}, "longtext as key, declare varchar"),
+        (
+            {"path": "/x", "primaryKey": "a"},
+            {"_gtid": "string", "event_no": "int", "data": "binary"},
+            "needs option table",
+        ),
         ({"path": "/x", "table": "a.b", "createTables": "true"}, {"a": "int", "_gtid": "string"}, "createTables"),
         ({"path": "/x", "table": "a.b", "serverId": "0"}, {"a": "int"}, "below 2"),
         ({"path": "/x", "table": "ab"}, {"a": "int"}, "no name of a table"),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.errors import ConfigurationError, SparkJobError
+from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,8 @@ EXAMPLES = """examples:
   ibbmaster lake stats /srv/ibb --plots /srv/pictures
   ibbmaster lake find /srv/ibb shop.orders id=7
 
-Each job needs Java 17 and `pip install 'ibbmaster[spark]'`; its first seconds start Spark.
+Each job needs Java 17 and `pip install 'ibbmaster[spark]'`; its first seconds start Spark, whose log
+`--conf spark.log.level=INFO` shows.
 """
 Result = dict[str, object]
 SHOWN_ROWS = 20
@@ -100,27 +101,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 @contextmanager
 def session_of(args: argparse.Namespace, name: str) -> Iterator[SparkSession]:
     """A session for one job; what Spark says of an error is cut down to its cause."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    from ibbmaster.lake.session import open_session
+    from ibbmaster.lake.failure import plain_errors
+    from ibbmaster.lake.session import close_session, open_session, quiet_logging
 
     settings = dict(pair_of(text, "--conf") for text in args.conf)
-    session = open_session(args.master, name=f"ibbmaster lake {name}", settings=settings)
-    try:
-        yield session
-    except (PySparkException, Py4JError) as error:
-        raise SparkJobError(cause_of(str(error))) from None
-    finally:
-        session.stop()
-
-
-def cause_of(text: str) -> str:
-    """The line of a Spark error that says what happened: the last one that names one of our errors, else the first."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith("ibbmaster.errors.") and ": " in line]
-    java = [line.partition(": ")[2] for line in lines if line.startswith(": ")]  # behind what Py4J says
-    return ours[-1].partition(": ")[2] if ours else (java or lines or ["Spark gave no reason"])[0]
+    with plain_errors(), quiet_logging():
+        session = open_session(args.master, name=f"ibbmaster lake {name}", settings=settings)
+        try:
+            yield session
+        finally:
+            close_session(session)
 
 
 def pair_of(text: str, what: str) -> tuple[str, str]:
@@ -173,7 +163,9 @@ def run_verify(args: argparse.Namespace) -> int:
 def run_export(args: argparse.Namespace) -> int:
     """Export what is new."""
     from ibbmaster.lake.exporting import export
+    from ibbmaster.lake.placing import check_free
 
+    check_free(Path(args.to))
     with session_of(args, "export") as session:
         found = export(
             session,
@@ -199,9 +191,11 @@ def run_export(args: argparse.Namespace) -> int:
 
 def run_snapshot(args: argparse.Namespace) -> int:
     """Write a table, or print some of it."""
-    from ibbmaster.lake.placing import write_whole
+    from ibbmaster.lake.placing import check_free, write_whole
     from ibbmaster.lake.snapshots import snapshot
 
+    if args.to is not None:
+        check_free(Path(args.to))
     with session_of(args, "snapshot") as session:
         frame = snapshot(
             session,

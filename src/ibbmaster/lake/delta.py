@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 APPLICATION = "ibbmaster-export"
 DAY = "_date"
+LAYER = re.compile(r"(?:\x1b\[\d*m|\u21b3)+")
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -31,8 +33,26 @@ def publish(directory: Path, runs: Sequence[Sequence[Path]]) -> None:
     this table.
 
     Raises:
-        StoreError: a column has changed its type, which Delta tables do not take.
+        StoreError: a column has changed its type, which Delta tables do not take, or the table cannot be
+            read or written.
     """
+    from deltalake.exceptions import DeltaError
+
+    try:
+        _publish(directory, runs)
+    except (DeltaError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # it is not from delta-rs, and tells the place
+        raise StoreError(f"{directory}: {innermost(str(error))}") from error
+
+
+def innermost(text: str) -> str:
+    """The cause in an error of delta-rs, which shows errors inside errors as a tree with colours."""
+    lines = [" ".join(line.split()) for line in LAYER.split(text)]
+    return next((line for line in reversed(lines) if line), "delta-rs gave no reason")
+
+
+def _publish(directory: Path, runs: Sequence[Sequence[Path]]) -> None:
     import pyarrow as pa
     from deltalake import CommitProperties, DeltaTable, Transaction
 

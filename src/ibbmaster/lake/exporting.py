@@ -12,12 +12,14 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from ibbmaster.errors import StoreError
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.lake.failure import plain_errors
+from ibbmaster.lake.placing import make_directory, only_writer
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.plan import open_options
 
@@ -48,46 +50,79 @@ def export(
     `as_delta` the tables are Delta tables, too; those of earlier runs become so.
 
     Raises:
-        ConfigurationError: a table's columns have no names and are not declared.
+        ConfigurationError: a table is not in the log, or its columns have no names and are not declared.
         PositionError: the archive does not hold the position of the last run.
-        StoreError: the directory holds something else.
+        BusyError: another job writes there.
+        SparkJobError: Spark cannot read or write the tables.
+        StoreError: the directory holds something else, or cannot be written.
     """
     place = Path(target)
-    runs = read_runs(place)
-    clean(place, runs)
-    if as_delta:
-        _publish(place, runs)
-    start = str(runs[-1]["gtid"]) if runs else ""
     source = {"path": path, "failOnDataLoss": str(not keeps_going).lower()} | ({"schema": schema} if schema else {})
-    with closing(open_options(parse_options(source))) as archive:
-        end = str(archive.end_position())
-    common = source | {"endingGtid": end} | ({"startingGtid": start} if start else {})
-    token = uuid.uuid4().hex[:12]
+    with only_writer(place), plain_errors(place):
+        runs = read_runs(place)
+        clean(place, runs)
+        if as_delta:
+            _publish(place, runs)
+        start = str(runs[-1]["gtid"]) if runs else ""
+        with closing(open_options(parse_options(source))) as archive:
+            end = str(archive.end_position())
+        common = source | {"endingGtid": end} | ({"startingGtid": start} if start else {})
+        done: dict[str, object] = {"from": start, "to": end}
+        with _staging(place) as staging:
+            counts = _write_tables(session, common, place, staging, tables=tables, zero_dates=zero_dates)
+            faults = _write_faults(session, source, staging) if keeps_going else {}
+            if not counts["groups"] and not any(faults.values()):
+                return done | {"groups": 0, "rows": {}} | faults
+            token = uuid.uuid4().hex[:12]
+            _place_files(staging, place, token)
+        runs.append({"run": token, "gtid": end, **counts})
+        _write_runs(place, runs)
+        clean(place, runs)
+        if as_delta:
+            _publish(place, runs)
+        return done | counts | faults
+
+
+@contextmanager
+def _staging(place: Path) -> Iterator[Path]:
+    """Where a run writes before its files get their places; what is left there goes with it."""
     staging = place / STAGING
-    rows: dict[str, int] = {}
+    make_directory(staging)
+    try:
+        yield staging
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _write_tables(
+    session: SparkSession,
+    common: dict[str, str],
+    place: Path,
+    staging: Path,
+    *,
+    tables: Sequence[str],
+    zero_dates: str,
+) -> dict[str, object]:
+    """Write groups, and the tables that they change; returns how many rows each has."""
     groups = _frame(session, common, granularity="groups")
-    found = sorted(
-        row.table for row in groups.selectExpr("explode(tables) AS table").distinct().collect() if row.table is not None
-    )
-    wanted = [name for name in found if not tables or name in tables]
+    names = groups.selectExpr("explode(tables) AS table").distinct().collect()
+    found = sorted(row.table for row in names if row.table is not None)
+    for name in tables:
+        if name not in found and not (place / quote(name, safe="")).exists():
+            raise ConfigurationError(f"no group in {common['path']} changes rows of table {name}")
     count = _write(groups, staging / GROUPS)
-    for name in wanted:
-        rows[name] = _write(_frame(session, common, table=name, zeroDates=zero_dates), staging / quote(name, safe=""))
-    faults: dict[str, int] = {}
-    if keeps_going:
-        _frame(session, source, granularity="faults").write.parquet(str(staging / FAULTS))
-        faults["faults"] = _count(session, staging / FAULTS)
-    done = {"from": start, "to": end, "groups": count, "rows": rows, **faults}
-    if not count and not any(faults.values()):
-        shutil.rmtree(staging)
-        return done | {"rows": {}}
-    _place_files(staging, place, token)
-    runs.append({"run": token, "gtid": end, "groups": count, "rows": rows})
-    _write_runs(place, runs)
-    clean(place, runs)
-    if as_delta:
-        _publish(place, runs)
-    return done
+    rows = {
+        name: _write(_frame(session, common, table=name, zeroDates=zero_dates), staging / quote(name, safe=""))
+        for name in found
+        if not tables or name in tables
+    }
+    return {"groups": count, "rows": rows}
+
+
+def _write_faults(session: SparkSession, source: dict[str, str], staging: Path) -> dict[str, int]:
+    """Write what damage a run has passed over."""
+    _frame(session, source, granularity="faults").write.parquet(str(staging / FAULTS))
+    return {"faults": _count(session, staging / FAULTS)}
 
 
 def _frame(session: SparkSession, common: dict[str, str], **options: str) -> DataFrame:

@@ -1,18 +1,110 @@
-"""A table that is written as a whole takes its place in one step, or not at all."""
+"""Where jobs write: one job in one place at a time.
+
+A table that is written as a whole takes its place in one step, or not at all.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.errors import StoreError
+from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
+from ibbmaster.lake.failure import plain_errors
+from ibbmaster.store.disk import FULL, RealDisk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DONE = "_SUCCESS"  # Spark's mark of a directory that is whole
+TABLE = "table"  # in the directory beside the place, until it is whole
+
+
+@contextlib.contextmanager
+def only_writer(directory: Path, place: Path | None = None) -> Iterator[None]:
+    """Have a directory for one job of this machine, until it or its process ends; a missing one is made.
+
+    The lock is on the directory itself: no file shows it. A directory that was made and stayed
+    empty goes again. Errors speak of `place` if it is another.
+
+    Raises:
+        BusyError: another job has it.
+        StoreError: it cannot be made, or what the job does with its files fails.
+    """
+    place = place or directory
+    with _named_errors(place), contextlib.closing(RealDisk(directory)) as disk:
+        made = _take(disk, place)
+        try:
+            yield
+        finally:
+            for path in made:
+                with contextlib.suppress(OSError):  # it is in use
+                    path.rmdir()
+
+
+def _take(disk: RealDisk, place: Path) -> list[Path]:
+    """Lock a directory, which is made first if it is missing; returns what was made, the lowest first."""
+    made: list[Path] = []
+    while True:
+        made += make_directory(disk.directory, place)
+        try:
+            before = disk.directory.stat()
+            disk.lock()
+            if os.path.samestat(before, disk.directory.stat()):
+                return made
+        except BusyError:
+            problem = "another job writes here: wait until it has ended, or give another directory"
+            raise BusyError(f"{place}: {problem}") from None
+        except (FileNotFoundError, MissingFileError):
+            pass
+        disk.close()  # the job that had it has just removed it: what we have locked is no longer there
+
+
+def make_directory(directory: Path, place: Path | None = None) -> list[Path]:
+    """Make a directory and those above it; returns what was missing, the lowest first.
+
+    Raises:
+        StoreError: it cannot be made, and why: Spark would only say that it cannot.
+    """
+    place = place or directory
+    try:
+        missing = [path for path in (directory, *directory.parents) if not path.exists()]
+        directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        blocking = next(path for path in (directory, *directory.parents) if path.exists() or path.is_symlink())
+        problem = "this is no directory" if blocking == place else f"cannot be made: {blocking} is no directory"
+        raise StoreError(f"{place}: {problem}") from None
+    except OSError as error:
+        kind = DiskFullError if error.errno in FULL else StoreError
+        raise kind(f"{place}: cannot be written: {error.strerror}") from error
+    return missing
+
+
+@contextlib.contextmanager
+def _named_errors(place: Path) -> Iterator[None]:
+    """What the system says of a file or, if it names none, of the place."""
+    try:
+        yield
+    except ConnectionError:  # to Spark
+        raise
+    except OSError as error:
+        kind = DiskFullError if error.errno in FULL else StoreError
+        raise kind(f"{error.filename or place}: {error.strerror or error}") from error
+
+
+def check_free(place: Path) -> None:
+    """See that no job writes to a place, without making anything: sooner known than when Spark has started.
+
+    Raises:
+        BusyError: another job has it.
+    """
+    for directory in (place, _beside(place, "new")):
+        if directory.is_dir():
+            with only_writer(directory, place):
+                pass
 
 
 def write_whole(frame: DataFrame, place: Path) -> int:
@@ -21,21 +113,34 @@ def write_whole(frame: DataFrame, place: Path) -> int:
     Until everything is written the old table stays; a run that was killed leaves it as it was.
 
     Raises:
-        StoreError: the directory holds something else.
+        BusyError: another job writes there.
+        SparkJobError: the frame cannot be made, or not be written.
+        StoreError: the directory holds something else, or cannot be made.
     """
-    fresh, old = (place.with_name(f".{place.name}.{what}") for what in ("new", "old"))
-    if not place.exists() and old.exists():  # killed between the two renames
-        os.rename(old, place)
-    _check_replaceable(place)
-    for left in (fresh, old):
-        shutil.rmtree(left, ignore_errors=True)
-    frame.write.parquet(str(fresh))
-    count = frame.sparkSession.read.parquet(str(fresh)).count()
-    if place.exists():
-        os.rename(place, old)
-    os.rename(fresh, place)
-    shutil.rmtree(old, ignore_errors=True)
+    fresh, old = _beside(place, "new"), _beside(place, "old")
+    with contextlib.ExitStack() as held:
+        held.enter_context(only_writer(fresh, place))  # the place itself is another directory afterwards
+        held.callback(shutil.rmtree, fresh, ignore_errors=True)
+        if not place.exists() and old.exists():  # killed between the two renames
+            os.rename(old, place)
+        _check_replaceable(place)
+        if place.exists():
+            held.enter_context(only_writer(place))  # an export would have only this
+        for left in (fresh / TABLE, old):
+            shutil.rmtree(left, ignore_errors=True)
+        with plain_errors(place):
+            frame.write.parquet(str(fresh / TABLE))
+            count = frame.sparkSession.read.parquet(str(fresh / TABLE)).count()
+        _check_replaceable(place)  # who knows what has come meanwhile
+        if place.exists():
+            os.rename(place, old)
+        os.rename(fresh / TABLE, place)
+        shutil.rmtree(old, ignore_errors=True)
     return count
+
+
+def _beside(place: Path, what: str) -> Path:
+    return place.with_name(f".{place.name}.{what}")
 
 
 def _check_replaceable(place: Path) -> None:

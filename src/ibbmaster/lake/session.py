@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +41,31 @@ def open_session(master: str | None, *, name: str, settings: Mapping[str, str] |
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.setLogLevel((settings or {}).get("spark.log.level", "OFF"))
+    accumulators: Any = session.sparkContext._accumulatorServer
+    accumulators.handle_error = _say_nothing  # it prints a traceback when Java has gone, which the job tells, too
     register(session)
     return session
+
+
+def _say_nothing(*request: object) -> None:
+    """An error of a connection between Java and Python."""
+
+
+@contextlib.contextmanager
+def quiet_logging() -> Iterator[None]:
+    """Keep Py4J, which calls the root logger, from making it write tracebacks to standard error."""
+    handler = logging.NullHandler()
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
+def close_session(session: SparkSession) -> None:
+    """End a session, also one whose Java has gone."""
+    from py4j.protocol import Py4JError
+
+    with contextlib.suppress(Py4JError, ConnectionError):
+        session.stop()

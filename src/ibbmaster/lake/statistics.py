@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibbmaster.lake.placing import make_directory
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -60,11 +62,15 @@ def _table(rows: Sequence[object]) -> Table:
 
 
 def draw(found: dict[str, Table], directory: Path) -> list[Path]:
-    """PNG pictures and a page with them and the tables; returns what was written."""
+    """PNG pictures and a page with them and the tables; returns what was written.
+
+    Raises:
+        StoreError: the directory cannot be made.
+    """
     import matplotlib as mpl
 
     mpl.use("agg")
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
     pictures = [
         _bars(found["hours"], "hour", "bytes", "Bytes by hour", directory / "hours.png"),
         _bars(found["tables"], "table", "rows", "Rows by table", directory / "tables.png"),

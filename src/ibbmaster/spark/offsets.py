@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ibbmaster.errors import ConfigurationError, GtidError, PositionPurgedError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.spark.options import ReadOptions
 from ibbmaster.store.archive import WHOLE_FILES, IbbArchive
 from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange
+
+if TYPE_CHECKING:
+    from ibbmaster.spark.options import ReadOptions  # which checks `startingOffsets` with what is here
 
 VERSION = 1
 
@@ -47,7 +50,9 @@ def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
         ConfigurationError: it is none of ours, or of a later version.
     """
     if offset.get("v") != VERSION or not isinstance(offset.get("gtid"), str):
-        raise ConfigurationError(f"offset {json.dumps(dict(offset))} is not one of this source (version {VERSION})")
+        raise ConfigurationError(
+            f"offset {json.dumps(dict(offset))[:60]} is not one of this source (version {VERSION})"
+        )
     return GtidPosition.parse(str(offset["gtid"]))
 
 
@@ -59,8 +64,8 @@ def position_of_option(text: str) -> GtidPosition:
     """
     try:
         return decode_offset(json.loads(text)) if text.startswith("{") else GtidPosition.parse(text)
-    except (ValueError, GtidError) as error:
-        problem = f"option startingOffsets is {text!r}, expected earliest, latest, a GTID position or an offset"
+    except (ValueError, RecursionError, GtidError, ConfigurationError) as error:
+        problem = f"option startingOffsets is {text[:60]!r}, expected earliest, latest, a GTID position or an offset"
         raise ConfigurationError(f"{problem}: {error}") from None
 
 

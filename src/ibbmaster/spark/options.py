@@ -14,6 +14,7 @@ from typing import TypeVar
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import ID_MAX, GtidPosition
+from ibbmaster.spark.offsets import position_of_option
 
 SERVER_ID = 4_000_000_001  # as a replica of a primary
 PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core
@@ -26,6 +27,7 @@ VALUE_TEXT_MAX = 60  # characters of a value in an error
 _Choice = TypeVar("_Choice", bound=enum.Enum)
 _SIZE = re.compile(r"([0-9]+)([kmg]?)b?", re.ASCII | re.IGNORECASE)
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_SCRIPT = re.compile(r"(?:create|use)\s|--\s|/\*", re.IGNORECASE)  # how one begins, and no path
 _WILDCARD = re.compile(r"[*?[]")
 
 
@@ -146,7 +148,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         partition_bytes=size_of("partitionBytes", given.get("partitionbytes")) or PARTITION_BYTES,
         declarations=parse_declarations_option(given.get("schema")),
         zero_dates=_choice(ZeroDates, "zeroDates", given.get("zerodates", "null")),
-        starting_offsets=given.get("startingoffsets", "earliest"),
+        starting_offsets=_starting_offsets(given.get("startingoffsets", "earliest")),
         bytes_per_trigger_max=size_of("maxBytesPerTrigger", given.get("maxbytespertrigger")),
         groups_per_trigger_max=size_of("maxGroupsPerTrigger", given.get("maxgroupspertrigger")),
         files_per_trigger_max=size_of("maxFilesPerTrigger", given.get("maxfilespertrigger"), end=COUNT_OF_FILES_END),
@@ -204,6 +206,14 @@ def _position(name: str, value: str | None) -> str | None:
         return str(GtidPosition.parse(value))
     except GtidError as error:
         raise ConfigurationError(f"option {name}: {error}") from None
+
+
+def _starting_offsets(value: str) -> str:
+    """Where a stream begins, as it was given, once it is known to be a place."""
+    text = value.strip()
+    if text.lower() not in ("earliest", "latest"):
+        position_of_option(text)
+    return text
 
 
 def _time(name: str, value: str | None) -> float | None:
@@ -277,7 +287,7 @@ def parse_declarations_option(value: str | None) -> dict[str, dict[str, str]]:
     if value is None:
         return {}
     text = value.strip()
-    if not text.startswith("{") and not text.lower().startswith("create"):
+    if not text.startswith("{") and not _SCRIPT.match(text):
         try:
             text = Path(local_path(text)).read_text().strip()
         except (OSError, ValueError) as error:

@@ -102,8 +102,9 @@ def parse_write_options(
     table = given.get("table") or None
     has_gtids = "_gtid" in fields
     declarations = parse_declarations_option(given.get("schema"))
+    primary_key = list_of(given.get("primarykey"))
     if table is not None and table not in declarations:
-        declarations = {table: _derived(fields)}
+        declarations = {table: _derived(fields, primary_key)}
     elif table is not None:
         declarations = {table: declarations[table]}
     parsed = WriteOptions(
@@ -111,7 +112,7 @@ def parse_write_options(
         columns=tuple(fields),
         table=table,
         declarations=declarations,
-        primary_key=list_of(given.get("primarykey")),
+        primary_key=primary_key,
         domain_id=number_of("domain", given.get("domain", "0"), end=ID_END),
         server_id=number_of("serverId", given.get("serverid", "1"), first=1, end=ID_END),
         group_rows=size_of("groupRows", given.get("grouprows")) or GROUP_ROWS,
@@ -124,8 +125,8 @@ def parse_write_options(
     return parsed
 
 
-def _derived(fields: Mapping[str, str]) -> dict[str, str]:
-    """Columns of a table from those of the DataFrame."""
+def _derived(fields: Mapping[str, str], primary_key: tuple[str, ...]) -> dict[str, str]:
+    """Columns of a table from those of the DataFrame; columns of a key cannot be NULL."""
     found = {}
     for name, kind in fields.items():
         if name in CHANGE_EXTRA_COLUMNS:
@@ -135,11 +136,13 @@ def _derived(fields: Mapping[str, str]) -> dict[str, str]:
             raise ConfigurationError(
                 f"column {name} of type {kind} cannot be written; give its type with option schema"
             )
-        found[name] = declared
+        found[name] = declared.removesuffix(" null") if name in primary_key else declared
     return found
 
 
 def _check(options: WriteOptions, fields: Mapping[str, str]) -> None:
+    if options.primary_key and options.table is None:
+        raise ConfigurationError("option primaryKey needs option table: elsewhere option schema tells the keys")
     if options.table is None:
         wanted = EVENT_COLUMNS if options.is_of_events else CHANGE_COLUMNS
         missing = [name for name in wanted if name not in fields]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from lanes.replay import CLASSIC, raw_events
 
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.column import Kind
 from ibbmaster.event.rows.ddl import parse_create_table
@@ -78,3 +81,81 @@ def test_a_character_set_is_no_word_of_a_comment():
     assert charset("varchar(9) character set latin1 comment 'character set utf16'") == "latin1"
     assert charset("varchar(9) comment 'CHARSET latin1'") == "utf8mb4"
     assert charset("varchar(9) CHARACTER  SET utf8") == "utf8mb3"
+
+
+@pytest.mark.parametrize("word", ["int1", "int2", "int3", "middleint", "int4", "int8"])
+def test_integers_have_other_names_too(word):
+    assert declare(ints(), {"@1": f"{word} unsigned"}).columns[0].is_unsigned is True
+    assert declare(ints(), {"@1": word}).columns[0].is_unsigned is False
+
+
+def text_column(declared, *, told=None):
+    """A column that an event has with a character set, or with none, as it is once declared."""
+    schema = strings()
+    number = next(n for n, column in enumerate(schema.columns) if column.type_name.startswith("VARCHAR"))
+    column = dataclasses.replace(schema.columns[number], charset=told, name="a")
+    columns = (*schema.columns[:number], column, *schema.columns[number + 1 :])
+    return declare(dataclasses.replace(schema, columns=columns), {"a": declared}).columns[number]
+
+
+def declared_in(sql):
+    return parse_create_table(sql)[1]["a"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "charset"),
+    [
+        ("CREATE TABLE a.b (a varchar(9))", "utf8mb4"),
+        ("CREATE TABLE a.b (a varchar(9)) CHARSET latin1", "latin1"),
+        ("CREATE TABLE a.b (a varchar(9)) COLLATE=latin1_bin", "latin1"),
+        ("CREATE TABLE a.b (a varchar(9) COLLATE cp1251_bin) CHARSET latin1", "cp1251"),
+        ("CREATE TABLE a.b (a varchar(9) COLLATE utf8_bin) CHARSET latin1", "utf8mb3"),
+        ("CREATE TABLE a.b (a varchar(9) COLLATE uca1400_ai_ci) CHARSET utf16", "utf16"),
+        ("CREATE TABLE a.b (a varchar(9) CHARACTER SET koi8r COLLATE koi8r_bin) CHARSET latin1", "koi8r"),
+        ("CREATE TABLE a.b (a varchar(9) CHARSET utf8mb4) CHARSET latin1", "utf8mb4"),
+    ],
+)
+def test_without_metadata_a_column_s_own_character_set_goes_before_its_collation_and_its_table(sql, charset):
+    column = text_column(declared_in(sql))
+
+    assert (column.kind, column.charset) == (Kind.TEXT, charset)
+
+
+def test_text_of_the_binary_character_set_is_bytes():
+    for declared in ("varchar(9) CHARACTER SET binary", "varchar(9) COLLATE binary"):
+        column = text_column(declared)
+        assert (column.kind, column.charset) == (Kind.BINARY, "binary")
+
+
+def test_the_character_set_that_an_event_tells_goes_before_a_declared_one():
+    assert text_column("varchar(9) CHARACTER SET latin1", told="utf8mb4").charset == "utf8mb4"
+    assert text_column("varchar(9)", told="latin1").charset == "latin1"
+
+
+def test_text_in_what_an_event_has_as_binary_is_what_the_user_says():
+    assert text_column("varchar(9) CHARACTER SET latin1", told="binary").charset == "latin1"
+    column = text_column("varchar(9)", told="binary")
+    assert (column.kind, column.charset) == (Kind.TEXT, "utf8mb4")
+
+
+def test_a_collation_that_is_not_known_needs_a_declared_character_set():
+    assert text_column("varchar(9) CHARACTER SET latin1", told="collation 999").charset == "latin1"
+    with pytest.raises(ConfigurationError, match="column a: character set collation 999 is not known"):
+        text_column("varchar(9)", told="collation 999")
+
+
+@pytest.mark.parametrize("declared", ["varchar(9) CHARSET latin99", "varchar(9) COLLATE latin99_bin"])
+def test_a_character_set_that_does_not_exist_is_refused(declared):
+    with pytest.raises(ConfigurationError, match="column a: character set latin99 is not known"):
+        text_column(declared)
+
+
+@pytest.mark.parametrize("capture", ["10.11/types-full-crc32", "11.8/types-full-crc32"])
+def test_a_declared_key_is_the_one_that_full_metadata_tells(capture):
+    sizes = set()
+    for schema, declaration in tables_of(capture):
+        declared = declare(dataclasses.replace(schema, primary_key=()), declaration)
+        assert sorted(declared.primary_key) == sorted(schema.primary_key), schema.name
+        assert declare(schema, declaration).primary_key == schema.primary_key
+        sizes.add(len(schema.primary_key))
+    assert len(sizes) > 1

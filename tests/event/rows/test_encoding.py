@@ -10,6 +10,7 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.changes import ChangeKind, RowDecoder
+from ibbmaster.event.rows.ddl import parse_create_table
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.written_column import written_column
@@ -205,5 +206,117 @@ def test_a_key_that_only_a_comment_mentions_is_declared():
     table = written_table("db.t", {"a": "int comment 'primary key'"}, table_id=1, primary_key=["a"])
 
     assert table.statements[1].startswith(
-        "CREATE TABLE IF NOT EXISTS `db`.`t` (`a` int comment 'primary key', PRIMARY KEY (`a`)) "
+        "CREATE TABLE IF NOT EXISTS `db`.`t` (`a` int comment 'primary key' NOT NULL, PRIMARY KEY (`a`)) "
     )
+
+
+INTEGERS = {"int1": "tinyint", "int2": "smallint", "int3": "mediumint", "middleint": "mediumint"}
+INTEGERS |= {"int4": "int", "int8": "bigint"}
+
+
+@pytest.mark.parametrize(("synonym", "word"), INTEGERS.items())
+def test_integers_are_written_by_their_other_names_too(synonym, word):
+    found, expected = written_column("a", f"{synonym} unsigned"), written_column("a", f"{word} unsigned")
+
+    assert (found.type, found.is_unsigned, found.encode(200)) == (expected.type, True, expected.encode(200))
+
+
+@pytest.mark.parametrize("word", ["varchar(9)", "char(9)", "text", "longtext"])
+@pytest.mark.parametrize(
+    ("named", "charset"),
+    [
+        ("CHARACTER SET latin1", "latin1"),
+        ("NOT NULL COLLATE latin1_swedish_ci", "latin1"),
+        ("CHARSET utf8", "utf8mb3"),
+        ("CHARSET utf8mb3", "utf8mb3"),
+        ("COLLATE utf8_general_ci", "utf8mb3"),
+        ("CHARACTER SET ucs2", "ucs2"),
+        ("CHARACTER SET binary", "binary"),
+    ],
+)
+def test_text_of_another_character_set_is_refused_as_replicas_would_store_it_wrong(word, named, charset):
+    with pytest.raises(ConfigurationError, match=rf"^column a: .* is text in {charset}, only utf8mb4 can be written$"):
+        written_column("a", f"{word} {named}")
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "varchar(9) CHARACTER SET utf8mb4",
+        "varchar(9) COLLATE utf8mb4_unicode_ci",
+        "varchar(9) COLLATE uca1400_ai_ci",
+        "varchar(9) COMMENT 'CHARSET latin1'",
+        "text CHARSET 'utf8mb4'",
+    ],
+)
+def test_text_in_utf8mb4_is_written(declared):
+    assert written_column("a", declared).encode("é").endswith("é".encode())
+
+
+@pytest.mark.parametrize("options", ["CHARSET latin1", "DEFAULT CHARSET=utf8mb3", "COLLATE=latin1_bin"])
+def test_a_table_of_another_character_set_is_refused(options):
+    _, columns = parse_create_table(f"CREATE TABLE a.b (id int, word text) {options}")
+    with pytest.raises(ConfigurationError, match=r"column word: .* only utf8mb4 can be written"):
+        written_table("a.b", columns, table_id=1)
+
+
+def test_a_table_of_utf8mb4_is_written_as_it_was_declared():
+    _, columns = parse_create_table("CREATE TABLE a.b (word text COMMENT 'x') DEFAULT CHARSET=utf8mb4")
+
+    assert "(`word` text COMMENT 'x') " in written_table("a.b", columns, table_id=1).statements[1]
+
+
+def keyed(*key, **columns):
+    return written_table("db.t", columns, table_id=1, primary_key=key)
+
+
+def test_columns_of_the_key_are_not_null_and_others_may_be():
+    table = keyed("a", "c", a="int", b="int", c="varchar(9) COMMENT 'null'")
+    schema = decode_table_schema(encode_table_map(table, server_id=1))
+
+    assert [column.is_nullable for column in schema.columns] == [False, True, False]
+    assert schema.primary_key == (0, 2)
+    assert table.statements[1].startswith(
+        "CREATE TABLE IF NOT EXISTS `db`.`t` "
+        "(`a` int NOT NULL, `b` int, `c` varchar(9) COMMENT 'null' NOT NULL, PRIMARY KEY (`a`, `c`)) "
+    )
+
+
+@pytest.mark.parametrize("declared", ["int not null", "int NOT  NULL DEFAULT 0", "int primary key"])
+def test_a_column_that_is_not_null_already_stays_as_it_is(declared):
+    assert keyed("a", a=declared).columns[0].declared == declared
+
+
+@pytest.mark.parametrize(
+    "declared", ["int CHECK (a > 0)", "int REFERENCES o (a)", "int DEFAULT NULL", "timestamp(6) NULL"]
+)
+def test_not_null_is_left_to_the_key_where_a_column_cannot_say_it(declared):
+    table = keyed("a", a=declared, b="int")
+    schema = decode_table_schema(encode_table_map(table, server_id=1))
+
+    assert [column.is_nullable for column in schema.columns] == [False, True]
+    assert f"(`a` {declared}, `b` int, PRIMARY KEY (`a`)) " in table.statements[1]
+
+
+def test_a_null_in_the_key_is_an_error_that_names_the_column():
+    table = keyed("a", "b", a="int", b="int", c="int")
+    table.image([1, 2, None])
+    with pytest.raises(ValueError, match=r"^db\.t column b \(int NOT NULL\): NULL$"):
+        table.image([1, None, 3])
+
+
+def test_a_key_that_is_not_the_declared_one_is_refused():
+    assert keyed("b", a="int", b="int primary key").primary_key == (1,)
+    with pytest.raises(ConfigurationError, match=r"^db\.t declares b its key, not a$"):
+        keyed("a", a="int", b="int primary key")
+
+
+def test_a_key_of_more_columns_stands_behind_them():
+    name, columns = parse_create_table(
+        "CREATE TABLE d.t (a int, b int CHECK (b > 0), c int NULL, PRIMARY KEY (c, b, a))"
+    )
+    table = written_table(name, columns, table_id=1)
+    assert table.primary_key == (0, 1, 2)
+    assert "(`a` int NOT NULL, `b` int CHECK (b > 0), `c` int NULL, PRIMARY KEY (`a`, `b`, `c`))" in table.statements[1]
+    with pytest.raises(ValueError, match=r"column b .*: NULL"):
+        table.image([1, None, 3])

@@ -15,7 +15,7 @@ from typing import Any
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.charset import CODECS
 from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
-from ibbmaster.event.rows.ddl import attributes_of, is_unsigned
+from ibbmaster.event.rows.ddl import is_primary_key, is_unsigned, named_charset
 from ibbmaster.event.rows.fixed_binary import INET4_SIZE, INET6_SIZE, UUID_SIZE
 
 Declaration = Mapping[str, str]  # column name -> type
@@ -23,10 +23,12 @@ Declaration = Mapping[str, str]  # column name -> type
 _TYPE = re.compile(
     r"\s*(?P<word>[a-z0-9]+)\s*(?:\((?P<inside>(?:[^()']|'(?:[^']|'')*')*)\))?.*", re.IGNORECASE | re.DOTALL
 )
-_CHARSET = re.compile(r"\b(?:charset|character set) (\w+)")
 _LABEL = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|$)")
 _OLD_TEMPORAL = {"time": ColumnType.TIME, "datetime": ColumnType.DATETIME, "timestamp": ColumnType.TIMESTAMP}
-_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "integer", "bigint", "serial", "boolean", "bool"}
+_INTEGERS = {
+    *("tinyint", "smallint", "mediumint", "int", "integer", "bigint", "serial", "boolean", "bool"),
+    *("int1", "int2", "int3", "middleint", "int4", "int8"),
+}
 _TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json"}
 _BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _FIXED = {"uuid": (Kind.UUID, UUID_SIZE), "inet4": (Kind.INET4, INET4_SIZE), "inet6": (Kind.INET6, INET6_SIZE)}
@@ -54,13 +56,21 @@ def declare(schema: TableSchema, declaration: Declaration) -> TableSchema:
             f"{schema.name} has {len(schema.columns)} columns without names, {len(declaration)} are declared"
         )
     columns = list(schema.columns)
+    key = []
     for index, (name, text) in enumerate(declaration.items()):
         number = index if gives_names else names.get(name)
         if number is None:
             continue
         column = dataclasses.replace(columns[number], name=name) if gives_names else columns[number]
+        if is_primary_key(text):
+            key.append(number)
         columns[number] = dataclasses.replace(column, is_declared=True, **_changes(schema.name, column, text))
-    return dataclasses.replace(schema, columns=tuple(columns), has_names=schema.has_names or gives_names)
+    return dataclasses.replace(
+        schema,
+        columns=tuple(columns),
+        primary_key=schema.primary_key or tuple(key),
+        has_names=schema.has_names or gives_names,
+    )
 
 
 def _changes(table: str, column: Column, text: str) -> dict[str, Any]:
@@ -69,7 +79,6 @@ def _changes(table: str, column: Column, text: str) -> dict[str, Any]:
     if match is None:
         raise ConfigurationError(f"{table} column {column.name}: {text!r} is no column type")
     word, inside = match["word"].lower(), match["inside"]
-    charset = _CHARSET.search(attributes_of(text))
     if word in _INTEGERS:
         return {"is_unsigned": is_unsigned(text)}
     if word in _OLD_TEMPORAL:
@@ -83,12 +92,10 @@ def _changes(table: str, column: Column, text: str) -> dict[str, Any]:
         return {"kind": Kind.VECTOR}
     if word in _TEXTS:
         _expect(column.type in _STRINGS, table, column, text)
-        name = charset[1] if charset else column.charset or "utf8mb4"
-        if name == "utf8":
-            name = "utf8mb3"
+        name = _charset(column, text)
         if name not in CODECS:
             raise ConfigurationError(f"{table} column {column.name}: character set {name} is not known")
-        return {"kind": Kind.TEXT, "charset": name}
+        return {"kind": Kind.BINARY if name == "binary" else Kind.TEXT, "charset": name}
     if word in _BINARIES:
         _expect(column.type in _STRINGS, table, column, text)
         return {"kind": Kind.BINARY, "charset": "binary"}
@@ -96,6 +103,18 @@ def _changes(table: str, column: Column, text: str) -> dict[str, Any]:
         _expect(column.type == _LABELLED[word], table, column, text)
         return {"labels": tuple(label.replace("''", "'") for label in _LABEL.findall(inside or ""))}
     return {}
+
+
+def _charset(column: Column, text: str) -> str:
+    """The character set of a text column: the one the event names, else the declared one.
+
+    The event goes first: the table may have been converted since. But what it has as binary, or
+    in a collation that is not known here, is what the user says.
+    """
+    told = None if column.charset == "binary" else column.charset
+    if told in CODECS:
+        return told
+    return named_charset(text) or told or "utf8mb4"
 
 
 def _digits(table: str, column: Column, word: str, inside: str | None) -> dict[str, Any]:

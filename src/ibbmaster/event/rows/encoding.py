@@ -6,13 +6,14 @@ The inverse of `table_schema` and `changes`; layout: protocol/event/rows.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ibbmaster.codec import lenenc
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.ddl import is_primary_key
+from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.event.rows.ddl import KEY_MARK, attributes_of, is_nullable, is_primary_key
 from ibbmaster.event.rows.table_schema import CHARACTER, MetadataField
 from ibbmaster.event.rows.written_column import WrittenColumn, written_column
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
@@ -25,6 +26,7 @@ EVENT_TYPES = {
     ChangeKind.UPDATE: EventType.UPDATE_ROWS_V1,
     ChangeKind.DELETE: EventType.DELETE_ROWS_V1,
 }
+NO_NOT_NULL = {"null", "check", "references"}  # in a column: NOT NULL contradicts it, or may not stand behind it
 Row = Sequence[object]  # a value a column; None is NULL
 
 
@@ -82,8 +84,11 @@ def written_table(
 ) -> WrittenTable:
     """A table from its name, `database.table`, and its columns as CREATE TABLE has them.
 
+    Columns of the key are NOT NULL.
+
     Raises:
-        ConfigurationError: a column cannot be written, or the key names one that is not there.
+        ConfigurationError: a column cannot be written, or the key names one that is not there, or is not
+            the one that a column declares.
     """
     database, _, table = name.partition(".")
     if not database or not table or max(len(database.encode()), len(table.encode())) > 255:
@@ -95,10 +100,24 @@ def written_table(
     missing = [column for column in primary_key if column not in names]
     if missing:
         raise ConfigurationError(f"{name} has no column {missing[0]}; it has {', '.join(names)}")
-    key = tuple(names.index(column) for column in primary_key) or tuple(
-        number for number, column in enumerate(columns) if is_primary_key(column.declared)
-    )
+    declared_key = tuple(number for number, column in enumerate(columns) if is_primary_key(column.declared))
+    key = tuple(names.index(column) for column in primary_key) or declared_key
+    if declared_key and set(declared_key) != set(key):
+        raise ConfigurationError(f"{name} declares {names[declared_key[0]]} its key, not {', '.join(primary_key)}")
+    for column in (columns[number] for number in key):
+        if column.type == ColumnType.BLOB:  # MariaDB takes only the first bytes of one into a key
+            raise ConfigurationError(f"{name} column {column.name}: {column.declared} as key, declare varchar(LENGTH)")
+    columns = tuple(_not_null(column) if number in key else column for number, column in enumerate(columns))
     return WrittenTable(table_id=table_id, database=database, table=table, columns=columns, primary_key=key)
+
+
+def _not_null(column: WrittenColumn) -> WrittenColumn:
+    """A column as part of the primary key, which alone makes it NOT NULL where that cannot be added."""
+    declared = column.declared.removesuffix(KEY_MARK)
+    attributes = {*attributes_of(declared).split()}
+    if is_nullable(declared) and NO_NOT_NULL.isdisjoint(attributes):
+        declared += " NOT NULL"
+    return replace(column, is_nullable=False, declared=declared)
 
 
 def encode_table_map(table: WrittenTable, *, server_id: int, timestamp: int = 0) -> bytes:

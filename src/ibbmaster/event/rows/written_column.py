@@ -15,11 +15,12 @@ from typing import NamedTuple
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.charset import BINARY_COLLATION
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.rows.ddl import is_nullable, is_unsigned
+from ibbmaster.event.rows.ddl import is_nullable, is_unsigned, named_charset
 from ibbmaster.event.rows.number import DIGITS_MAX, PART_SIZES, SCALE_MAX, WORD_DIGITS, decimal_size
 from ibbmaster.event.rows.temporal import DATETIME2_ZERO, FRACTION_SIZES, civil_date, days_of
 from ibbmaster.event.rows.value import SHORT_LENGTH_MAX, YEAR_ZERO
 
+UTF8 = "utf8mb4"
 UTF8_COLLATION = 45  # utf8mb4_general_ci
 UTF8_BYTES_MAX = 4  # of a character
 Encode = Callable[[object], bytes]
@@ -27,13 +28,19 @@ Encode = Callable[[object], bytes]
 _TYPE = re.compile(r"\s*([a-z0-9]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?.*", re.IGNORECASE | re.DOTALL)
 _INTEGERS = {
     "tinyint": (ColumnType.TINY, 1),
+    "int1": (ColumnType.TINY, 1),
     "boolean": (ColumnType.TINY, 1),
     "bool": (ColumnType.TINY, 1),
     "smallint": (ColumnType.SHORT, 2),
+    "int2": (ColumnType.SHORT, 2),
     "mediumint": (ColumnType.INT24, 3),
+    "middleint": (ColumnType.INT24, 3),
+    "int3": (ColumnType.INT24, 3),
     "int": (ColumnType.LONG, 4),
+    "int4": (ColumnType.LONG, 4),
     "integer": (ColumnType.LONG, 4),
     "bigint": (ColumnType.LONGLONG, 8),
+    "int8": (ColumnType.LONGLONG, 8),
 }
 _BLOBS = {
     "tinytext": (1, True),
@@ -89,6 +96,9 @@ def written_column(name: str, declared: str) -> WrittenColumn:
             collation=collation,
         )
 
+    charset = named_charset(declared)
+    if charset not in (None, UTF8):  # also utf8mb3: a replica's column would have other lengths
+        raise ConfigurationError(f"column {name}: {declared!r} is text in {charset}, only {UTF8} can be written")
     has_no_sign = is_unsigned(declared)
     if word in _INTEGERS:
         kind, size = _INTEGERS[word]

@@ -1,0 +1,162 @@
+"""One job in one place."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.errors import BusyError, DiskFullError, StoreError
+from ibbmaster.lake.placing import check_free, make_directory, only_writer, write_whole
+from ibbmaster.store.disk import RealDisk
+
+HOLDER = """
+import sys
+from pathlib import Path
+from ibbmaster.lake.placing import only_writer
+with only_writer(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_job_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
+    place = tmp_path / "tables"
+    place.mkdir()
+
+    with only_writer(place):
+        for attempt in (only_writer(place).__enter__, lambda: check_free(place)):
+            with pytest.raises(BusyError) as refused:
+                attempt()
+            assert str(refused.value) == (
+                f"{place}: another job writes here: wait until it has ended, or give another directory"
+            )
+
+    check_free(place)
+    with only_writer(place):
+        pass
+
+
+def test_what_a_killed_job_had_is_free(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(BusyError):
+            check_free(tmp_path)
+        holder.kill()
+        assert holder.wait() == -signal.SIGKILL
+
+    with only_writer(tmp_path):
+        pass
+
+
+def test_jobs_in_different_places_do_not_meet(tmp_path: Path) -> None:
+    with only_writer(tmp_path / "one"), only_writer(tmp_path / "two"), only_writer(tmp_path):
+        pass
+
+
+def test_no_file_shows_the_lock(tmp_path: Path) -> None:
+    with only_writer(tmp_path):
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_was_made_and_stayed_empty_goes_again(tmp_path: Path) -> None:
+    with only_writer(tmp_path / "a/b/empty"):
+        assert (tmp_path / "a/b/empty").is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+    with only_writer(tmp_path / "a/b/filled"):
+        (tmp_path / "a/b/filled/file").touch()
+    assert (tmp_path / "a/b/filled/file").exists()
+
+    (tmp_path / "given").mkdir()
+    with only_writer(tmp_path / "given"):
+        pass
+    assert (tmp_path / "given").exists()
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
+def test_a_directory_that_goes_while_it_is_locked_is_made_and_locked_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    place, lock, calls = tmp_path / "tables", RealDisk.lock, []
+
+    def lock_while_another_job_ends(disk: RealDisk) -> None:
+        calls.append(disk)
+        if len(calls) == 1 and not is_late:
+            place.rmdir()
+        lock(disk)
+        if len(calls) == 1:
+            place.rmdir()
+
+    monkeypatch.setattr(RealDisk, "lock", lock_while_another_job_ends)
+    with only_writer(place):
+        monkeypatch.undo()
+        assert len(calls) == 2
+        with pytest.raises(BusyError):
+            check_free(place)
+    assert not place.exists()
+
+
+def test_seeing_whether_a_place_is_free_makes_nothing(tmp_path: Path) -> None:
+    check_free(tmp_path / "tables")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_made_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name, problem in {
+        "file": "this is no directory",
+        "file/below": f"cannot be made: {tmp_path / 'file'} is no directory",
+        "file/far/below": f"cannot be made: {tmp_path / 'file'} is no directory",
+        "x" * 300: "cannot be written: File name too long",
+    }.items():
+        with pytest.raises(StoreError) as refused, only_writer(tmp_path / name):
+            pass
+        assert str(refused.value) == f"{tmp_path / name}: {problem}"
+    with pytest.raises(StoreError, match=r"^/proc/none: cannot be written: No such file or directory$"):
+        make_directory(Path("/proc/none"))
+
+
+def test_errors_of_files_name_the_place(tmp_path: Path) -> None:
+    with pytest.raises(DiskFullError) as full, only_writer(tmp_path), open("/dev/full", "w") as file:
+        file.write("x")
+    assert str(full.value) == f"{tmp_path}: No space left on device"
+    with pytest.raises(StoreError) as missing, only_writer(tmp_path):
+        (tmp_path / "none").unlink()
+    assert str(missing.value) == f"{tmp_path / 'none'}: No such file or directory"
+
+
+def test_a_lost_connection_to_spark_is_no_error_of_files(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionRefusedError), only_writer(tmp_path):
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_a_table_is_written_by_one_job(spark, tmp_path: Path) -> None:
+    place = tmp_path / "numbers"
+    with only_writer(place), pytest.raises(BusyError, match="numbers: another job writes here"):
+        write_whole(spark.range(1), place)
+    with only_writer(tmp_path / ".numbers.new"), pytest.raises(BusyError, match="/numbers: another job writes here"):
+        write_whole(spark.range(1), place)
+    assert list(tmp_path.iterdir()) == []
+
+    for count in (3, 4):
+        assert write_whole(spark.range(count), place) == count
+        assert [path.name for path in tmp_path.iterdir()] == ["numbers"]
+
+
+def test_a_table_that_cannot_be_written_leaves_the_one_before(spark, tmp_path: Path) -> None:
+    place = tmp_path / "numbers"
+    write_whole(spark.range(3), place)
+
+    with pytest.raises(Exception, match=r"^no more$"):
+        write_whole(spark.range(4).selectExpr("IF(id < 3, id, raise_error('no more')) AS id"), place)
+
+    assert spark.read.parquet(str(place)).count() == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["numbers"]
