@@ -68,6 +68,11 @@ def test_a_running_primary_reads_as_its_files_do(
     assert found == files.select(names).collect()
     rows = spark.read.format("ibb").load(str(ibb_directory(capture))).select("_gtid", "_table", "after").collect()
     assert live(spark, primary).load().select("_gtid", "_table", "after").collect() == rows
+    reader = spark.read.format("ibb").option("granularity", "groups")
+    places = ["_file_no", "_offset", "end_file_no", "end_offset"]
+    found, expected = live(spark, primary, granularity="groups").load(), reader.load(str(ibb_directory(capture)))
+    assert found.drop(*places).collect() == expected.drop(*places).collect()
+    assert set(found.select(places).collect()) == {(None, None, None, None)}
 
 
 def test_a_real_primary_reads_as_its_binlog_does(

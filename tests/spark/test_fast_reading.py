@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from lanes.replay import CLASSIC, raw_events
 
-from ibbmaster.errors import EventError, FormatError
+from ibbmaster.errors import EventError, FormatError, IbbMasterError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
@@ -22,7 +22,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel.loading import load
-from ibbmaster.spark import event_batch, image_columns, row_columns
+from ibbmaster.spark import collecting, image_columns, row_columns
 from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.plan import find_fields, open_options, plan_tasks
@@ -56,10 +56,10 @@ def directory(request, imported):
     return imported(request.param) if "/" in request.param else FIXTURES / "ibb" / request.param
 
 
-def tables_of(directory):
+def tables_of(directory, *, is_classic=False):
     """The tables whose columns have names."""
     reader, names = RowReader(), set()
-    with closing(open_options(parse_options({"path": str(directory)}))) as archive:
+    with closing(open_options(parse_options({"path": str(directory)}, is_classic=is_classic))) as archive:
         for log_range in archive.ranges(LOG_START, archive.end_point(), size=1 << 40):
             for group in archive.groups(log_range):
                 names |= {schema.name for schema in reader.schemas(group_events(group)) if schema.has_names}
@@ -71,8 +71,8 @@ def read_all(options, read):
         list(read(task))
 
 
-def compare(kernels, directory, **given):
-    options = parse_options({"path": str(directory), **given})
+def compare(kernels, directory, *, is_classic=False, **given):
+    options = parse_options({"path": str(directory), **given}, is_classic=is_classic)
     fields = find_fields(options)
     count = 0
     for task in plan_tasks(options, fields):
@@ -97,8 +97,8 @@ def test_groups(kernels, directory, size):
 
 
 def test_groups_that_lie_in_many_batches(kernels, directory, monkeypatch):
-    monkeypatch.setattr(event_batch, "DATA_BYTES", 1_100_000)
-    monkeypatch.setattr(event_batch, "GROUPS_MAX", 7)
+    monkeypatch.setattr(collecting, "DATA_BYTES", 1_100_000)
+    monkeypatch.setattr(collecting, "GROUPS_MAX", 7)
     for granularity in ("groups", "events"):
         compare(kernels, directory, granularity=granularity)
 
@@ -322,3 +322,76 @@ def test_a_value_that_cannot_be_read_is_an_error_that_names_group_table_column_a
     )
     with pytest.raises(EventError, match=r"group 0-1-\d+.*: types.old_temporal column dt4 of type DATETIME"):
         read_all(options, lambda task: fast_batches(task, kernels))
+
+
+# Traditional files ----------------------------------------------------------------------------
+
+CLASSIC_CAPTURES = sorted(
+    path.relative_to(CLASSIC).as_posix()
+    for path in CLASSIC.glob("*/*")
+    if path.name not in ("encrypted", "big") and path.parts[-2:] != ("10.11", "big-none")
+)
+
+
+@pytest.mark.parametrize("capture", CLASSIC_CAPTURES)
+def test_traditional_files(kernels, capture):
+    directory = CLASSIC / capture
+    for granularity in ("events", "groups"):
+        assert compare(kernels, directory, is_classic=True, granularity=granularity)
+    compare(kernels, directory, is_classic=True, tables="[!t]*.*,types.[!o]*")
+    for name in tables_of(directory, is_classic=True):
+        assert compare(kernels, directory, is_classic=True, table=name)
+
+
+def test_traditional_files_in_many_batches(kernels, monkeypatch):
+    monkeypatch.setattr(collecting, "DATA_BYTES", 1_100_000)
+    monkeypatch.setattr(collecting, "GROUPS_MAX", 7)
+    for capture in ("11.8/domains", "11.8/large-commit", "10.11/types-full-crc32"):
+        for granularity in ("groups", "events"):
+            compare(kernels, CLASSIC / capture, is_classic=True, granularity=granularity)
+
+
+@pytest.mark.parametrize("given", [{"startingGtid": "0-1-20,1-1-20"}, {"endingGtid": "0-1-20,1-1-20"}])
+def test_a_part_of_traditional_files(kernels, given):
+    whole = compare(kernels, CLASSIC / "11.8/domains", is_classic=True, granularity="groups")
+    assert 0 < compare(kernels, CLASSIC / "11.8/domains", is_classic=True, granularity="groups", **given) < whole
+
+
+def test_kernels_take_most_groups_of_traditional_files(kernels, monkeypatch):
+    slow = []
+    careful = collecting.GroupBatches._careful
+    monkeypatch.setattr(
+        collecting.GroupBatches, "_careful", lambda self, group: slow.append(group.gtid) or careful(self, group)
+    )
+    count = compare(kernels, CLASSIC / "11.8/domains", is_classic=True, granularity="groups")
+    assert len(slow) < count / 4
+
+
+@pytest.mark.parametrize("capture", ["11.8/checksum-switch", "11.8/crashed", "11.8/domains"])
+def test_damage_of_traditional_files_is_told_alike(kernels, tmp_path, capture):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    files = [path for path in sorted((CLASSIC / capture).glob("binlog.0*")) if path.suffix != ".idx"]
+    told = set()
+    for number in range(60):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        for path in files:
+            (directory / path.name).write_bytes(path.read_bytes())
+        damaged = bytearray((target := directory / chance.choice(files).name).read_bytes())
+        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        target.write_bytes(damaged)
+        found = []
+        for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+            rows = []
+            try:
+                options = parse_options({"path": str(directory), "granularity": "events"}, is_classic=True)
+                for task in plan_tasks(options, find_fields(options)):
+                    rows += pa.Table.from_batches(read(task)).to_pylist()
+            except IbbMasterError as error:
+                rows.append(str(error))
+                told.add(str(error))
+            found.append(rows)
+        assert found[0] == found[1], number
+    assert told

@@ -29,7 +29,7 @@ from ibbmaster.kernel.fields import (
     EventColumn,
     GroupColumn,
 )
-from ibbmaster.kernel.memory import copy, jit, load16, load32, load64
+from ibbmaster.kernel.memory import copy, inlined, jit, load16, load32, load64
 from ibbmaster.kernel.records import gather, is_group, passed_chunk
 
 G_DOMAIN, G_SERVER, G_SEQ_NO = int(GroupColumn.DOMAIN), int(GroupColumn.SERVER), int(GroupColumn.SEQ_NO)
@@ -39,6 +39,22 @@ G_END_OFFSET, G_START, G_END = int(GroupColumn.END_OFFSET), int(GroupColumn.STAR
 G_FIRST_NUMBER = int(GroupColumn.FIRST_NUMBER)
 E_START, E_SIZE = int(EventColumn.START), int(EventColumn.SIZE)
 E_GROUP, E_NUMBER = int(EventColumn.GROUP), int(EventColumn.NUMBER)
+
+
+@inlined
+def note_group(groups, row, data, start, end, file_no, file_offset, end_offset):  # type: ignore[no-untyped-def]
+    """Note a group whose events are data[start:end], and where it is in its file."""
+    groups[row, G_DOMAIN] = load32(data, start + EVENT_HEADER + 8)
+    groups[row, G_SERVER] = load32(data, start + 5)
+    groups[row, G_SEQ_NO] = int(load64(data, start + EVENT_HEADER))
+    groups[row, G_TIMESTAMP] = load32(data, start)
+    groups[row, G_FILE_NO] = file_no
+    groups[row, G_FILE_OFFSET] = file_offset
+    groups[row, G_END_FILE_NO] = file_no
+    groups[row, G_END_OFFSET] = end_offset
+    groups[row, G_START] = start
+    groups[row, G_END] = end
+    groups[row, G_FIRST_NUMBER] = 0
 
 
 @jit
@@ -108,18 +124,8 @@ def collect_groups(block, page_count, state, file_no, base, last, groups, data):
         if data[position] != 0 or not is_group(data, position + 1, position + size):
             status = CAREFUL
             break
-        first = position + 1
-        groups[count, G_DOMAIN] = load32(data, first + EVENT_HEADER + 8)
-        groups[count, G_SERVER] = load32(data, first + 5)
-        groups[count, G_SEQ_NO] = int(load64(data, first + EVENT_HEADER))
-        groups[count, G_TIMESTAMP] = load32(data, first)
-        groups[count, G_FILE_NO] = file_no
-        groups[count, G_FILE_OFFSET] = base + start
-        groups[count, G_END_FILE_NO] = file_no
-        groups[count, G_END_OFFSET] = base + next_page * PAGE + next_offset
-        groups[count, G_START] = first
-        groups[count, G_END] = position + size
-        groups[count, G_FIRST_NUMBER] = 0
+        behind = base + next_page * PAGE + next_offset
+        note_group(groups, count, data, position + 1, position + size, file_no, base + start, behind)
         count += 1
         position += size
         page, offset = next_page, next_offset

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ibbmaster.kernel.checking import check_groups
+from ibbmaster.kernel.classic_groups import collect_classic_groups
 from ibbmaster.kernel.collecting import collect_groups, index_events
 from ibbmaster.kernel.columns import copy_strings, gtid_texts, header_columns
 from ibbmaster.kernel.converting import convert_groups
@@ -29,6 +30,7 @@ from ibbmaster.kernel.rows import decode_rows
 
 __all__ = [
     "check_groups",
+    "collect_classic_groups",
     "collect_groups",
     "convert_groups",
     "copy_strings",
@@ -91,7 +93,11 @@ def warm_up_columns() -> None:
     groups = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64)
     events = np.zeros((1, EventColumn.COLUMNS), dtype=np.int64)
     numbers = np.zeros(1, dtype=np.int64)
-    collect_groups(block, 0, np.zeros(int(Field.SIZE), dtype=np.int64), 0, 0, 0, groups, data)
+    state = np.zeros(int(Field.SIZE), dtype=np.int64)
+    collect_groups(block, 0, state, 0, 0, 0, groups, data)
+    conversion = np.zeros(int(Conversion.SIZE), dtype=np.int64)
+    source = np.frombuffer(bytes(PAGE), dtype=np.uint8)
+    collect_classic_groups(source, 0, conversion, block, block, 0, 0, 0, state, groups, data)
     for source in (data, np.frombuffer(bytes(64), dtype=np.uint8)):  # a long event is not in a buffer of ours
         index_events(source, groups, 0, events)
         header_columns(source, events, 0, np.zeros(1, dtype=np.int32), numbers, numbers, np.zeros(1, dtype=np.int32))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.spark.event_batch import EventBatch
+from ibbmaster.store.log_range import NOWHERE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,10 +36,18 @@ def group_array(name: str, batch: EventBatch, rows: Any, kernels: ModuleType) ->
         case "_commit_ts":
             return timestamp_array(groups[rows, GroupColumn.TIMESTAMP] * SECOND_US)
         case "_file_no":
-            return pa.array(groups[rows, GroupColumn.FILE_NO])
+            return place_array(groups, rows, GroupColumn.FILE_NO)
         case _:
             assert name == "_offset", name
-            return pa.array(groups[rows, GroupColumn.FILE_OFFSET])
+            return place_array(groups, rows, GroupColumn.FILE_OFFSET)
+
+
+def place_array(groups: Any, rows: Any, column: GroupColumn) -> pa.Array:
+    """A column that tells where groups are; those of a running primary are nowhere."""
+    import pyarrow as pa
+
+    is_nowhere = groups[rows, GroupColumn.FILE_NO] == NOWHERE.file_no
+    return pa.array(groups[rows, column], mask=is_nowhere if is_nowhere.any() else None)
 
 
 def gtid_array(groups: Any, rows: Any, kernels: ModuleType) -> pa.Array:

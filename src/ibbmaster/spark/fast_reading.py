@@ -5,6 +5,7 @@ The twin, which takes what this does not: `ibbmaster.spark.reading`.
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,14 +17,14 @@ import numpy as np
 from ibbmaster.event.types import type_name
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.spark.arrow_columns import event_array, group_array, read_headers
-from ibbmaster.spark.event_batch import EventBatch, EventBatches, wanted_groups
+from ibbmaster.spark.collecting import event_batches
+from ibbmaster.spark.event_batch import EventBatch, wanted_groups
 from ibbmaster.spark.group_columns import GroupColumns
 from ibbmaster.spark.image_columns import IMAGES, ImageColumns
 from ibbmaster.spark.options import Granularity, Undecodable
-from ibbmaster.spark.plan import ReadTask
+from ibbmaster.spark.plan import ReadTask, open_options
 from ibbmaster.spark.row_columns import RowColumns
 from ibbmaster.spark.shape import GROUP_FIELDS, arrow_schema, arrow_type
-from ibbmaster.store.archive import IbbArchive
 from ibbmaster.store.group_content import RowReader, TableFilter
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _is_frozen = False
 def is_fast(task: ReadTask) -> bool:
     """Whether kernels make what a task asks for."""
     options = task.options
-    if options.is_classic or not options.is_strict or options.host is not None or options.undecodable is not FAIL:
+    if not options.is_strict or options.undecodable is not FAIL:
         return False
     return options.granularity in (Granularity.EVENTS, Granularity.GROUPS, Granularity.ROWS)
 
@@ -47,7 +48,7 @@ def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch
     """The record batches of one stretch; an empty one if there is nothing.
 
     Raises:
-        FormatError: a file is damaged.
+        FormatError, ClassicFormatError: a file is damaged.
         EventError: an event is damaged, or a value cannot be read; it names the group.
     """
     import pyarrow as pa
@@ -56,8 +57,8 @@ def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch
     freeze()
     maker = _maker(task, kernels)
     has_yielded = False
-    with closing(IbbArchive(task.options.path, is_strict=True)) as archive:
-        for batch in EventBatches(archive, task.log_range, kernels):
+    with closing(open_options(task.options)) as archive:
+        for batch in event_batches(archive, task.log_range, kernels):
             wanted = batch.of_groups(wanted_groups(batch.groups, task.selection))
             for found in maker.record_batches(wanted):
                 has_yielded = True
@@ -102,7 +103,7 @@ class EventColumns:
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
         for start in range(0, len(batch.events), EVENTS_MAX):
-            part = EventBatch(batch.data, batch.groups, batch.events[start : start + EVENTS_MAX])
+            part = dataclasses.replace(batch, events=batch.events[start : start + EVENTS_MAX])
             yield _event_batch(self._task, part, self._kernels)
 
     def finish(self) -> Iterator[pa.RecordBatch]:

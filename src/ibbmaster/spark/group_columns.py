@@ -13,8 +13,8 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
-from ibbmaster.spark.arrow_columns import group_array
-from ibbmaster.spark.event_batch import EventBatch
+from ibbmaster.spark.arrow_columns import group_array, place_array
+from ibbmaster.spark.event_batch import IDENTITY, EventBatch
 from ibbmaster.spark.shape import GROUP_FIELDS, Field, arrow_type
 from ibbmaster.store.group_content import (
     GTID_FLAGS_OFFSET,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 NAMES_MAX = 10_000  # of tables, remembered by the bytes of their TABLE_MAP
 OF_GROUPS = {field.name for field in GROUP_FIELDS}
-IDENTITY = [GroupColumn.FILE_NO, GroupColumn.FILE_OFFSET]
 QUERIES = (int(EventType.QUERY), int(EventType.QUERY_COMPRESSED))
 
 
@@ -114,8 +113,8 @@ class GroupColumns:
         whole = EventBatch(None, groups, None)
         rows = np.arange(len(groups))
         own = {
-            "end_file_no": lambda: pa.array(groups[:, GroupColumn.END_FILE_NO].copy()),
-            "end_offset": lambda: pa.array(groups[:, GroupColumn.END_OFFSET].copy()),
+            "end_file_no": lambda: place_array(groups, rows, GroupColumn.END_FILE_NO),
+            "end_offset": lambda: place_array(groups, rows, GroupColumn.END_OFFSET),
             "events": lambda: pa.array(sums.events.astype(np.int32)),
             "bytes": lambda: pa.array(sums.bytes),
             "tables": lambda: pa.array([list(texts.tables) for texts in sums.texts], pa.list_(pa.string())),

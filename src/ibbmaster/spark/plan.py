@@ -12,10 +12,11 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
-from ibbmaster.spark.event_batch import EventBatch, EventBatches
+from ibbmaster.spark.collecting import event_batches
+from ibbmaster.spark.event_batch import EventBatch
 from ibbmaster.spark.options import ReadOptions, Undecodable
 from ibbmaster.spark.shape import Field, generic_shape, table_shape
-from ibbmaster.store.archive import Archive, IbbArchive, open_archive
+from ibbmaster.store.archive import Archive, open_archive
 from ibbmaster.store.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
 from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange, Selection
 
@@ -65,11 +66,11 @@ def find_table(options: ReadOptions, name: str) -> TableSchema:
     """
     with closing(open_options(options)) as archive:
         reader = RowReader(TableFilter((name,)), options.declarations)
-        kernels = load() if isinstance(archive, IbbArchive) and options.is_strict else None
+        kernels = load() if options.is_strict else None
         ranges = archive.ranges(LOG_START, archive.end_point(), size=options.partition_bytes)
         for log_range in reversed(ranges):
-            if kernels is not None and isinstance(archive, IbbArchive):
-                found = _last_schema(EventBatches(archive, log_range, kernels), reader)
+            if kernels is not None:
+                found = _last_schema(event_batches(archive, log_range, kernels), reader)
             else:
                 found = _last_schema_carefully(options, archive, log_range, reader)
             if found is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from ibbmaster.errors import ClassicFormatError, EventError, FormatError, Location
+from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image, RawValue
@@ -16,11 +16,12 @@ from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
 from ibbmaster.kernel.loading import load
 from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
+from ibbmaster.spark.event_batch import in_group
 from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import Granularity, ReadOptions, Undecodable
 from ibbmaster.spark.plan import ReadTask, open_options
 from ibbmaster.spark.shape import ABSENT_FIELD, RESERVED, UNDECODABLE_FIELD, Field, arrow_schema, column_type
-from ibbmaster.store.archive import Archive
+from ibbmaster.store.archive import Archive, end_file_no
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.group_content import RowReader, TableFilter, group_events, query_texts, table_name, xid_text
 from ibbmaster.store.log_range import NOWHERE, LogPoint
@@ -214,15 +215,10 @@ class _Groups:
                     yield from list(rows_of(group, head))  # nothing of a group, or all of it
                 else:
                     yield from rows_of(group, head)
-            except EventError as error:
-                problem = f"group {group.gtid} at {group.file_name} offset {group.file_offset}: {error}"
+            except (EventError, FormatError, ClassicFormatError) as error:
                 if not is_lenient:
-                    raise EventError(problem) from error
-                self._faults.append((point, str(group.gtid), problem))
-            except (FormatError, ClassicFormatError) as error:
-                if not is_lenient:
-                    raise _with_group(error, group) from error
-                self._faults.append((point, str(group.gtid), str(error)))
+                    raise in_group(error, group) from error
+                self._faults.append((point, str(group.gtid), str(in_group(error, group))))
         if options.granularity is Granularity.FAULTS:
             for point, gtid, problem in self._faults:
                 fault = {"file_no": point.file_no, "offset": point.file_offset, "_gtid": gtid, "problem": problem}
@@ -287,14 +283,8 @@ class _Groups:
             "database": database,
             "xid": xid_text(group.gtid_event),
         }
-        row["end_file_no"] = self._end_file_no(group) if self._options.host is None else None
+        row["end_file_no"] = end_file_no(self._archive, group) if self._options.host is None else None
         yield tuple(row[name] for name in self._names)
-
-    def _end_file_no(self, group: EventGroup) -> int:
-        file_no = self._archive.point_of(group).file_no
-        while self._archive.file_name(file_no) != group.end_file_name:
-            file_no += 1
-        return file_no
 
     def _changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         """One row an image, both images beside each other for an update's two rows."""
@@ -370,12 +360,3 @@ def _change_types(kind: ChangeKind) -> tuple[str, ...]:
     if kind is ChangeKind.UPDATE:
         return ("update_preimage", "update_postimage")
     return (kind.value,)
-
-
-def _with_group(error: FormatError | ClassicFormatError, group: EventGroup) -> FormatError | ClassicFormatError:
-    """The same error, which also names the group."""
-    problem = f"{error.problem} (in group {group.gtid})"
-    if isinstance(error, ClassicFormatError):
-        return ClassicFormatError(error.file_name, error.file_offset, problem)
-    location: Location = error.location
-    return type(error)(location, problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -33,7 +34,7 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.spark.arrow_columns import decimal_array, fixed_array, group_array, string_array, timestamp_array
 from ibbmaster.spark.cell import cell_reader
 from ibbmaster.spark.column_reading import Reading, reading_of
-from ibbmaster.spark.event_batch import EventBatch
+from ibbmaster.spark.event_batch import IDENTITY, EventBatch
 from ibbmaster.spark.options import ZeroDates
 from ibbmaster.spark.row_tables import RowTables
 from ibbmaster.spark.shape import ABSENT_FIELD, RESERVED, Field, arrow_type
@@ -145,9 +146,8 @@ class RowColumns:
         """Whether the first group is the last one of the batch before; notes the last one."""
         if not len(batch.groups):
             return False
-        key = slice(0, 6)
-        is_same = bool(len(batch.events)) and tuple(batch.groups[0, key].tolist()) == self._last_group
-        self._last_group = tuple(batch.groups[-1, key].tolist())
+        is_same = bool(len(batch.events)) and tuple(batch.groups[0, IDENTITY].tolist()) == self._last_group
+        self._last_group = tuple(batch.groups[-1, IDENTITY].tolist())
         return is_same
 
     def _use_table(self, row: int) -> None:
@@ -255,14 +255,13 @@ class RowColumns:
 
     def _numbers(self, batch: EventBatch, groups: Any) -> Any:
         """Which of the rows of its group each row is, counting those that are read."""
-        key = slice(0, 6)
         starts = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
         lengths = np.diff(np.append(starts, len(groups)))
         numbers = np.arange(len(groups)) - np.repeat(starts, lengths)
         first, count = self._last_rows
-        if tuple(batch.groups[groups[0], key].tolist()) == first:
+        if tuple(batch.groups[groups[0], IDENTITY].tolist()) == first:
             numbers[: lengths[0]] += count
-        self._last_rows = tuple(batch.groups[groups[-1], key].tolist()), int(numbers[-1]) + 1
+        self._last_rows = tuple(batch.groups[groups[-1], IDENTITY].tolist()), int(numbers[-1]) + 1
         return numbers
 
     def _own_array(self, field: Field, batch: EventBatch, rows: slice) -> pa.Array:
@@ -341,7 +340,7 @@ class RowColumns:
                 rows.append([len(data), len(event), *row[2:]])
                 data += event
         events = np.array(rows, dtype=np.int64).reshape(-1, EventColumn.COLUMNS)
-        return EventBatch(np.frombuffer(data, dtype=np.uint8), batch.groups, events)
+        return dataclasses.replace(batch, data=np.frombuffer(data, dtype=np.uint8), events=events)
 
     def _plain_event(self, event: bytes) -> bytes | None:
         if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:

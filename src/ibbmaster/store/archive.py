@@ -14,6 +14,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.classic_engine import ClassicBinlog
 from ibbmaster.store.classic_file import ClassicFileReader
 from ibbmaster.store.classic_series import find_series
+from ibbmaster.store.classic_window import EventWindow
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.engine import BinlogEngine, Place
@@ -262,11 +263,20 @@ class ClassicArchive:
             for file_no in range(start.file_no, min(end.file_no + bool(end.file_offset), len(self._files)))
         ]
 
-    def groups(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+    def groups(
+        self,
+        log_range: LogRange,
+        *,
+        on_fault: OnFault | None = None,
+        take: Callable[[EventWindow], bool] | None = None,
+    ) -> Iterator[EventGroup]:
+        """As `Archive` has it; `take` is that of `ClassicFileReader.groups`."""
         reader = None
         try:
             reader = ClassicFileReader(self._files[log_range.file_no])
-            for group in reader.groups():
+            for group in reader.groups(take):
+                if group.file_offset >= log_range.end_offset:
+                    return
                 if log_range.holds(self.point_of(group)):
                     yield group
         except IbbMasterError as error:
@@ -292,6 +302,14 @@ def read_on(engine: BinlogEngine, place: Place) -> Iterator[EventGroup]:
     groups = engine.event_groups(place)
     while (group := groups.next_group()) is not None:
         yield group
+
+
+def end_file_no(archive: Archive, group: EventGroup) -> int:
+    """The number of the file in which a group ends."""
+    file_no = archive.point_of(group).file_no
+    while archive.file_name(file_no) != group.end_file_name:
+        file_no += 1
+    return file_no
 
 
 def find_cuts(

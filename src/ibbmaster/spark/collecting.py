@@ -1,0 +1,267 @@
+"""Collects the events of a stretch of a log into batches: many groups at once where all is plain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ibbmaster.errors import ClassicFormatError, EventError, FormatError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.fields import Conversion, EventColumn, Field, GroupColumn
+from ibbmaster.spark.event_batch import ALL_BITS, EventBatch, in_group
+from ibbmaster.store.archive import Archive, ClassicArchive, IbbArchive, end_file_no
+from ibbmaster.store.classic_file import STANDALONE_ROLES, TRANSACTION_ROLES
+from ibbmaster.store.classic_window import EventWindow
+from ibbmaster.store.event_groups import EventGroupReader
+from ibbmaster.store.group_content import group_events
+from ibbmaster.store.log_range import LogRange
+from ibbmaster.store.seam import Seam
+
+DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
+GROUPS_MAX = 1 << 15
+EVENT_BYTES_MIN = 19
+BLOCK_PAGES = 64
+ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
+
+
+def event_batches(archive: Archive, log_range: LogRange, kernels: ModuleType) -> Iterable[EventBatch]:
+    """The events of a stretch of a log.
+
+    Raises:
+        FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
+        EventError: a group does not consist of events.
+    """
+    if isinstance(archive, IbbArchive):
+        return IbbBatches(archive, log_range, kernels)
+    if isinstance(archive, ClassicArchive):
+        return ClassicBatches(archive, log_range, kernels)
+    return GroupBatches(archive, log_range, kernels)
+
+
+class GroupBatches:
+    """The events of groups that come one by one."""
+
+    def __init__(self, archive: Archive, log_range: LogRange, kernels: ModuleType) -> None:
+        self._archive = archive
+        self._range = log_range
+        self._kernels = kernels
+        self._data = np.empty(DATA_BYTES, dtype=np.uint8)
+        self._groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
+        self._events = np.empty((DATA_BYTES // EVENT_BYTES_MIN, EventColumn.COLUMNS), dtype=np.int64)
+        self._state = np.zeros(Field.SIZE, dtype=np.int64)
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        for group in self._one_by_one():
+            if self._is_full:
+                yield self._taken()
+            if group.gtid is not None:
+                yield from self._careful(group)
+        if self._state[Field.GROUPS]:
+            yield self._taken()
+
+    def _one_by_one(self) -> Iterator[EventGroup]:
+        return self._archive.groups(self._range)
+
+    @property
+    def _is_full(self) -> bool:
+        groups, used = self._state[Field.GROUPS], self._state[Field.OUT]
+        return bool(groups == GROUPS_MAX or used > DATA_BYTES - ROOM_BYTES)
+
+    def _taken(self) -> EventBatch:
+        """What was collected, as a batch."""
+        count = int(self._state[Field.GROUPS])
+        found = self._kernels.index_events(self._data, self._groups, count, self._events)
+        self._state[Field.GROUPS] = self._state[Field.OUT] = 0
+        return EventBatch(self._data, self._groups[:count], self._events[:found], self._archive.file_name)
+
+    def _careful(self, group: EventGroup) -> Iterator[EventBatch]:
+        """A group that is not plain, event by event."""
+        state = self._state
+        number = 0
+        is_new = True
+        try:
+            for event in group_events(group):
+                if len(event) > DATA_BYTES - state[Field.OUT] or (is_new and state[Field.GROUPS] == GROUPS_MAX):
+                    if state[Field.GROUPS]:
+                        yield self._taken()
+                    is_new = True
+                if len(event) > DATA_BYTES:
+                    yield self._alone(group, event, number)
+                    number += 1
+                    continue
+                start = int(state[Field.OUT])
+                self._data[start : start + len(event)] = memoryview(event)
+                if is_new:
+                    self._groups[state[Field.GROUPS]] = self._row(group, start, number)
+                    state[Field.GROUPS] += 1
+                    is_new = False
+                state[Field.OUT] += len(event)
+                self._groups[state[Field.GROUPS] - 1, GroupColumn.END] = state[Field.OUT]
+                number += 1
+        except (EventError, FormatError, ClassicFormatError) as error:
+            raise in_group(error, group) from error
+
+    def _alone(self, group: EventGroup, event: bytes, number: int) -> EventBatch:
+        groups = np.array([self._row(group, 0, number)], dtype=np.int64)
+        groups[0, GroupColumn.END] = len(event)
+        events = np.array([[0, len(event), 0, number]], dtype=np.int64)
+        return EventBatch(np.frombuffer(event, dtype=np.uint8), groups, events, self._archive.file_name)
+
+    def _row(self, group: EventGroup, start: int, number: int) -> list[int]:
+        gtid = group.gtid
+        assert gtid is not None
+        point = self._archive.point_of(group)
+        seq_no = gtid.seq_no if gtid.seq_no < ALL_BITS // 2 else gtid.seq_no - ALL_BITS
+        timestamp = decode_event_header(group.gtid_event).timestamp
+        return [
+            gtid.domain_id,
+            gtid.server_id,
+            seq_no,
+            timestamp,
+            *point,
+            end_file_no(self._archive, group),
+            group.end_offset,
+            start,
+            start,
+            number,
+        ]
+
+
+class ClassicBatches(GroupBatches):
+    """The events of a stretch of a traditional file, many groups at once where all is plain."""
+
+    def __init__(self, archive: ClassicArchive, log_range: LogRange, kernels: ModuleType) -> None:
+        super().__init__(archive, log_range, kernels)
+        self._classic = archive
+        self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
+        self._roles = [
+            np.frombuffer(bytearray(roles), dtype=np.uint8) for roles in (TRANSACTION_ROLES, STANDALONE_ROLES)
+        ]
+
+    def _one_by_one(self) -> Iterator[EventGroup]:
+        return self._classic.groups(self._range, take=self._take)
+
+    def _take(self, window: EventWindow) -> bool:
+        """Collect the groups at the begin of a window; False if the next one must come by itself."""
+        numbers = self._numbers
+        numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
+        numbers[Conversion.CHECKSUM_BYTES] = window.checksum_size
+        self._kernels.collect_classic_groups(
+            np.frombuffer(window.block, dtype=np.uint8),
+            len(window.block),
+            numbers,
+            *self._roles,
+            self._range.file_no,
+            self._range.start_offset,
+            self._range.end_offset,
+            self._state,
+            self._groups,
+            self._data,
+        )
+        has_moved = bool(numbers[Conversion.READ_AT] > window.position)
+        window.position = int(numbers[Conversion.READ_AT])
+        return has_moved
+
+
+class IbbBatches(GroupBatches):
+    """The events of a stretch of an `.ibb` file, many groups at once where all is plain."""
+
+    def __init__(self, archive: IbbArchive, log_range: LogRange, kernels: ModuleType) -> None:
+        super().__init__(archive, log_range, kernels)
+        self._disk = archive.disk
+        self._reader = EventGroupReader(
+            archive.disk,
+            file_no=log_range.file_no,
+            page_no=log_range.start_offset // PAGE_SIZE,
+            end=(log_range.file_no, log_range.end_offset),
+        )
+        self._seam = Seam(archive.disk, log_range)
+        self._block: Any = np.empty(BLOCK_PAGES * PAGE_SIZE, dtype=np.uint8)
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        state = self._state
+        place = (-1, 0)  # where the kernel stopped, and inside which records
+        inside = (-1, -1)
+        while True:
+            if self._reader.place != place:
+                place, inside = self._reader.place, (-1, -1)
+            if place >= (self._range.file_no, self._range.end_offset):
+                break
+            moved = self._collect(place, inside)
+            if moved is not None:
+                place, inside = moved
+            elif self._is_full:
+                yield self._taken()
+            else:
+                group = self._reader.next_group()
+                if group is None:
+                    break
+                if group.gtid is not None and self._range.holds(self._archive.point_of(group)):
+                    self._seam.log([group.gtid])
+                    yield from self._careful(group)
+        if state[Field.GROUPS]:
+            yield self._taken()
+        if self._reader.place[0] == self._range.file_no:
+            self._seam.check()
+
+    def _collect(
+        self, place: tuple[int, int], inside: tuple[int, int]
+    ) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """Collect from a place on; returns the place behind, None if nothing was passed."""
+        file_no, file_offset = place
+        page_no, page_offset = divmod(file_offset, PAGE_SIZE)
+        if file_no != self._range.file_no or file_offset <= PAGE_SIZE or self._is_full:
+            return None
+        target = memoryview(self._block)
+        size = self._disk.read_into(self._archive.file_name(file_no), page_no * PAGE_SIZE, target) or 0
+        state = self._state
+        before = int(state[Field.GROUPS])
+        state[Field.PAGE], state[Field.OFFSET] = 0, page_offset
+        state[Field.SKIP_TYPE], state[Field.NESTED_TYPE] = inside
+        self._kernels.collect_groups(
+            self._block,
+            size // PAGE_SIZE,
+            state,
+            file_no,
+            page_no * PAGE_SIZE,
+            self._range.end_offset,
+            self._groups,
+            self._data,
+        )
+        behind = file_no, (page_no + int(state[Field.PAGE])) * PAGE_SIZE + int(state[Field.OFFSET])
+        if behind == place:
+            return None
+        inside = int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE])
+        passed = last_gtids(self._groups[before : state[Field.GROUPS]])
+        self._reader.pass_over(*behind, passed, is_inside_record=inside[0] >= 0)
+        self._seam.log(passed)
+        first = before
+        while first < state[Field.GROUPS] and self._groups[first, GroupColumn.FILE_OFFSET] < self._range.start_offset:
+            first += 1  # the stretch begins behind them
+        if first > before:
+            kept = int(state[Field.GROUPS]) - first
+            self._groups[before : before + kept] = self._groups[first : first + kept].copy()
+            state[Field.GROUPS] = before + kept
+        return behind, inside
+
+
+def last_gtids(groups: Any) -> list[Gtid]:
+    """The last GTID of each (domain, server) pair, in the order of the log."""
+    if not len(groups):
+        return []
+    pairs = groups[:, GroupColumn.DOMAIN] << 32 | groups[:, GroupColumn.SERVER]
+    last = [len(groups) - 1]
+    if (pairs != pairs[0]).any():
+        _, from_end = np.unique(pairs[::-1], return_index=True)
+        last = sorted(len(groups) - 1 - from_end)
+    columns = [GroupColumn.DOMAIN, GroupColumn.SERVER, GroupColumn.SEQ_NO]
+    return [
+        Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no % ALL_BITS)
+        for domain_id, server_id, seq_no in groups[last][:, columns].tolist()
+    ]
