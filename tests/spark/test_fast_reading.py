@@ -22,7 +22,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel.loading import load
-from ibbmaster.spark import collecting, image_columns, row_columns
+from ibbmaster.spark import collecting, image_columns, reading, row_columns
 from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.plan import find_fields, open_options, plan_tasks
@@ -281,6 +281,34 @@ def write_images(directory, table, images):
     ]
     with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
         writer.write_group(gtid, make_gtid_event(gtid), events)
+
+
+@pytest.fixture
+def damaged(tmp_path, imported):
+    """A log of many stretches with one flipped bit."""
+    directory = imported("11.8/domains")
+    path = sorted(directory.glob("binlog-*.ibb"))[0]
+    data = bytearray(path.read_bytes())
+    data[2 * PAGE_SIZE + 777] ^= 1
+    path.write_bytes(data)
+    return directory
+
+
+@pytest.mark.parametrize("granularity", ["events", "groups", "rows", "faults"])
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_where_damage_is_passed_over_kernels_read_what_is_sound(kernels, monkeypatch, damaged, granularity, is_damaged):
+    given = {"granularity": granularity, "failOnDataLoss": "false", "partitionBytes": "16k"}
+    directory = damaged if is_damaged else FIXTURES / "ibb" / "xa-and-ddl"
+    options = parse_options({"path": str(directory), **given})
+    by_hand = []
+    careful = reading.rows_of
+    monkeypatch.setattr(reading, "rows_of", lambda task: by_hand.append(task) or careful(task))
+    tasks = plan_tasks(options, find_fields(options))
+    for task in tasks:
+        found = pa.Table.from_batches(reading.read_task(task)).to_pylist()
+        assert found == pa.Table.from_batches(batches(task.fields, careful(task))).to_pylist()
+        assert bool(found) == (task in by_hand) or granularity != "faults"
+    assert 0 < len(by_hand) < len(tasks) if is_damaged else not by_hand
 
 
 def log_of_full_pages(directory):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import type_name
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.spark.arrow_columns import event_array, group_array, read_headers
@@ -22,7 +23,7 @@ from ibbmaster.spark.event_batch import EventBatch, wanted_groups
 from ibbmaster.spark.group_columns import GroupColumns
 from ibbmaster.spark.image_columns import IMAGES, ImageColumns
 from ibbmaster.spark.options import Granularity, Undecodable
-from ibbmaster.spark.plan import ReadTask, open_options
+from ibbmaster.spark.plan import ReadTask, find_fields, open_options
 from ibbmaster.spark.row_columns import RowColumns
 from ibbmaster.spark.shape import GROUP_FIELDS, arrow_schema, arrow_type
 from ibbmaster.store.group_content import RowReader, TableFilter
@@ -33,15 +34,33 @@ if TYPE_CHECKING:
 EVENTS_MAX = 1 << 16  # in one record batch
 GROUP_NAMES = {field.name for field in GROUP_FIELDS}
 FAIL = Undecodable.FAIL
+MADE = (Granularity.EVENTS, Granularity.GROUPS, Granularity.ROWS)
 _is_frozen = False
 
 
 def is_fast(task: ReadTask) -> bool:
-    """Whether kernels make what a task asks for."""
+    """Whether kernels make what a task asks for; `is_sound` must be asked, too, if damage is to be passed over."""
     options = task.options
-    if not options.is_strict or options.undecodable is not FAIL:
+    return options.undecodable is FAIL and options.granularity in MADE
+
+
+def is_sound(task: ReadTask, kernels: ModuleType) -> bool:
+    """Whether kernels read a whole stretch without an error, each row of each group.
+
+    To be known ahead where damage is passed over: of a group that turns out to be damaged
+    nothing may have been given away.
+    """
+    if task.options.host is not None:
+        return False  # it would be sent twice
+    if task.options.granularity is Granularity.FAULTS:
+        options = dataclasses.replace(task.options, granularity=Granularity.ROWS)
+        task = dataclasses.replace(task, options=options, fields=find_fields(options))
+    try:
+        for _ in fast_batches(task, kernels):
+            pass
+    except IbbMasterError:
         return False
-    return options.granularity in (Granularity.EVENTS, Granularity.GROUPS, Granularity.ROWS)
+    return True
 
 
 def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from ibbmaster.ibb.page import PAGE_SIZE, is_blank
 from ibbmaster.kernel.loading import load
 from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.spark.event_batch import in_group
-from ibbmaster.spark.fast_reading import fast_batches, is_fast
+from ibbmaster.spark.fast_reading import fast_batches, is_fast, is_sound
 from ibbmaster.spark.options import Granularity, ReadOptions, Undecodable
 from ibbmaster.spark.plan import ReadTask, open_options
 from ibbmaster.spark.shape import ABSENT_FIELD, RESERVED, UNDECODABLE_FIELD, Field, arrow_schema, column_type
@@ -44,7 +44,9 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
         EventError: an event of a group is damaged, or a value cannot be read; it names the group.
     """
     ready = load()
-    if ready is not None and is_fast(task):
+    if ready is not None and task.options.granularity is Granularity.FAULTS and is_sound(task, ready):
+        yield from batches(task.fields, iter(()))
+    elif ready is not None and is_fast(task) and (task.options.is_strict or is_sound(task, ready)):
         yield from fast_batches(task, ready)
     else:
         yield from batches(task.fields, rows_of(task))
