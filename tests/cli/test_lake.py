@@ -295,20 +295,15 @@ def test_snapshots_are_the_tables_that_the_server_had(spark, imported, capture, 
 
 def declarations_of(capture):
     """The tables that have names for their columns, with what CREATE TABLE says of them."""
-    from lanes.replay import raw_events
+    from lanes.replay import created_table, raw_events
 
-    from ibbmaster.event.query import decode_query
-    from ibbmaster.event.rows.ddl import parse_create_table
     from ibbmaster.event.types import EventType
     from ibbmaster.store.group_content import table_name
 
     declared, changed = {}, set()
     for event in raw_events(CLASSIC / capture):
-        if event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED):
-            query = decode_query(event)
-            found = parse_create_table(query.text.decode("utf-8", "replace"), database=query.database.decode())
-            if found is not None:
-                declared[found[0]] = found[1]
+        if (created := created_table(event)) is not None:
+            declared[created[0]] = created[1]
         elif event[4] == EventType.TABLE_MAP:
             changed.add(table_name(event))
     return {name: columns for name, columns in declared.items() if name in changed}

@@ -8,13 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
-from lanes.replay import CLASSIC, changes_of, raw_events
+from lanes.replay import CLASSIC, changes_of, created_table, raw_events
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import Column, ColumnType, Kind
-from ibbmaster.event.rows.ddl import is_unsigned, parse_create_table
+from ibbmaster.event.rows.ddl import is_unsigned
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.types import EventType
@@ -225,14 +224,7 @@ def documented_type(key, column):
 @functools.cache
 def declarations_of(capture):
     """The columns of each table as the CREATE TABLE statement in the capture has them."""
-    found = {}
-    for event in raw_events(CLASSIC / capture):
-        if event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED):
-            query = decode_query(event)
-            table = parse_create_table(query.text.decode("utf-8", "replace"), database=query.database.decode())
-            if table is not None:
-                found[table[0]] = table[1]
-    return found
+    return dict(filter(None, map(created_table, raw_events(CLASSIC / capture))))
 
 
 def columns_of(capture):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from lanes.replay import CLASSIC, raw_events
+from lanes.replay import CLASSIC, created_table, raw_events
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.column import Kind
 from ibbmaster.event.rows.ddl import parse_create_table
 from ibbmaster.event.rows.declared import declare
@@ -20,11 +19,8 @@ def tables_of(capture):
     """Each table as the log has it, with the columns of the CREATE TABLE statement before it."""
     declarations = {}
     for event in raw_events(CLASSIC / capture):
-        if event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED):
-            query = decode_query(event)
-            found = parse_create_table(query.text.decode("utf-8", "replace"), database=query.database.decode())
-            if found is not None:
-                declarations[found[0]] = found[1]
+        if (created := created_table(event)) is not None:
+            declarations[created[0]] = created[1]
         elif event[4] == EventType.TABLE_MAP:
             schema = decode_table_schema(event)
             yield schema, declarations[schema.name]

@@ -115,6 +115,14 @@ def float_text(column: Column, value: float) -> str:
     return f"{'-' if number < 0 else ''}{digits[0]}{point}{digits[1:]}e{number.adjusted()}"
 
 
+def created_table(event: bytes) -> tuple[str, dict[str, str]] | None:
+    """Name and columns of the table that an event creates, if it does."""
+    if event[4] not in (EventType.QUERY, EventType.QUERY_COMPRESSED):
+        return None
+    query = decode_query(event)
+    return parse_create_table(query.text.decode("utf-8", "replace"), database=query.database.decode())
+
+
 def changes_of(
     capture: str, *, with_ddl: bool = True, without: str | None = None
 ) -> Iterator[tuple[TableSchema, RowChange]]:
@@ -125,11 +133,8 @@ def changes_of(
     declarations: dict[str, dict[str, str]] = {}
     decoders: dict[int, RowDecoder] = {}
     for event in raw_events(CLASSIC / capture):
-        if event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED) and with_ddl:
-            query = decode_query(event)
-            found = parse_create_table(query.text.decode("utf-8", "replace"), database=query.database.decode())
-            if found is not None:
-                declarations[found[0]] = found[1]
+        if (created := created_table(event)) is not None and with_ddl:
+            declarations[created[0]] = created[1]
         elif event[4] == EventType.TABLE_MAP:
             schema = decode_table_schema(event)
             if schema.name in declarations:
