@@ -20,8 +20,9 @@ from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.spark.offsets import Limits, Offset, decode_offset, encode_offset, position_of_option
+from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 from ibbmaster.spark.options import ReadOptions
+from ibbmaster.spark.tracking import Limits
 from ibbmaster.store.archive import OnFault
 from ibbmaster.store.log_range import NOWHERE, LogPoint, LogRange
 
@@ -196,7 +197,7 @@ def _body(events: Iterator[tuple[EventHeader, bytes]], boundary: GroupBoundary) 
 
 
 class LiveTracker:
-    """Where a stream is, on the driver; as `offsets.OffsetTracker`."""
+    """Where a stream is, on the driver; as `tracking.OffsetTracker`."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options

@@ -14,7 +14,7 @@ from typing import TypeVar
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import ID_MAX, GtidPosition
-from ibbmaster.spark.offsets import position_of_option
+from ibbmaster.spark.offset import position_of_option
 
 SERVER_ID = 4_000_000_001  # as a replica of a primary
 PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core

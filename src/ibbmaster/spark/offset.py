@@ -1,0 +1,50 @@
+"""Offsets of a stream: a GTID position as JSON, with a hint where in the log that is.
+
+`{"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}`: the position is what was
+read, one GTID for every domain; so it names a place between two groups of the log, and no
+transaction is ever split. The hint is for people and for metrics: the position decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from ibbmaster.errors import ConfigurationError, GtidError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.store.log_range import LogPoint
+
+VERSION = 1
+
+Offset = dict[str, int | str]
+
+
+def encode_offset(position: GtidPosition, point: LogPoint) -> Offset:
+    """The offset of a place."""
+    return {"v": VERSION, "gtid": str(position), "file": point.file_no, "offset": point.file_offset}
+
+
+def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
+    """The position of an offset.
+
+    Raises:
+        ConfigurationError: it is none of ours, or of a later version.
+    """
+    if offset.get("v") != VERSION or not isinstance(offset.get("gtid"), str):
+        raise ConfigurationError(
+            f"offset {json.dumps(dict(offset))[:60]} is not one of this source (version {VERSION})"
+        )
+    return GtidPosition.parse(str(offset["gtid"]))
+
+
+def position_of_option(text: str) -> GtidPosition:
+    """The position that the option `startingOffsets` gives.
+
+    Raises:
+        ConfigurationError: it is neither a GTID position nor an offset.
+    """
+    try:
+        return decode_offset(json.loads(text)) if text.startswith("{") else GtidPosition.parse(text)
+    except (ValueError, RecursionError, GtidError, ConfigurationError) as error:
+        problem = f"option startingOffsets is {text[:60]!r}, expected earliest, latest, a GTID position or an offset"
+        raise ConfigurationError(f"{problem}: {error}") from None
