@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,8 @@ def test_java_that_has_gone_is_told() -> None:
 def test_a_reader_of_our_output_that_has_gone_is_no_error_of_spark() -> None:
     with pytest.raises(BrokenPipeError), plain_errors():
         raise BrokenPipeError
+
+
+def test_a_machine_without_the_name_localhost_is_told() -> None:
+    with pytest.raises(SparkJobError, match=r"^Spark needs the name localhost.*/etc/hosts"), plain_errors():
+        socket.getaddrinfo("no-such-name.invalid", 1)

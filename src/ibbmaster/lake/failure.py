@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +33,9 @@ REASONS = {  # of exceptions that have only the path as their text
 WORKER_GONE = "a Python worker of Spark has ended: it was killed, perhaps for want of memory"
 JAVA_GONE = "Java, in which Spark runs, has ended: it was killed, perhaps for want of memory"
 NO_JAVA = "Spark does not start: the lines above tell why; it needs Java 17 or later"
+NO_LOCALHOST = (
+    "Spark needs the name localhost, which this machine does not know: /etc/hosts tells it in `127.0.0.1 localhost`"
+)
 HEAP = "Java has not enough memory: --conf spark.driver.memory=4g gives it more"
 SCRATCH = "where Spark keeps its temporary files: --conf spark.local.dir=DIR puts them elsewhere"
 
@@ -57,6 +61,8 @@ def plain_errors(target: Path | None = None) -> Iterator[None]:
         yield
     except BrokenPipeError:  # of our own output
         raise
+    except socket.gaierror as error:
+        raise SparkJobError(NO_LOCALHOST) from error
     except (PySparkException, Py4JError, ConnectionError) as error:
         layers = layers_of(error)
         raise SparkJobError(cause_in(layers, target) if layers else JAVA_GONE) from None
