@@ -311,6 +311,17 @@ def test_where_damage_is_passed_over_kernels_read_what_is_sound(kernels, monkeyp
     assert 0 < len(by_hand) < len(tasks) if is_damaged else not by_hand
 
 
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_faults_may_be_asked_for_by_some_of_their_columns(kernels, damaged, is_damaged):
+    directory = damaged if is_damaged else FIXTURES / "ibb" / "xa-and-ddl"
+    options = parse_options(
+        {"path": str(directory), "granularity": "faults", "columns": "problem,_gtid", "failOnDataLoss": "false"}
+    )
+    tables = [pa.Table.from_batches(reading.read_task(task)) for task in plan_tasks(options, find_fields(options))]
+    assert {tuple(table.column_names) for table in tables} == {("problem", "_gtid")}
+    assert bool(sum(table.num_rows for table in tables)) == is_damaged
+
+
 def log_of_full_pages(directory):
     """A log in which the third group ends a page, so that its file can be cut there and nobody sees it."""
     xid = make_event(16, 1, bytes(8))

@@ -45,7 +45,7 @@ def is_fast(task: ReadTask) -> bool:
 
 
 def is_sound(task: ReadTask, kernels: ModuleType) -> bool:
-    """Whether kernels read a whole stretch without an error, each row of each group.
+    """Whether kernels read a whole stretch without an error; for faults, every value of every row.
 
     To be known ahead where damage is passed over: of a group that turns out to be damaged
     nothing may have been given away.
@@ -53,7 +53,7 @@ def is_sound(task: ReadTask, kernels: ModuleType) -> bool:
     if task.options.host is not None:
         return False  # it would be sent twice
     if task.options.granularity is Granularity.FAULTS:
-        options = dataclasses.replace(task.options, granularity=Granularity.ROWS)
+        options = dataclasses.replace(task.options, granularity=Granularity.ROWS, columns=())
         task = dataclasses.replace(task, options=options, fields=find_fields(options))
     try:
         for _ in fast_batches(task, kernels):
