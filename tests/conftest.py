@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import sys
 import threading
@@ -36,9 +35,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--interop-seed", type=int, help="seed of the random cut-offs in tests/interop (default: a new one)"
-    )
-    group.addoption(
-        "--every-bit", action="store_true", help="flip every bit of a file in turn, not one of each byte (minutes)"
     )
     group.addoption(
         "--stream-kills",
@@ -79,21 +75,6 @@ def spark() -> Iterator[object]:
     session = open_session("local[2, 4]", name="tests", settings=settings)
     yield session
     session.stop()
-
-
-@pytest.fixture
-def flips(request: pytest.FixtureRequest) -> Callable[[int], Iterator[tuple[int, int]]]:
-    """Byte and bit of each flip that damages so many bytes: one bit of each byte, with --every-bit all of them."""
-    seed = random.randrange(2**32)
-    print(f"seed of the flips: {seed}")
-    chance = random.Random(seed)
-
-    def flips_of(size: int) -> Iterator[tuple[int, int]]:
-        for byte in range(size):
-            for bit in range(8) if request.config.getoption("--every-bit") else (chance.randrange(8),):
-                yield byte, bit
-
-    return flips_of
 
 
 @pytest.fixture
