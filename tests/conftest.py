@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import sys
 import threading
@@ -18,6 +19,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 # `lanes` (real servers and clients) is no test and no part of the package; pytest imports each test file by itself.
 sys.path.insert(0, str(Path(__file__).parent / "interop"))
+from lanes.board import BoardPrinter  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,9 +47,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.interop_seed is None:  # before processes are started: all have the same
+        config.option.interop_seed = random.SystemRandom().randrange(2**32)
+    primary, seed = config.option.interop_primary, config.option.interop_seed
+    footer = f"served by: {primary}; random cut-offs: --interop-seed={seed}"
+    config.pluginmanager.register(BoardPrinter(footer), "ibbmaster-board")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) or "simulation" in item.path.parts:
+        if "java" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.xdist_group("java"))  # one session of Spark, whatever -n says
+        elif "simulation" in item.path.parts:
             item.add_marker(pytest.mark.slow)
 
 
@@ -60,10 +73,15 @@ def alone() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[object]:
-    """One Spark session for all tests: its start takes ten seconds."""
+def java() -> None:
+    """What starts Spark, here or in another process, asks for this."""
     if shutil.which("java") is None:
         pytest.skip("no Java, which Spark needs")
+
+
+@pytest.fixture(scope="session")
+def spark(java: None) -> Iterator[object]:
+    """One Spark session for all tests: its start takes ten seconds."""
     from ibbmaster.lake.session import open_session
 
     # Plans of small data are interpreted sooner than compiled.

@@ -448,9 +448,8 @@ def test_damage_that_a_worker_finds_is_one_line(lake, fixtures, tmp_path, argume
     assert [path.name for path in tmp_path.iterdir()] == ["copy"]
 
 
+@pytest.mark.usefixtures("java")
 def test_a_failed_job_says_one_line_and_spark_says_nothing(fixtures, tmp_path):
-    if shutil.which("java") is None:
-        pytest.skip("no Java, which Spark needs")
     copy = copy_of(fixtures / "ibb/types", tmp_path)
     flip(copy / "binlog-000001.ibb", 3 * PAGE_SIZE + 5000, 4)
     command = [sys.executable, "-m", "ibbmaster", "lake", "export", copy, "--to", tmp_path / "new"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import random
 import shutil
 import subprocess
 import tempfile
@@ -13,39 +12,21 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from lanes.board import FAILED, SKIPPED, Board, Cell
+from lanes.board import Cell
 from lanes.capture import Capture, load_captures
 from lanes.primary import ClassicPrimary, IbbPrimary, Primary, ibbmaster
 from lanes.programs import LaneMissingError, find_lane
 from lanes.replica import SERVER_ID, Replica
 from lanes.server import Template
 
-BOARD = pytest.StashKey[Board]()
 CELL = pytest.StashKey[Cell]()
 LOGS = pytest.StashKey[list[tuple[str, Callable[[], str]]]]()
-SEED = pytest.StashKey[int]()
 
 CAPTURES = load_captures()
 FOLLOWED_IN_EVERY_RUN = {("10.11/big", "replica 10.11"), ("11.8/big-none", "replica 11.8")}
 IMPORT_TIMEOUT_S = 600
 TOOL_TIMEOUT_S = 200
 TOOL_ENVIRONMENT = {**os.environ, "TZ": "UTC"}
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[BOARD] = Board()
-    seed = config.getoption("--interop-seed")
-    config.stash[SEED] = random.SystemRandom().randrange(2**32) if seed is None else seed
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    board = config.stash[BOARD]
-    if board.cells:
-        terminalreporter.section("captures and clients")
-        for line in board.lines():
-            terminalreporter.write_line(line)
-        primary = config.getoption("--interop-primary")
-        terminalreporter.write_line(f"\nserved by: {primary}; random cut-offs: --interop-seed={config.stash[SEED]}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -61,11 +42,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed:
         for title, text in item.stash.get(LOGS, []):
             report.sections.append((title, text()))
-    cell = item.stash.get(CELL, None)
-    if cell is not None and report.failed:
-        cell.mark(FAILED)
-    elif cell is not None and cell.is_ok and report.skipped and isinstance(report.longrepr, tuple):
-        cell.mark(SKIPPED, report.longrepr[2].removeprefix("Skipped: "))
+    if (cell := item.stash.get(CELL, None)) is not None:
+        cell.add_to(report)
     return report
 
 
@@ -73,7 +51,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def cell(request: pytest.FixtureRequest) -> Cell:
     """The cell of the parameters `capture` and `client`."""
     parameters = request.node.callspec.params
-    place = Cell(request.config.stash[BOARD], parameters["capture"].id, parameters["client"])
+    place = Cell(parameters["capture"].id, parameters["client"])
     request.node.stash[CELL] = place
     return place
 
@@ -278,7 +256,7 @@ def run_import(files: list[Path], target: Path, *options: str) -> None:
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
     """The seed of this run's random cut-offs, printed in the header and again with every failure."""
-    number: int = request.config.stash[SEED]
+    number: int = request.config.getoption("--interop-seed")
     request.node.stash.setdefault(LOGS, []).append(("seed", lambda: f"--interop-seed={number}"))
     return number
 
