@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from ibbmaster.errors import DiskFullError, IbbMasterError
@@ -22,12 +23,16 @@ class Background:
 
     Full pages are written as they come; everything else once a period: what is appended is
     made durable, an idle log is brought to its files, the next file is made, and files are
-    purged. What recovery left to forget is forgotten in a small share of the time.
+    purged. What recovery left to forget is forgotten in a small share of the time, as
+    `clock` measures it in seconds.
     """
 
-    def __init__(self, store: BinlogStore, *, period_s: float = PERIOD_S) -> None:
+    def __init__(
+        self, store: BinlogStore, *, period_s: float = PERIOD_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._store = store
         self._period_s = period_s
+        self._clock = clock
         self._thread = threading.Thread(target=self._run, name="ibbmaster-store", daemon=True)
         self._is_stopping = False
         self._complained_at = -COMPLAINT_PERIOD_S
@@ -48,7 +53,7 @@ class Background:
         next_round = 0.0
         last_lsn = -1
         while not self._is_stopping:
-            now = time.monotonic()
+            now = self._clock()
             try:
                 self._store.write_pages()
                 self._store.prepare_next_file()
@@ -62,7 +67,7 @@ class Background:
                     if lsn == last_lsn:
                         self._store.checkpoint()
                     last_lsn = lsn
-                wait_s = min(self._clean(now), next_round - time.monotonic())
+                wait_s = min(self._clean(now), next_round - self._clock())
             except IbbMasterError as error:
                 self._complain(error, now)
                 wait_s = self._period_s
@@ -73,11 +78,11 @@ class Background:
     def _clean(self, now: float) -> float:
         """Forget a little if it is time; returns after how many seconds to come again."""
         if now >= self._clean_at:
-            start = time.monotonic()
+            start = self._clock()
             has_more = self._store.clean_step()
-            took = time.monotonic() - start
+            took = self._clock() - start
             self._clean_at = start + took / CLEANING_SHARE if has_more else now + self._period_s
-        return self._clean_at - time.monotonic()
+        return self._clean_at - self._clock()
 
     def _complain(self, error: IbbMasterError, now: float) -> None:
         if now - self._complained_at >= COMPLAINT_PERIOD_S:
