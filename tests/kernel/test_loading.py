@@ -67,7 +67,6 @@ OF_LONG_EVENTS_TOO = {"copy_strings", "decode_rows", "header_columns", "index_ev
 def test_each_kernel_is_compiled_for_one_kind_of_arguments():
     kernels = loading.load()
     assert kernels is not None
-    kernels.warm_up_columns()
     for name in kernels.__all__:
         kernel = getattr(kernels, name)
         if hasattr(kernel, "signatures"):

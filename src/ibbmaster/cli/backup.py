@@ -23,7 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Copy, and print where the copy ends."""
-    from ibbmaster.cli.verify import progress
+    from ibbmaster.cli.progress import progress
     from ibbmaster.store.backup import back_up
     from ibbmaster.store.disk import RealDisk
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib
 import json
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +68,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Import, and say what was done."""
-    from ibbmaster.kernel import loading
+    from ibbmaster.cli.progress import load_kernels, progress_to
+    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.store.classic_series import find_series
     from ibbmaster.store.convert import import_classic
     from ibbmaster.store.disk import RealDisk
 
@@ -83,9 +82,9 @@ def run(args: argparse.Namespace) -> int:
     is_new = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True)
     disk = RealDisk(directory)
-    loading.load_in_background()
     try:
-        with _progress_bar(is_wanted=sys.stderr.isatty() and not args.json) as progress:
+        load_kernels(KernelSet.IMPORT, sum(file.size_bytes for file in find_series(args.classic)))
+        with progress_to("B", is_wanted=not args.json) as progress:
             report = import_classic(
                 args.classic,
                 disk,
@@ -140,20 +139,3 @@ def _as_json(report: ImportReport) -> dict[str, object]:
         "gtid_state": str(report.gtid_state),
         "notices": list(report.notices),
     }
-
-
-@contextlib.contextmanager
-def _progress_bar(*, is_wanted: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A function to tell the progress to, or None where nobody would see it."""
-    if is_wanted:
-        with contextlib.suppress(ImportError):
-            tqdm = importlib.import_module("tqdm").tqdm
-            with tqdm(unit="B", unit_scale=True, leave=False) as bar:
-
-                def progress(done: int, total: int) -> None:
-                    bar.total = total
-                    bar.update(done - bar.n)
-
-                yield progress
-                return
-    yield None

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 JOBS_MAX = 1024
+BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,16 +40,18 @@ def job_count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Verify, and list what was found."""
+    from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.ibb.file_name import parse_file_name
     from ibbmaster.ibb.page import PAGE_SIZE
-    from ibbmaster.kernel import loading
+    from ibbmaster.kernel.cache import KernelSet
     from ibbmaster.store.disk import RealDisk
     from ibbmaster.store.fault import Totals
     from ibbmaster.store.verify import verify
 
-    loading.load_in_background()
     disk = RealDisk(args.directory)
-    size = sum(disk.size(name) for name in disk.list() if parse_file_name(name) is not None)
+    names = [name for name in disk.list() if parse_file_name(name) is not None]
+    size = sum(disk.size(name) for name in names)
+    load_kernels(KernelSet.VERIFY, sum((args.directory / name).stat().st_blocks * BLOCK_SIZE for name in names))
     totals = Totals()
     faults = []
     with progress(size) as advance:
@@ -84,15 +84,3 @@ def run(args: argparse.Namespace) -> int:
             f"{totals.oob_records} out-of-band records: {verdict}"
         )
     return 1 if faults else 0
-
-
-@contextlib.contextmanager
-def progress(size: int) -> Iterator[Callable[[int], object]]:
-    """A bar on a terminal, nothing elsewhere; gives what to call with the bytes that are done."""
-    if not sys.stderr.isatty():
-        yield lambda count: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1024, leave=False) as bar:
-        yield bar.update

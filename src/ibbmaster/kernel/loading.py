@@ -1,31 +1,42 @@
 """Whether compiled kernels can be had, and when they are ready.
 
-The first start on a machine compiles them, which takes seconds; later starts read them from
-a cache. Whoever asks before they are ready goes the slow way.
+Compiling takes seconds of a CPU and is done by another process, once on a machine; the code is
+kept in a cache and loaded from there, which takes some 0.3 s. Whoever asks before that goes
+the slow way.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
-import hashlib
 import importlib
 import logging
 import os
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import ModuleType
+
+from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key, find_directory
+from ibbmaster.kernel.compiling import CompilationError, compile_elsewhere, end_all
 
 log = logging.getLogger(__name__)
 
 SWITCH = "IBBMASTER_KERNELS"  # environment variable: "off" goes the slow way, always
-SOURCES = ("kernel", "ibb", "event")  # whose values are compiled in
 READY = "fast kernels are ready"
+WORK_TO_LOAD = 8 << 20  # bytes: what the slow way does while kernels are loaded
+WORK_TO_COMPILE = 64 << 20  # bytes: what it does while they are compiled
+
+Heard = Callable[[int, int], object]  # steps of compiling that are done, of how many
 
 _lock = threading.Lock()
 _ready: ModuleType | None = None
+_loaded: set[KernelSet] = set()
 _has_failed = False
+_loader: threading.Thread | None = None
 
 
 def kernels() -> ModuleType | None:
@@ -33,63 +44,133 @@ def kernels() -> ModuleType | None:
     return _ready
 
 
-def load() -> ModuleType | None:
-    """Load the kernels now, compiled and warm; None if they cannot be had here."""
+def load(*sets: KernelSet, progress: Heard = lambda done, total: None, is_nice: bool = False) -> ModuleType | None:
+    """Load some kernels now, or all; another process compiles them first if need be. None if they cannot be had."""
     global _ready, _has_failed
     with _lock:
-        if _ready is None and not _has_failed:
+        wanted = set(sets or KernelSet)
+        missing = sorted(wanted - _loaded)
+        if missing and not _has_failed:
             begun = time.monotonic()
-            _ready = _load()
-            _has_failed = _ready is None
-            if _ready is not None:
+            module = _load(missing, progress, is_nice)
+            _has_failed = module is None
+            if module is not None:
+                _ready = module
+                _loaded.update(missing)
                 log.info("%s after %.1f s", READY, time.monotonic() - begun)
-    return _ready
+        return _ready if wanted <= _loaded else None
 
 
-def load_in_background() -> None:
-    """Begin to load the kernels and return at once."""
+def load_for_work(kernel_set: KernelSet, size_bytes: int, *, progress: Heard = lambda done, total: None) -> None:
+    """Load kernels if work of that size is done sooner with them, the time to load or compile them included."""
+    if size_bytes >= WORK_TO_COMPILE or (size_bytes >= WORK_TO_LOAD and is_cached(kernel_set)):
+        load(kernel_set, progress=progress)
+
+
+def load_in_background(*sets: KernelSet) -> None:
+    """Begin to load some kernels, or all, and return at once; compiling lets others go first."""
+    global _loader
 
     def work() -> None:
-        if load() is not None:
+        if load(*sets, is_nice=True) is not None:
             gc.freeze()  # the compiler's 150,000 objects: no collection has to look at them again
 
-    if _ready is None and not _has_failed:
-        threading.Thread(target=work, name="ibbmaster-kernels", daemon=True).start()
+    if not _has_failed and not set(sets or KernelSet) <= _loaded:
+        _loader = threading.Thread(target=work, name="ibbmaster-kernels", daemon=True)
+        atexit.unregister(_end)
+        atexit.register(_end)
+        _loader.start()
 
 
-def _load() -> ModuleType | None:
-    if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
+def _end() -> None:
+    """Let no thread be inside LLVM when the interpreter goes: that ends in SIGSEGV."""
+    end_all()
+    if _loader is not None:
+        _loader.join()
+
+
+def is_switched_off() -> bool:
+    """Whether the user wants no kernels."""
+    return os.environ.get(SWITCH, "").lower() in ("off", "0", "no")
+
+
+def is_cached(*sets: KernelSet) -> bool:
+    """Whether kernels need not be compiled."""
+    directory = find_directory()
+    if is_switched_off() or directory is None or not directory.is_dir():
+        return False
+    try:
+        return KernelCache(directory / cache_key()).has(sets)
+    except ImportError:
+        return False
+
+
+def fill_cache(sets: Collection[KernelSet], *, progress: Heard = lambda done, total: None) -> tuple[Path, bool]:
+    """Have kernels in the user's cache; returns its directory, and whether they were there.
+
+    Raises:
+        CompilationError: they cannot be compiled, or not kept.
+    """
+    directory = find_directory()
+    if directory is None:
+        raise CompilationError(f"a user without a home has no cache directory: let {ENVIRONMENT} name one")
+    try:
+        cache = KernelCache(directory / cache_key())
+    except ImportError as error:
+        raise CompilationError("there is no Numba: pip install ibbmaster[fast]") from error
+    if cache.has(sets):
+        return directory, True
+    if not cache.make():
+        raise CompilationError(f"{directory} cannot be written: let {ENVIRONMENT} name a directory that can be")
+    compile_elsewhere(cache, sets, progress=progress)
+    return directory, False
+
+
+def _load(sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> ModuleType | None:
+    if is_switched_off():
         return None
     try:
-        numba = importlib.import_module("numba")
+        importlib.import_module("numba")
     except ImportError:
         log.info("without Numba: pip install ibbmaster[fast] streams several times as fast")
         return None
-    if not numba.config.CACHE_DIR:
-        numba.config.CACHE_DIR = _cache_directory() or ""
     try:
-        module = importlib.import_module("ibbmaster.kernel.warm")
-        module.warm_up()
+        with _cache_for(sets) as cache:
+            if not cache.has(sets):
+                compile_elsewhere(cache, sets, is_nice=is_nice, progress=progress)
+            return _load_from(cache, sets)
+    except CompilationError as error:
+        log.warning("the fast kernels cannot be compiled here; going on without them: %s", error)
     except Exception:
         log.exception("the fast kernels cannot be used here; going on without them")
-        return None
+    return None
+
+
+def _load_from(cache: KernelCache, sets: Collection[KernelSet]) -> ModuleType:
+    numba_cache = importlib.import_module("ibbmaster.kernel.numba_cache")
+    module = importlib.import_module("ibbmaster.kernel.warm")
+    numba_cache.use_directory(cache.path)
+    with numba_cache.only_cached():
+        module.warm_up(sets)
     return module
 
 
-def _cache_directory() -> str | None:
-    """A directory of this user alone that can be written; compiled code is read back from there.
-
-    Its name says from which sources: Numba itself does not see a change in a module that is
-    imported by that of a kernel.
-    """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    sources = sorted(path for part in SOURCES for path in (Path(__file__).parents[1] / part).glob("*.py"))
-    version = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    directory = Path(base) / "ibbmaster" / "kernels" / version
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
-    except OSError:
-        return None
-    return str(directory)
+@contextlib.contextmanager
+def _cache_for(sets: Collection[KernelSet]) -> Iterator[KernelCache]:
+    """The user's cache if it has these kernels or can be written, else one for now."""
+    directory, key = find_directory(), cache_key()
+    if directory is not None:
+        cache = KernelCache(directory / key)
+        if cache.has(sets) or cache.make():
+            yield cache
+            return
+    log.warning(
+        "%s cannot be written: kernels are compiled at each start; let %s name a directory that can be, "
+        "or one that `ibbmaster warm-up` has filled",
+        directory or "the cache directory of a user without a home",
+        ENVIRONMENT,
+    )
+    with tempfile.TemporaryDirectory(prefix="ibbmaster-kernels-") as scratch:
+        cache = KernelCache(Path(scratch) / key)
+        cache.make()
+        yield cache

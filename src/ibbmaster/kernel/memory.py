@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils, config
+from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-jit = njit(nogil=True, cache=bool(config.CACHE_DIR))
-inlined = njit(nogil=True, cache=bool(config.CACHE_DIR), inline="always")  # a call counts references to its arrays
+from ibbmaster.kernel.numba_cache import inlined, jit
+
+__all__ = ["copy", "copy32", "inlined", "jit", "load16", "load32", "load64", "load64_big", "store32", "store64"]
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:

@@ -44,9 +44,10 @@ def verify_archive(session: SparkSession, path: str) -> Verification:
 
 def check_part(task: tuple[str, Part]) -> tuple[list[Fault], Totals]:
     """In a worker: check some files."""
+    from ibbmaster.kernel.cache import KernelSet
     from ibbmaster.kernel.loading import load
 
-    load()
+    load(KernelSet.VERIFY)
     path, part = task
     disk = RealDisk(path)
     try:

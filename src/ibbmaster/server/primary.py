@@ -10,6 +10,7 @@ import time
 import trio
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
 from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
 from ibbmaster.server.facts import PrimaryFacts
@@ -59,7 +60,7 @@ class Primary:
             self.engine.wait_for_growth, 0.0
         )  # what cannot be read shall fail here, not later
         listeners = await self._listen()
-        load_in_background()
+        load_in_background(KernelSet.SERVE)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners, nursery)

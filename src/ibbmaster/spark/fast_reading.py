@@ -72,7 +72,6 @@ def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch
     """
     import pyarrow as pa
 
-    kernels.warm_up_columns()
     freeze()
     maker = _maker(task, kernels)
     has_yielded = False

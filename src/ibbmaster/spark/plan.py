@@ -10,6 +10,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.spark.collecting import event_batches
@@ -66,7 +67,7 @@ def find_table(options: ReadOptions, name: str) -> TableSchema:
     """
     with closing(open_options(options)) as archive:
         reader = RowReader(TableFilter((name,)), options.declarations)
-        kernels = load() if options.is_strict else None
+        kernels = load(KernelSet.READ) if options.is_strict else None
         ranges = archive.ranges(LOG_START, archive.end_point(), size=options.partition_bytes)
         for log_range in reversed(ranges):
             if kernels is not None:

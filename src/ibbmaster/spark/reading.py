@@ -14,6 +14,7 @@ from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
+from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
 from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.spark.event_batch import in_group
@@ -43,7 +44,7 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
         FormatError, ClassicFormatError: a file is damaged.
         EventError: an event of a group is damaged, or a value cannot be read; it names the group.
     """
-    ready = load()
+    ready = load(KernelSet.READ)
     if ready is not None and task.options.granularity is Granularity.FAULTS and is_sound(task, ready):
         yield from batches(task.fields, iter(()))
     elif ready is not None and is_fast(task) and (task.options.is_strict or is_sound(task, ready)):

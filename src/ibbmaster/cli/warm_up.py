@@ -1,0 +1,77 @@
+"""`ibbmaster warm-up`: compile the kernels before somebody waits for them, as for an image of a container."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import TYPE_CHECKING
+
+from ibbmaster.errors import StoreError
+
+if TYPE_CHECKING:
+    from ibbmaster.kernel.cache import KernelSet
+
+EXAMPLES = """examples:
+  ibbmaster warm-up                                             for this user, on this machine
+  IBBMASTER_KERNEL_CACHE=/opt/kernels ibbmaster warm-up serve   for an image that only serves
+
+Compiled code is for one kind of CPU, and for these versions of Python, Numba and ibbmaster. Whoever
+can write the directory can run code as those who use it.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `warm-up` to the command line."""
+    from ibbmaster.kernel.cache import KernelSet
+
+    parser = subparsers.add_parser(
+        "warm-up",
+        help="compile the fast kernels before they are needed, as into the image of a container",
+        description="Compile kernels into the cache directory, which IBBMASTER_KERNEL_CACHE names "
+        "(default: ~/.cache/ibbmaster/kernels). It may be read-only afterwards. Does nothing where they are there.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "sets",
+        nargs="*",
+        metavar="WHAT",
+        type=kernel_set,
+        help=f"what for: {', '.join(KernelSet)} (default: all)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def kernel_set(text: str) -> KernelSet:
+    """Kernels by the name of their set."""
+    from ibbmaster.kernel.cache import KernelSet
+
+    try:
+        return KernelSet(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(KernelSet)}") from None
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compile what is missing, and say where it is."""
+    from ibbmaster.cli.progress import progress_to
+    from ibbmaster.kernel import loading
+    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.compiling import CompilationError
+
+    begun = time.monotonic()
+    sets: list[KernelSet] = args.sets or list(KernelSet)
+    try:
+        with progress_to("step", "compiling", is_wanted=not args.json) as progress:
+            directory, was_there = loading.fill_cache(sets, progress=progress)
+    except CompilationError as error:
+        raise StoreError(str(error)) from error
+    seconds = time.monotonic() - begun
+    if args.json:
+        print(json.dumps({"directory": str(directory), "sets": sets, "compiled": not was_there, "seconds": seconds}))
+    else:
+        done = "were there already" if was_there else f"compiled in {seconds:.1f} s"
+        print(f"kernels for {', '.join(sets)} in {directory}: {done}")
+    return 0

@@ -1,0 +1,156 @@
+"""Where compiled kernels are kept between starts, and whether all that a command needs is there.
+
+A cache directory, made by `ibbmaster warm-up` or by the first start that needs it:
+
+    KEY/              one for all that machine code depends on: sources, Python, Numba, LLVM, CPU
+      *.nbi, *.nbc    Numba's index and code, for each function
+      ready.json      the sets that are complete, and the SHA-256 of each file; written last
+      lock            held by the process that compiles
+
+Numba by itself would notice no change in a module that is imported by that of a kernel, would
+take files copied into an image for stale ones (their times are rounded), and does not read a
+directory that cannot be written. Here the key says what the code was made from, the hashes
+that it is whole, and nothing has to be written where all is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import importlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+
+ENVIRONMENT = "IBBMASTER_KERNEL_CACHE"  # the cache directory; whoever can write there can run code as its users
+SOURCES = (  # all that kernels import; their values are compiled in
+    "kernel/*.py",
+    "codec/buffer.py",
+    "codec/crc32c.py",
+    "errors.py",
+    "event/gtid_event.py",
+    "event/header.py",
+    "event/rows/number.py",
+    "event/types.py",
+    "gtid.py",
+    "ibb/chunk.py",
+    "ibb/page.py",
+)
+READY_FILE = "ready.json"
+LOCK_FILE = "lock"
+
+
+class KernelSet(StrEnum):
+    """Kernels that are needed together."""
+
+    SERVE = "serve"  # blocks of pages become packets
+    IMPORT = "import"  # traditional files become pages
+    VERIFY = "verify"  # pages are checked
+    READ = "read"  # events and rows become columns, for Spark
+
+
+def find_directory() -> Path | None:
+    """The cache directory of this user, which need not be there; None if there is no place for one."""
+    if named := os.environ.get(ENVIRONMENT):
+        return Path(named).absolute()
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base).absolute() / "ibbmaster" / "kernels"
+    try:
+        return Path.home() / ".cache" / "ibbmaster" / "kernels"
+    except RuntimeError:  # a user without a home, as containers have them
+        return None
+
+
+@functools.cache  # what this process runs stays what it was when it began, whatever becomes of the files
+def cache_key() -> str:
+    """A name for all that compiled code depends on. Imports Numba."""
+    numba = importlib.import_module("numba")
+    llvm = importlib.import_module("llvmlite.binding")
+    config = numba.config
+    features = llvm.get_host_cpu_features().flatten() if config.CPU_FEATURES is None else config.CPU_FEATURES
+    version = [
+        sys.version,
+        numba.__version__,
+        llvm.llvm_version_info,
+        llvm.get_process_triple(),
+        config.CPU_NAME or llvm.get_host_cpu_name(),
+        features,
+        config.OPT,
+        config.DISABLE_JIT,
+        config.ENABLE_AVX,
+        config.BOUNDSCHECK,
+    ]
+    made_from = hashlib.sha256(repr([str(value) for value in version]).encode())
+    package = Path(__file__).parents[1]
+    for path in source_files():
+        made_from.update(f"\0{path.relative_to(package)}\0".encode())
+        made_from.update(path.read_bytes())
+    return made_from.hexdigest()[:16]
+
+
+def source_files() -> list[Path]:
+    """Every file whose values are compiled into kernels, or may be."""
+    package = Path(__file__).parents[1]
+    return sorted(path for pattern in SOURCES for path in package.glob(pattern))
+
+
+class KernelCache:
+    """Compiled kernels of one key.
+
+    Attributes:
+        path: the directory, which need not be there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def has(self, sets: Iterable[KernelSet]) -> bool:
+        """Whether all kernels of these sets are there, and whole."""
+        try:
+            ready = json.loads((self.path / READY_FILE).read_bytes())
+            return set(sets) <= set(ready["sets"]) and ready["files"] == self._hashes(ready["files"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
+    def make(self) -> bool:
+        """Make the directory if need be, for this user alone; whether it can be written."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                return True
+        except OSError:
+            return False
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Wait until no other process compiles here, and keep others from it."""
+        with (self.path / LOCK_FILE).open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def clean(self) -> None:
+        """Remove everything, also what a process left that was killed; under the lock."""
+        for path in [self.path / READY_FILE, *self.path.iterdir()]:  # first what says that all is well
+            if path.name != LOCK_FILE:
+                path.unlink(missing_ok=True)
+
+    def sets(self) -> set[KernelSet]:
+        """The sets that are complete."""
+        return {kernel_set for kernel_set in KernelSet if self.has([kernel_set])}
+
+    def mark_ready(self, sets: Iterable[KernelSet]) -> None:
+        """Say that these sets, and no others, are complete; under the lock."""
+        names = [path.name for path in self.path.iterdir() if path.suffix in (".nbi", ".nbc")]
+        ready = {"sets": sorted(sets), "files": self._hashes(names)}
+        new = self.path / f"{READY_FILE}.new"
+        new.write_text(json.dumps(ready))
+        new.replace(self.path / READY_FILE)
+
+    def _hashes(self, names: Iterable[str]) -> dict[str, str]:
+        return {name: hashlib.sha256((self.path / name).read_bytes()).hexdigest() for name in names}

@@ -1,0 +1,145 @@
+"""Kernels compiled by a process of its own, so that no other one is ever inside the compiler.
+
+`compile_elsewhere` starts `python -m ibbmaster.kernel.compiling DIRECTORY SET…` and waits for
+it. If that process is killed, nothing is marked as ready, and the next one begins again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ibbmaster.kernel.cache import KernelCache, KernelSet, cache_key
+
+NICENESS = 10  # a tenth of what others get of a busy core: it shall be done some time
+DONE = "done "  # begins a line of progress: so many steps, of so many
+
+_running: set[subprocess.Popen[str]] = set()
+_lock = threading.Lock()
+_is_ending = False
+
+
+class CompilationError(Exception):
+    """The compiling process has failed, or could not be started; the message says how."""
+
+
+def compile_elsewhere(
+    cache: KernelCache,
+    sets: Iterable[KernelSet],
+    *,
+    is_nice: bool = False,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> None:
+    """Have kernels compiled into a cache by another process, and wait for it.
+
+    `progress` hears how many steps are done, of how many. With `is_nice` others go first.
+
+    Raises:
+        CompilationError: it did not get there.
+    """
+    command = [sys.executable, "-P", "-m", __name__, str(cache.path), *sets, *["--nice"] * is_nice]
+    said = ""
+    try:
+        with _started(command) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if line.startswith(DONE):
+                    done, total = map(int, line.removeprefix(DONE).split())
+                    progress(done, total)
+                else:
+                    said = line.strip() or said
+    except OSError as error:
+        raise CompilationError(f"cannot run {command[0]}: {error}") from error
+    if process.returncode:
+        raise CompilationError(f"the compiling process ended with {process.returncode}: {said or 'it said nothing'}")
+
+
+def end_all() -> None:
+    """End what was started here, and start nothing more: this process ends."""
+    global _is_ending
+    with _lock:
+        _is_ending = True
+        for process in _running:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    package_root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
+    with _lock:
+        if _is_ending:
+            raise CompilationError("this process ends")
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        _running.add(process)
+    try:
+        with process:
+            yield process
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        process.wait()
+        with _lock:
+            _running.discard(process)
+
+
+def compile_here(cache: KernelCache, sets: Sequence[KernelSet], progress: Callable[[int, int], object]) -> None:
+    """Compile what the cache does not have, unless another process has done so in the meantime."""
+    if cache_key() != cache.path.name:
+        raise CompilationError("the package, Python or Numba has changed since the process began that asks: restart it")
+    with cache.locked():
+        present = cache.sets()
+        if set(sets) <= present:
+            return
+        if not present:
+            cache.clean()
+        from ibbmaster.kernel import numba_cache, warm
+
+        numba_cache.use_directory(cache.path, is_kept=True)
+        steps = [step for kernel_set in sets for step in warm.STEPS[kernel_set]]
+        for count, step in enumerate(steps):
+            progress(count, len(steps))
+            step()
+        progress(len(steps), len(steps))
+        cache.mark_ready(present | set(sets))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compile, and say how far it is."""
+    parser = argparse.ArgumentParser(prog=f"python -m {__name__}", description=main.__doc__)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("sets", nargs="+", type=KernelSet)
+    parser.add_argument("--nice", action="store_true")
+    args = parser.parse_args(arguments)
+    if args.nice:
+        os.nice(NICENESS)
+
+    def say(done: int, total: int) -> None:
+        with contextlib.suppress(BrokenPipeError):  # who waited has gone; the next one will find what is done here
+            print(f"{DONE}{done} {total}", flush=True)
+
+    try:
+        compile_here(KernelCache(args.directory), args.sets, say)
+    except (CompilationError, OSError) as error:
+        print(error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
