@@ -1,4 +1,4 @@
-"""Where the kernels cannot be had, everything goes on without them."""
+"""Where the kernels cannot be had, everything goes on without them; where they can, no process but one compiles."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
 from ibbmaster.kernel import loading
+from ibbmaster.kernel.cache import ENVIRONMENT, KernelSet
 
 
 def run(program, **environment):
@@ -19,13 +21,19 @@ def run(program, **environment):
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=300,
         check=True,
     )
-    return done.stdout.strip() + done.stderr.strip()
+    return (done.stdout + done.stderr).strip()
 
 
-PROGRAM = "import logging; logging.basicConfig(level=20); from ibbmaster.kernel import loading; print(loading.load())"
+PROGRAM = """
+import logging
+logging.basicConfig(level=20)
+from ibbmaster.kernel import loading
+from ibbmaster.kernel.cache import KernelSet
+print(loading.load(KernelSet.VERIFY))
+"""
 
 
 def test_they_are_there_once_they_are_loaded():
@@ -40,7 +48,7 @@ def test_the_switch_turns_them_off(word):
 def test_without_numba_it_is_said_how_to_get_it(tmp_path):
     (tmp_path / "numba.py").write_text("raise ImportError('not here')\n")
     said = run(PROGRAM, PYTHONPATH=str(tmp_path))
-    assert said.startswith("None")
+    assert said.startswith("None\n")
     assert "pip install ibbmaster[fast]" in said
 
 
@@ -51,14 +59,91 @@ def test_a_broken_numba_is_reported_and_survived(tmp_path):
     assert "going on without them" in said
 
 
-def test_the_second_start_reads_compiled_code_from_the_cache(tmp_path):
-    timed = "import time; t = time.monotonic(); " + PROGRAM + "; print(time.monotonic() - t)"
-    environment = {"XDG_CACHE_HOME": str(tmp_path)}
-    cold = float(run(timed, **environment).split("\n")[1].split("INFO")[0])
-    warm = float(run(timed, **environment).split("\n")[1].split("INFO")[0])
-    assert warm < cold / 2
-    (directory,) = (tmp_path / "ibbmaster" / "kernels").iterdir()
-    assert directory.stat().st_mode & 0o077 == 0 or (tmp_path / "ibbmaster" / "kernels").stat().st_mode & 0o077 == 0
+COMPILED_HERE = """
+from numba.core import event
+with event.install_recorder("numba:run_pass") as recorder:
+    exec(PROGRAM)
+print(len(recorder.buffer), "passes of the compiler")
+"""
+
+
+def test_they_are_never_compiled_where_they_are_used(tmp_path):
+    program = f"PROGRAM = {PROGRAM!r}\n{COMPILED_HERE}"
+    environment = {ENVIRONMENT: str(tmp_path / "cache")}
+    assert "\n0 passes of the compiler" in run(program, **environment)
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert "\n0 passes of the compiler" in run(program, **environment)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files  # it may be read-only
+
+
+NOWHERE = "/proc/no-such-directory"  # cannot be made, not even by root
+
+
+def test_where_no_cache_can_be_written_they_are_compiled_for_now_and_that_is_told_once(tmp_path):
+    said = run(
+        PROGRAM + "print(loading.load(KernelSet.VERIFY))", TMPDIR=str(tmp_path), **{ENVIRONMENT: NOWHERE}
+    ).splitlines()
+    assert [line for line in said if "WARNING" in line] == [
+        f"WARNING:ibbmaster.kernel.loading:{NOWHERE} cannot be written: kernels are compiled at each start; "
+        f"let {ENVIRONMENT} name a directory that can be, or one that `ibbmaster warm-up` has filled"
+    ]
+    assert sum(line.startswith("<module 'ibbmaster.kernel.warm'") for line in said) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """As in a process that has just begun."""
+    monkeypatch.setattr(loading, "_ready", None)
+    monkeypatch.setattr(loading, "_loaded", set())
+    monkeypatch.setattr(loading, "_has_failed", False)
+
+
+def test_where_nothing_can_be_written_at_all_it_goes_on_without_them(fresh, monkeypatch, caplog):
+    def refuse(**options):
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setenv(ENVIRONMENT, NOWHERE)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", refuse)
+    assert loading.load() is None
+    assert loading.load() is None
+    assert [record.exc_info for record in caplog.records] == [None, None]  # a line each, said once
+    assert "going on without them: nor is there a temporary directory" in caplog.text
+
+
+@pytest.mark.parametrize("size", [0, loading.WORK_TO_LOAD, loading.WORK_TO_COMPILE])
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_kernels_are_loaded_for_work_that_is_done_sooner_with_them(monkeypatch, size, is_cached):
+    monkeypatch.setattr(loading, "is_cached", lambda kernel_set: is_cached)
+    loaded = []
+    monkeypatch.setattr(loading, "load", lambda kernel_set, progress: loaded.append(kernel_set))
+    loading.load_for_work(KernelSet.IMPORT, size)
+    loading.load_for_work(KernelSet.IMPORT, size - 1)
+    least = loading.WORK_TO_LOAD if is_cached else loading.WORK_TO_COMPILE
+    assert loaded == [KernelSet.IMPORT] * sum(work >= least for work in (size, size - 1))
+
+
+def test_it_is_known_beforehand_whether_they_must_be_compiled(filled, monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT, str(filled.path.parent))
+    assert loading.is_cached(KernelSet.VERIFY)
+    assert not loading.is_cached(KernelSet.SERVE)
+    monkeypatch.setenv(loading.SWITCH, "off")
+    assert not loading.is_cached(KernelSet.VERIFY)
+
+
+AT_EXIT = """
+import atexit, threading
+def look():
+    print([thread.name for thread in threading.enumerate() if thread.name == "ibbmaster-kernels"])
+atexit.register(look)  # what is registered later is called before
+from ibbmaster.kernel import loading
+from ibbmaster.kernel.cache import KernelSet
+loading.load_in_background(KernelSet.VERIFY)
+"""
+
+
+def test_no_thread_loads_kernels_when_the_interpreter_goes(filled):
+    assert run(AT_EXIT, **{ENVIRONMENT: str(filled.path.parent)}) == "[]"
 
 
 OF_LONG_EVENTS_TOO = {"copy_strings", "decode_rows", "header_columns", "index_events"}  # these are in no buffer of ours
@@ -73,8 +158,7 @@ def test_each_kernel_is_compiled_for_one_kind_of_arguments():
             assert len(kernel.signatures) == 1 + (name in OF_LONG_EVENTS_TOO), name
 
 
-def test_it_is_logged_when_they_are_ready(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(loading, "_ready", None)
+def test_it_is_logged_when_they_are_ready(fresh, caplog):
     with caplog.at_level(logging.INFO):
         assert loading.load() is not None
     assert any(loading.READY in record.getMessage() for record in caplog.records)

@@ -29,6 +29,10 @@ class CompilationError(Exception):
     """The compiling process has failed, or could not be started; the message says how."""
 
 
+class EndingError(CompilationError):
+    """This process ends, and waits for nothing."""
+
+
 def compile_elsewhere(
     cache: KernelCache,
     sets: Iterable[KernelSet],
@@ -57,6 +61,8 @@ def compile_elsewhere(
     except OSError as error:
         raise CompilationError(f"cannot run {command[0]}: {error}") from error
     if process.returncode:
+        if _is_ending:
+            raise EndingError("this process ends")
         raise CompilationError(f"the compiling process ended with {process.returncode}: {said or 'it said nothing'}")
 
 
@@ -75,7 +81,7 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
     with _lock:
         if _is_ending:
-            raise CompilationError("this process ends")
+            raise EndingError("this process ends")
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

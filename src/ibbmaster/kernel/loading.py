@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key, find_directory
-from ibbmaster.kernel.compiling import CompilationError, compile_elsewhere, end_all
+from ibbmaster.kernel.compiling import CompilationError, EndingError, compile_elsewhere, end_all
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def is_cached(*sets: KernelSet) -> bool:
         return False
     try:
         return KernelCache(directory / cache_key()).has(sets)
-    except ImportError:
+    except Exception:  # there is no Numba, or it is broken: loading says so
         return False
 
 
@@ -139,6 +139,8 @@ def _load(sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> Module
             if not cache.has(sets):
                 compile_elsewhere(cache, sets, is_nice=is_nice, progress=progress)
             return _load_from(cache, sets)
+    except EndingError:
+        pass
     except CompilationError as error:
         log.warning("the fast kernels cannot be compiled here; going on without them: %s", error)
     except Exception:
@@ -170,7 +172,11 @@ def _cache_for(sets: Collection[KernelSet]) -> Iterator[KernelCache]:
         directory or "the cache directory of a user without a home",
         ENVIRONMENT,
     )
-    with tempfile.TemporaryDirectory(prefix="ibbmaster-kernels-") as scratch:
+    with contextlib.ExitStack() as stack:
+        try:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ibbmaster-kernels-"))
+        except OSError as error:
+            raise CompilationError(f"nor is there a temporary directory: {error}") from error
         cache = KernelCache(Path(scratch) / key)
         cache.make()
         yield cache

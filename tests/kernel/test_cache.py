@@ -1,0 +1,115 @@
+"""A cache of kernels is trusted only where it is whole, and made from what runs now."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.kernel import cache as caching
+from ibbmaster.kernel.cache import ENVIRONMENT, READY_FILE, KernelCache, KernelSet, find_directory, source_files
+
+PACKAGE = Path(caching.__file__).parents[1]
+KEY = "from ibbmaster.kernel.cache import cache_key; print(cache_key())"
+
+
+def printed(program, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_a_set_is_there_once_it_was_compiled(filled):
+    assert filled.has([KernelSet.VERIFY])
+    assert filled.sets() == {KernelSet.VERIFY}
+    assert not filled.has([KernelSet.VERIFY, KernelSet.SERVE])
+
+
+def damage_code(directory):
+    path = max(directory.glob("*.nbc"), key=lambda path: path.stat().st_size)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGES = {
+    "a bit of its code": damage_code,
+    "an index that is gone": lambda directory: next(directory.glob("*.nbi")).unlink(),
+    "a file that a crash left empty": lambda directory: next(directory.glob("*.nbc")).write_bytes(b""),
+    "half of the list": lambda directory: (directory / READY_FILE).write_bytes(
+        (directory / READY_FILE).read_bytes()[:100]
+    ),
+    "another list": lambda directory: (directory / READY_FILE).write_text("[1]"),
+    "everything": shutil.rmtree,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_cache_counts_as_none(filled, tmp_path, damage):
+    damaged = KernelCache(tmp_path / filled.path.name)
+    shutil.copytree(filled.path, damaged.path)
+    assert damaged.has([KernelSet.VERIFY])
+    damage(damaged.path)
+    assert not damaged.has([KernelSet.VERIFY])
+
+
+def test_every_module_that_kernels_import_is_a_source_of_theirs():
+    program = (
+        "import sys, ibbmaster.kernel.warm; "
+        "print(*(module.__file__ for name, module in sys.modules.items() if name.startswith('ibbmaster')))"
+    )
+    imported = {Path(name) for name in printed(program).split()}
+    assert {path for path in imported if path.name != "__init__.py"} <= set(source_files())
+
+
+@pytest.mark.parametrize("changed", ["kernel/records.py", "event/rows/number.py", "ibb/chunk.py"])
+def test_a_change_of_any_source_makes_another_key(tmp_path, changed):
+    copy = tmp_path / "ibbmaster"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "server", "spark", "lake"))
+    before = printed(KEY, PYTHONPATH=str(tmp_path))
+    with (copy / changed).open("a") as file:
+        file.write("# another\n")
+    assert printed(KEY, PYTHONPATH=str(tmp_path)) != before
+
+
+def test_code_for_another_cpu_has_another_key():
+    assert printed(KEY) != printed(KEY, NUMBA_CPU_NAME="generic")
+
+
+DIRECTORIES = {
+    "the one that is named": ({ENVIRONMENT: "/opt/k", "XDG_CACHE_HOME": "/x", "HOME": "/home/u"}, "/opt/k"),
+    "else that of the user's caches": ({"XDG_CACHE_HOME": "/x", "HOME": "/home/u"}, "/x/ibbmaster/kernels"),
+    "else one in the user's home": ({"HOME": "/home/u"}, "/home/u/.cache/ibbmaster/kernels"),
+}
+
+
+@pytest.mark.parametrize(("environment", "directory"), DIRECTORIES.values(), ids=DIRECTORIES)
+def test_the_directory_is(monkeypatch, environment, directory):
+    for name in (ENVIRONMENT, "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert find_directory() == Path(directory)
+
+
+def test_a_user_without_a_home_has_none(monkeypatch):
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    assert find_directory() is None
+
+
+def test_a_directory_that_cannot_be_made_is_said_to_be_none(tmp_path):
+    (tmp_path / "file").touch()
+    assert not KernelCache(tmp_path / "file" / "key").make()
+    made = KernelCache(tmp_path / "a" / "key")
+    assert made.make()
+    assert made.path.stat().st_mode & 0o077 == 0

@@ -1,0 +1,84 @@
+"""Another process compiles: once, whoever asks at the same time, and again if it was killed."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import sys
+
+import pytest
+
+from ibbmaster.kernel import compiling
+from ibbmaster.kernel.cache import LOCK_FILE, KernelCache, KernelSet, cache_key
+from ibbmaster.kernel.compiling import DONE, CompilationError, compile_elsewhere
+
+
+@pytest.fixture
+def empty(tmp_path):
+    cache = KernelCache(tmp_path / cache_key())
+    assert cache.make()
+    return cache
+
+
+def test_what_is_there_is_not_compiled_again(filled):
+    heard = []
+    compile_elsewhere(filled, [KernelSet.VERIFY], progress=lambda done, total: heard.append(done))
+    assert heard == []
+
+
+def test_two_at_once_compile_once(empty):
+    command = [sys.executable, "-m", compiling.__name__, str(empty.path), KernelSet.IMPORT]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=300)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sorted(text.count(DONE) for text in said) == [0, 2]
+    assert empty.has([KernelSet.IMPORT])
+
+
+def test_a_compiler_that_is_killed_leaves_nothing_that_counts(empty):
+    def kill(done, total):
+        for process in compiling._running:
+            process.kill()
+
+    with pytest.raises(CompilationError, match="ended with -9"):
+        compile_elsewhere(empty, [KernelSet.VERIFY], progress=kill)
+    assert not empty.has([KernelSet.VERIFY])
+    (empty.path / "checking.check_groups-1.1.nbc.tmp.0123").write_bytes(b"half")
+    compile_elsewhere(empty, [KernelSet.VERIFY])
+    assert empty.has([KernelSet.VERIFY])
+    assert not list(empty.path.glob("*.tmp.*"))
+
+
+def test_it_does_not_compile_for_another_version_of_the_sources(tmp_path):
+    cache = KernelCache(tmp_path / "0123456789abcdef")
+    cache.make()
+    with pytest.raises(CompilationError, match="has changed since the process began that asks: restart it"):
+        compile_elsewhere(cache, [KernelSet.VERIFY])
+    assert [path.name for path in cache.path.iterdir()] == []
+
+
+def test_an_interpreter_that_cannot_be_run_is_named(empty, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(CompilationError, match="cannot run /nowhere/python"):
+        compile_elsewhere(empty, [KernelSet.VERIFY])
+
+
+EXIT = """
+import sys, threading, time
+from ibbmaster.kernel import loading
+from ibbmaster.kernel.cache import KernelSet
+loading.load_in_background(KernelSet.SERVE)
+time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("seconds", [0, 0.2, 1, 2])
+def test_a_process_may_end_at_any_moment_of_the_first_start(tmp_path, monkeypatch, seconds):
+    monkeypatch.setenv("IBBMASTER_KERNEL_CACHE", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", EXIT, str(seconds)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    for lock in tmp_path.glob(f"*/{LOCK_FILE}"):
+        with lock.open() as file:  # the compiling process has ended, too
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
