@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +43,30 @@ def progress_to(unit: str, label: str | None = None, *, is_wanted: bool = True) 
     finally:
         if bar is not None:
             bar.close()
+
+
+@contextlib.contextmanager
+def interruptible(advance: Callable[[int], object]) -> Iterator[Callable[[int], object]]:
+    """`advance` for worker threads: after ^C each of them ends at its next call, as the main thread does."""
+    has_ended = threading.Event()
+
+    def advance_or_end(count: int) -> None:
+        if has_ended.is_set():
+            raise KeyboardInterrupt
+        advance(count)
+
+    def end(number: int, frame: object) -> None:
+        has_ended.set()
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield advance
+        return
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield advance_or_end
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def load_kernels(kernel_set: KernelSet, size: int) -> None:

@@ -40,7 +40,7 @@ def job_count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Verify, and list what was found."""
-    from ibbmaster.cli.progress import load_kernels, progress
+    from ibbmaster.cli.progress import interruptible, load_kernels, progress
     from ibbmaster.ibb.file_name import parse_file_name
     from ibbmaster.ibb.page import PAGE_SIZE
     from ibbmaster.kernel.cache import KernelSet
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     load_kernels(KernelSet.VERIFY, sum((args.directory / name).stat().st_blocks * BLOCK_SIZE for name in names))
     totals = Totals()
     faults = []
-    with progress(size) as advance:
+    with progress(size) as bar, interruptible(bar) as advance:
         for fault in verify(
             disk,
             totals,

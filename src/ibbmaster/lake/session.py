@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,7 +21,11 @@ def open_session(master: str | None, *, name: str, settings: Mapping[str, str] |
     """A session with the formats of this package; on this machine alone unless `master` names a cluster.
 
     The caller stops it. Times are UTC, as in a binlog.
+
+    Raises:
+        ConfigurationError: there is no Java.
     """
+    check_java(os.environ)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark takes the first python3 otherwise
     from pyspark.sql import SparkSession
 
@@ -46,6 +53,21 @@ def open_session(master: str | None, *, name: str, settings: Mapping[str, str] |
     accumulators.handle_error = _say_nothing  # it prints a traceback when Java has gone, which the job tells, too
     register(session)
     return session
+
+
+def check_java(environment: Mapping[str, str]) -> None:
+    """Refuse to start Spark where it would print pages about the Java it cannot find.
+
+    Raises:
+        ConfigurationError: there is no Java.
+    """
+    home = environment.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    if shutil.which(java, path=environment.get("PATH")) is None:
+        found = f"JAVA_HOME is {home}, and there is no {java}" if home else "there is no java on the PATH"
+        raise ConfigurationError(
+            f"Spark needs Java 17 or later: {found}; install openjdk-17-jre-headless, or set JAVA_HOME"
+        )
 
 
 def _say_nothing(*request: object) -> None:

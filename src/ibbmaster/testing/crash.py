@@ -12,12 +12,15 @@ import dataclasses
 import itertools
 import os
 import random
+import signal
 import struct
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
+from ibbmaster.cli.main import EXIT_INTERRUPTED
+from ibbmaster.cli.progress import progress_to
 from ibbmaster.errors import BusyError, IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
@@ -557,15 +560,32 @@ def main() -> None:
     arguments = parser.parse_args()
     seeds = itertools.count(arguments.first_seed) if arguments.seed is None else iter([arguments.seed])
     states = 0
-    try:
-        with ProcessPoolExecutor(arguments.processes) as pool:
+    with (
+        ProcessPoolExecutor(arguments.processes, initializer=ignore_interrupts) as pool,
+        progress_to("state") as advance,
+    ):
+        try:
             while states < arguments.states and (
                 batch := list(itertools.islice(seeds, 4 * (arguments.processes or 1)))
             ):
-                states += sum(pool.map(judge_seed, batch))
-                print(f"{states:>12,} states, seeds up to {batch[-1]}", flush=True)
-    except WrongStateError as error:
-        sys.exit(str(error))
+                for count in pool.map(judge_seed, batch):
+                    states += count
+                    advance(states, max(states, arguments.states))
+                if not sys.stderr.isatty():
+                    print(f"{states:>12,} states, seeds up to {batch[-1]}", flush=True)
+        except WrongStateError as error:
+            pool.shutdown(cancel_futures=True)
+            sys.exit(str(error))
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            print(f"interrupted after {states:,} states, none of them wrong", file=sys.stderr)
+            sys.exit(EXIT_INTERRUPTED)
+    print(f"{states:,} states, none of them wrong")
+
+
+def ignore_interrupts() -> None:
+    """In a worker: ^C goes to all processes of a terminal, and the first one ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,77 @@
+"""Bars, and what ^C does to commands with threads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ibbmaster.cli.progress import interruptible, progress, progress_to
+
+
+def test_without_a_terminal_nothing_is_drawn(capfd):
+    with progress(10) as advance:
+        advance(5)
+    with progress_to("B", "copying") as advance_to:
+        advance_to(5, 10)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_done_is_passed_on():
+    heard = []
+    with interruptible(heard.append) as advance:
+        advance(3)
+        advance(4)
+    assert heard == [3, 4]
+
+
+def test_an_interrupt_ends_worker_threads_too():
+    before = signal.getsignal(signal.SIGINT)
+    is_working = threading.Event()
+
+    def work():
+        while True:
+            advance(1)
+            is_working.set()
+
+    def command():
+        is_working.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+        for worker in workers:
+            worker.result()
+
+    with interruptible(lambda count: None) as advance, ThreadPoolExecutor(2) as executor:
+        workers = [executor.submit(work) for _ in range(2)]
+        with pytest.raises(KeyboardInterrupt):
+            command()
+    assert [type(worker.exception()) for worker in workers] == [KeyboardInterrupt] * 2
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_another_thread_than_the_first_may_run_a_command():
+    with ThreadPoolExecutor(1) as executor:
+        assert executor.submit(lambda: interruptible(len).__enter__()).result() is len
+
+
+def test_an_interrupt_while_kernels_are_compiled_ends_both_processes(tmp_path):
+    environment = {**os.environ, "IBBMASTER_KERNEL_CACHE": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ibbmaster", "warm-up"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # a group of its own, as of a command in a terminal
+    )
+    while not list(tmp_path.glob("*/*.nbi")):
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=120)
+    assert (process.returncode, output) == (130, "")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
