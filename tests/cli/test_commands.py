@@ -120,6 +120,12 @@ def test_inspect_says_what_is_wrong_with_a_file(capsys, tmp_path, name, content,
     assert message in err
 
 
+@pytest.mark.parametrize("page", ["-1", "16", "99999999999999999999"])
+def test_inspect_says_which_pages_there_are(capsys, page):
+    answer = run(capsys, "inspect", IBB / "types" / "binlog-000000.ibb", "--page", page)
+    assert answer == (2, "", f"ibbmaster: binlog-000000.ibb has no page {page}: expected one from 0 to 15\n")
+
+
 def test_inspect_does_not_follow_links_or_wait_for_fifos(capsys, tmp_path):
     import os
 

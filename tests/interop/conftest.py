@@ -25,7 +25,7 @@ LOGS = pytest.StashKey[list[tuple[str, Callable[[], str]]]]()
 CAPTURES = load_captures()
 FOLLOWED_IN_EVERY_RUN = {("10.11/big", "replica 10.11"), ("11.8/big-none", "replica 11.8")}
 IMPORT_TIMEOUT_S = 600
-TOOL_TIMEOUT_S = 200
+TOOL_TIMEOUT_S = 600
 TOOL_ENVIRONMENT = {**os.environ, "TZ": "UTC"}
 
 

@@ -16,7 +16,7 @@ def test_the_demo_ends_with_a_replica_that_has_everything(
     capture = captures["10.11/chained"]
 
     done = subprocess.run(
-        ibbmaster("demo", str(ibb_directory(capture))), capture_output=True, text=True, timeout=120, check=False
+        ibbmaster("demo", str(ibb_directory(capture))), capture_output=True, text=True, timeout=600, check=False
     )
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -11,7 +11,7 @@ from lanes.capture import Capture
 from lanes.primary import Primary
 from lanes.replica import Replica
 
-TIMEOUT_S = 240.0
+TIMEOUT_S = 600.0
 
 
 @pytest.mark.parametrize("client", ["replica 10.11", "replica 11.8"])

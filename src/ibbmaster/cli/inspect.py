@@ -80,10 +80,10 @@ def _page(disk: Any, file_no: int, page_no: int) -> Iterator[dict[str, Any]]:
     from ibbmaster.ibb.file_name import format_file_name
     from ibbmaster.ibb.page import PAGE_SIZE
 
-    page = _read_page(disk, file_no, page_no) if page_no >= 0 else None
+    name = format_file_name(file_no)
+    count = disk.size(name) // PAGE_SIZE
+    page = _read_page(disk, file_no, page_no) if 0 <= page_no < count else None
     if page is None:
-        name = format_file_name(file_no)
-        count = disk.size(name) // PAGE_SIZE
         allowed = f"expected one from 0 to {count - 1}" if count else "it has none"
         raise ConfigurationError(f"{name} has no page {page_no}: {allowed}")
     if page_no == 0:

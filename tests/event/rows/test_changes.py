@@ -6,6 +6,7 @@ import contextlib
 
 import pytest
 from lanes.printed_rows import printed_changes, printed_image
+from lanes.programs import LaneMissingError
 from lanes.replay import CLASSIC, changes_of, expected_tables, raw_events, replay
 
 from ibbmaster.errors import EventError, UndecodableError
@@ -59,7 +60,10 @@ PRINTED = [*(capture for capture in TYPES if capture.endswith("full-crc32")), "1
 @pytest.mark.parametrize("capture", PRINTED)
 def test_changes_are_those_that_mariadb_binlog_prints(capture):
     """The tool of 10.11 stops at the first old temporal column with a fraction; so do we here."""
-    printed = printed_changes(CLASSIC / capture / "binlog.000001")
+    try:
+        printed = printed_changes(CLASSIC / capture / "binlog.000001")
+    except LaneMissingError as error:
+        pytest.skip(str(error))
     ours = []
     with contextlib.suppress(UndecodableError):
         for schema, change in changes_of(capture, with_ddl=False):

@@ -17,8 +17,8 @@ from lanes.server import NetworkServer, Template
 
 USER = "repl"
 PASSWORD = "a pass word"
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 15.0
+START_TIMEOUT_S = 600.0  # ends what hangs; a machine may be busy
+STOP_TIMEOUT_S = 120.0
 LOG_LINES_MAX = 400
 
 

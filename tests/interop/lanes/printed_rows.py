@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import Column, ColumnType, Kind
+from lanes.programs import find_lane
 from lanes.replay import encode
 
 PACKED = b"?"  # the tool prints values of COMPRESSED columns as they are stored
@@ -17,10 +18,13 @@ Printed = tuple[str, str, list[tuple[int, bytes]]]  # table, kind, number and te
 
 
 def printed_changes(path: Path) -> list[Printed]:
-    """Table, kind, and number and text of each column of every image in the tool's output."""
-    done = subprocess.run(
-        ["mariadb-binlog", "-vv", "--base64-output=decode-rows", path], capture_output=True, check=False
-    )
+    """Table, kind, and number and text of each column of every image in the tool's output.
+
+    Raises:
+        LaneMissingError: the tool of 10.11 is not on this machine.
+    """
+    command = [*find_lane("10.11").command("mariadb-binlog"), "--no-defaults", "-vv", "--base64-output=decode-rows"]
+    done = subprocess.run([*command, path], capture_output=True, check=False)
     changes: list[Printed] = []
     head = ("", "")
     for line in done.stdout.split(b"\n"):

@@ -80,7 +80,7 @@ def find_lane(version: str) -> Lane:
         lane = Lane(version=version, root=root)
         try:
             command = [*lane.command("mariadbd"), "--no-defaults", "--version"]
-            text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+            text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
         except (LaneMissingError, OSError, StopIteration, subprocess.SubprocessError) as error:
             reasons.append(str(error) or f"no loader below {root}")
             continue

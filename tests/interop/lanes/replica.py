@@ -73,7 +73,7 @@ class Replica(Server):
         return self.query("SHOW SLAVE STATUS")[0]
 
     def wait_for_gtid(
-        self, position: str, *, timeout_s: float = 120.0, tolerates_lost_connections: bool = False
+        self, position: str, *, timeout_s: float = 600.0, tolerates_lost_connections: bool = False
     ) -> None:
         """Return when the replica has applied everything up to a GTID position.
 
@@ -93,7 +93,7 @@ class Replica(Server):
                     status,
                 )
 
-    def wait_for_problem(self, *, timeout_s: float = 60.0) -> str:
+    def wait_for_problem(self, *, timeout_s: float = 600.0) -> str:
         """The error a replica that must fail stops with.
 
         Raises:
@@ -111,7 +111,7 @@ class Replica(Server):
         """Let the replica work for a moment: wait for what never comes."""
         self.sql("SELECT MASTER_GTID_WAIT('4294967295-4294967295-18446744073709551614', %s)", (WAIT_STEP_S,))
 
-    def wait_until(self, holds: Callable[[Replica], bool], *, timeout_s: float = 30.0) -> None:
+    def wait_until(self, holds: Callable[[Replica], bool], *, timeout_s: float = 600.0) -> None:
         """Look at the replica again and again until something holds of it.
 
         Raises:

@@ -1,0 +1,68 @@
+"""What all commands have in common: one line for what goes wrong, and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ibbmaster.cli import main as program
+
+MISSING = {
+    "pyspark": "ibbmaster: this command needs pyspark: pip install 'ibbmaster[spark]'\n",
+    "py4j.protocol": "ibbmaster: this command needs py4j: pip install 'ibbmaster[spark]'\n",
+    "matplotlib": "ibbmaster: this command needs matplotlib: pip install 'ibbmaster[plots]'\n",
+    "deltalake": "ibbmaster: this command needs deltalake: pip install 'ibbmaster[delta]'\n",
+    "trio": "ibbmaster: this command needs trio: pip install 'ibbmaster[server]'\n",
+    "somebody.elses": "ibbmaster: this command needs somebody: No module named 'somebody.elses'\n",
+}
+
+
+@pytest.mark.parametrize(("module", "message"), MISSING.items(), ids=MISSING)
+def test_a_module_that_is_missing_is_named_with_the_extra_that_brings_it(capsys, monkeypatch, module, message):
+    def run(args):
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    monkeypatch.setattr(importlib.import_module("ibbmaster.cli.seek"), "run", run)
+    assert program.main(["seek", ".", "0-1-1"]) == program.EXIT_UNUSABLE
+    assert capsys.readouterr().err == message
+
+
+def test_lake_without_spark_names_the_extra_with_spark(tmp_path):
+    for module in ("pyspark", "py4j"):
+        (tmp_path / f"{module}.py").write_text(
+            f"raise ModuleNotFoundError(\"No module named '{module}'\", name='{module}')\n"
+        )
+    done = subprocess.run(
+        [sys.executable, "-m", "ibbmaster", "lake", "verify", "."],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(": pip install 'ibbmaster[spark]'\n")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("moment", ["parse_args", "run"])
+def test_an_interrupt_ends_a_command_without_a_word(capsys, monkeypatch, moment):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    if moment == "run":
+        monkeypatch.setattr(importlib.import_module("ibbmaster.cli.seek"), "run", interrupt)
+    else:
+        monkeypatch.setattr(program, "build_parser", interrupt)
+    assert program.main(["seek", ".", "0-1-1"]) == program.EXIT_INTERRUPTED
+    assert capsys.readouterr() == ("", "")
+
+
+def test_every_extra_is_one_of_the_project():
+    from importlib.metadata import metadata
+
+    assert set(program.EXTRAS.values()) <= set(metadata("ibbmaster").get_all("Provides-Extra"))
