@@ -34,20 +34,18 @@ class Dump:
     blocks: list[int] = field(default_factory=list)  # their sizes
 
 
-class CountedGroups:
-    """The groups of a reader, counted; it has everything that the reader has."""
+class GroupCount:
+    """Counts the groups that a reader hands out from now on; the reader stays what it is."""
 
     def __init__(self, groups: Any) -> None:
-        self._groups = groups
+        self._next_group = groups.next_group
         self.count = 0
+        groups.next_group = self._counted
 
-    def next_group(self) -> Any:
-        group = self._groups.next_group()
+    def _counted(self) -> Any:
+        group = self._next_group()
         self.count += group is not None
         return group
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._groups, name)
 
 
 def run_dump(
@@ -83,7 +81,8 @@ def run_dump(
         file_name=place.file_name,
         file_offset=place.file_offset,
     )
-    groups = CountedGroups(engine.event_groups(place))
+    groups = engine.event_groups(place)
+    counted = GroupCount(groups)
     producer = Producer(groups, session, shared or SharedBlocks())
     ours, theirs = socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
@@ -121,7 +120,7 @@ def run_dump(
                 break
             if session.is_finished and not len(block):
                 break
-        dump.careful_groups = groups.count
+        dump.careful_groups = counted.count
         dump.error = None if session.error is None else str(session.error)
         return dump
     finally:

@@ -141,7 +141,7 @@ def string_array(
     used = kernels.copy_strings(data, starts, sizes, valid, count, padded, offsets, text)
     text = text[:used]
     array = pa.Array.from_buffers(kind, count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text)])
-    if kind == pa.string() and text.view(np.int8).min(initial=0) < 0:  # ASCII needs no look at each string
+    if kind == pa.string() and np.min(text.view(np.int8), initial=0) < 0:  # ASCII needs no look at each string
         array.validate(full=True)
     return array
 
