@@ -561,7 +561,7 @@ def main() -> None:
     seeds = itertools.count(arguments.first_seed) if arguments.seed is None else iter([arguments.seed])
     states = 0
     with (
-        ProcessPoolExecutor(arguments.processes, initializer=ignore_interrupts) as pool,
+        ProcessPoolExecutor(arguments.processes, initializer=end_at_once) as pool,
         progress_to("state") as advance,
     ):
         try:
@@ -583,9 +583,9 @@ def main() -> None:
     print(f"{states:,} states, none of them wrong")
 
 
-def ignore_interrupts() -> None:
-    """In a worker: ^C goes to all processes of a terminal, and the first one ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def end_at_once() -> None:
+    """In a worker: ^C, which goes to all processes of a terminal, ends it without a word."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":
