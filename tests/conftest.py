@@ -6,11 +6,12 @@ import random
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from _pytest.tmpdir import tmppath_result_key
 
 from ibbmaster.store.convert import import_classic
 from ibbmaster.store.disk import RealDisk
@@ -62,6 +63,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("java"))  # one session of Spark, whatever -n says
         elif "simulation" in item.path.parts:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    item.stash.setdefault(tmppath_result_key, {})  # what is cleaned up after ^C looks for the result of a test
+    return (yield)
+
+
+def _end_at_interrupt() -> Generator[None, object, object]:
+    """End the suite where ^C came out of a nursery: pytest takes a group of exceptions for a failure, and goes on."""
+    try:
+        return (yield)
+    except BaseExceptionGroup as group:
+        if group.subgroup(KeyboardInterrupt) is not None:
+            raise KeyboardInterrupt from None
+        raise
+
+
+pytest_runtest_setup = pytest_runtest_call = pytest_runtest_teardown = pytest.hookimpl(wrapper=True)(_end_at_interrupt)
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ SOURCES = (  # all that kernels import; their values are compiled in
     "ibb/chunk.py",
     "ibb/page.py",
 )
+WITHOUT_KERNELS = ("compiling.py", "loading.py")
 READY_FILE = "ready.json"
 LOCK_FILE = "lock"
 
@@ -97,7 +98,8 @@ def cache_key() -> str:
 def source_files() -> list[Path]:
     """Every file whose values are compiled into kernels, or may be."""
     package = Path(__file__).parents[1]
-    return sorted(path for pattern in SOURCES for path in package.glob(pattern))
+    found = {path for pattern in SOURCES for path in package.glob(pattern)}
+    return sorted(found - {package / "kernel" / name for name in WITHOUT_KERNELS})
 
 
 class KernelCache:
