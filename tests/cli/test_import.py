@@ -142,7 +142,7 @@ def test_there_is_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
     os.set_blocking(terminal, False)
     fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # a new one has no columns
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=its_end, check=True, timeout=300)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=its_end, check=True, timeout=600)
         drawn = os.read(terminal, 65536).decode()
     finally:
         os.close(its_end)
@@ -156,5 +156,5 @@ def test_nothing_heavy_is_loaded_with_the_command() -> None:
         "import sys; from ibbmaster.cli import import_; "
         "print([name for name in ('tqdm', 'lzma', 'ibbmaster.store') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=600)
     assert done.stdout == b"[]\n"

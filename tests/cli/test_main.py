@@ -41,7 +41,7 @@ def test_lake_without_spark_names_the_extra_with_spark(tmp_path):
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")

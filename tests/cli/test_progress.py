@@ -71,7 +71,7 @@ def test_an_interrupt_while_kernels_are_compiled_ends_both_processes(tmp_path):
     while not list(tmp_path.glob("*/*.nbi")):
         assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=600)
     assert (process.returncode, output) == (130, "")
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,12 @@ KEY = "from ibbmaster.kernel.cache import cache_key; print(cache_key())"
 
 def printed(program, **environment):
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=True
+        [sys.executable, "-c", program],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
     )
     return done.stdout.strip()
 

@@ -29,7 +29,7 @@ def test_what_is_there_is_not_compiled_again(filled):
 def test_two_at_once_compile_once(empty):
     command = [sys.executable, "-m", compiling.__name__, str(empty.path), KernelSet.IMPORT]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [process.communicate(timeout=300)[0] for process in both]
+    said = [process.communicate(timeout=600)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sorted(text.count(DONE) for text in said) == [0, 2]
     assert empty.has([KernelSet.IMPORT])
@@ -76,7 +76,7 @@ time.sleep(float(sys.argv[1]))
 def test_a_process_may_end_at_any_moment_of_the_first_start(tmp_path, monkeypatch, seconds):
     monkeypatch.setenv("IBBMASTER_KERNEL_CACHE", str(tmp_path))
     done = subprocess.run(
-        [sys.executable, "-c", EXIT, str(seconds)], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", EXIT, str(seconds)], capture_output=True, text=True, timeout=600, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     for lock in tmp_path.glob(f"*/{LOCK_FILE}"):

@@ -21,7 +21,7 @@ def run(program, **environment):
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=True,
     )
     return (done.stdout + done.stderr).strip()
