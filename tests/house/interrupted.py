@@ -5,6 +5,8 @@ import signal
 
 import trio
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the suite runs in the background
+
 
 async def test_in_which_somebody_types_it(tmp_path):
     async with trio.open_nursery() as nursery:
