@@ -17,6 +17,7 @@ import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,12 @@ DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("protocol/**/*.md")), *sorted
 BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 COMMAND_TIMEOUT_S = 900  # on a busy machine, with nothing in any cache: it only ends what hangs
 COLUMNS = "100"  # how wide --help is
+
+
+def marked(path: Path) -> Any:
+    """A document as a parameter; those that start Java are in the slow lane."""
+    starts_java = any("$ ibbmaster lake" in block for block in BLOCK.findall(path.read_text()))
+    return pytest.param(path, marks=[pytest.mark.slow, pytest.mark.xdist_group("java")] if starts_java else [])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +131,7 @@ def run_document(text: str, run: Callable[[str], list[str] | None]) -> tuple[str
     return BLOCK.sub(run_block, text), wrong
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", [marked(path) for path in DOCUMENTS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_commands_of_a_document_print_what_it_says(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

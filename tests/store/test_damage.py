@@ -65,6 +65,7 @@ def small_log(new_log, event):
     return log
 
 
+@pytest.mark.slow
 def test_every_single_flipped_bit_of_a_small_file_is_an_error_with_its_page(small_log):
     name = "binlog-000000.ibb"
     file = small_log.disk.files[name]
