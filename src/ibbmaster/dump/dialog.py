@@ -2,49 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from ibbmaster.dump import show
-from ibbmaster.dump.request import UserValue
+from ibbmaster.dump import privileges
+from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.evaluating import Evaluator, Who
+from ibbmaster.dump.information_schema import SYSTEM_DATABASES, Catalog
+from ibbmaster.dump.querying import Querying
+from ibbmaster.dump.refusal import (
+    RefusedError,
+    missing_privilege,
+    no_database,
+    not_supported,
+    unknown_database,
+    unknown_table,
+)
+from ibbmaster.dump.relation import Relation
+from ibbmaster.dump.settings import Settings
+from ibbmaster.dump.show import Shower
 from ibbmaster.dump.sql import parse
 from ibbmaster.dump.sql_token import SqlError
 from ibbmaster.dump.statement import (
     Administration,
     Assignment,
-    Call,
-    Expression,
+    CallProcedure,
+    CharsetAssignment,
+    Default,
+    Describe,
+    Do,
+    IsolationAssignment,
     KillStatement,
-    Literal,
+    KillUser,
+    LockTables,
+    Nothing,
+    Savepoint,
     Select,
-    SelectItem,
     Set,
+    SetStatement,
     Show,
     Statement,
     SystemVariable,
+    TableName,
     Transaction,
+    Unread,
     Use,
     UserVariable,
 )
-from ibbmaster.dump.variables import READ_ONLY, ServerFacts, has_variable, variable
+from ibbmaster.dump.user_variables import UserVariables
+from ibbmaster.dump.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.wire.capability import StatusFlag
-from ibbmaster.wire.response import (
-    COLLATION_BINARY,
-    DECIMALS_NOT_FIXED,
-    ColumnDefinition,
-    ColumnType,
-    Err,
-    Ok,
-    Response,
-    ResultSet,
-)
+from ibbmaster.wire.response import Err, Ok, Response, ResultSet
 
 STATEMENT_SIZE_MAX = 1 << 20
-VARIABLE_COUNT_MAX = 1000
-VARIABLE_SIZE_MAX = 1 << 20
-DATABASES = ("", "information_schema", "mysql")
-TEXT_LENGTH = 67108860
+SAVEPOINTS_MAX = 1000
+READ_ONLY_TEXT = "The MariaDB server is running with the --read-only option so it cannot execute this statement"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,40 +68,64 @@ class Kill:
     query_only: bool
 
 
-class _RefusedError(Exception):
-    def __init__(self, code: int, sqlstate: str, text: str) -> None:
-        super().__init__(text)
-        self.err = Err(code=code, sqlstate=sqlstate, text=text)
-
-
 class Dialog:
     """One session's side of the conversation. `variables` are its user variables, by lower-case name."""
 
     def __init__(self, facts: ServerFacts, *, connection_id: int, user: str, host: str) -> None:
         self._facts = facts
-        self._connection_id = connection_id
-        self._user = user
-        self._host = host
+        self._who = Who(connection_id, user, host)
+        self._held = privileges.READING
+        self._tls = ("", "")
         self.reset()
 
     def reset(self) -> None:
         """Begin a new session on the same connection."""
-        self.variables: dict[str, UserValue] = {}
-        self.skip_replication = False
-        self._database = ""
-        self._autocommit = True
+        self.variables = UserVariables()
+        self._settings = Settings(self._facts)
+        self._who.database = ""
+        self._savepoints: set[str] = set()
+        self._is_in_transaction = False
         self._last_error: Err | None = None
+        self._evaluator = Evaluator(self._facts, self._settings, self.variables, self._who)
+        self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values)
+        self._querying = Querying(self._evaluator, self._find_table, version_number(self._facts))
+        self._evaluator.subquery = self._querying.value
 
-    def begin(self, *, user: str, database: str | None) -> None:
-        """Note who has logged in."""
-        self._user = user
-        self._database = database or ""
+    def begin(
+        self,
+        *,
+        user: str,
+        database: str | None,
+        held: frozenset[str] = privileges.READING,
+        tls_version: str = "",
+        tls_cipher: str = "",
+    ) -> None:
+        """Note who has logged in, what the account may do, and how the connection is encrypted."""
+        self._who.user = user
+        self._who.database = database or ""
+        self._held = held
+        self._tls = (tls_version, tls_cipher)
+
+    @property
+    def skip_replication(self) -> bool:
+        """Whether the session wants no events that are marked to be skipped."""
+        return bool(self._settings.value("skip_replication"))
+
+    def check_dump(self) -> None:
+        """
+        Raises:
+            DumpError: the account may not dump.
+        """
+        if privileges.REPLICATION_SLAVE not in self._held:
+            refused = missing_privilege(privileges.REPLICATION_SLAVE).err
+            explanation = f"account {self._who.user!r} has no privilege {privileges.REPLICATION_SLAVE}"
+            raise DumpError(refused.text, explanation, code=refused.code, sqlstate=refused.sqlstate)
 
     def use(self, database: str) -> Response:
-        """Choose a default database; there is nothing in any of them."""
-        if database.lower() not in DATABASES:
-            return Err(code=1049, sqlstate="42000", text=f"Unknown database '{database}'")
-        self._database = database
+        """Choose a default database; there is nothing in most of them."""
+        if database.lower() not in SYSTEM_DATABASES:
+            return unknown_database(database).err
+        self._who.database = database
         return self._ok()
 
     def query(self, sql: bytes) -> list[Response | Kill]:
@@ -97,169 +134,206 @@ class Dialog:
             text = "Got a packet bigger than 'max_allowed_packet' bytes"
             return [Err(code=1153, sqlstate="08S01", text=text)]
         answers: list[Response | Kill] = []
+        text = sql.decode("utf-8", "surrogateescape")
+        kept_error = None
         try:
-            answers.extend(map(self._answer, parse(sql.decode("utf-8", "surrogateescape"))))
+            if not text.strip(" \t\r\n;"):
+                raise RefusedError(1065, "42000", "Query was empty")
+            for statement in parse(text, version=version_number(self._facts)):
+                self._evaluator.begin_statement()
+                kept_error = self._last_error if _is_about_errors(statement) else None
+                answers.append(self._answer(statement))
         except SqlError as error:
             answers.append(_syntax_error(error))
-        except _RefusedError as refused:
+        except RefusedError as refused:
             answers.append(refused.err)
         except IbbMasterError as error:
             answers.append(Err(code=1105, sqlstate="HY000", text=str(error)))
-        if not (answers and isinstance(answers[-1], ResultSet)):
-            last = answers[-1] if answers else None
-            self._last_error = last if isinstance(last, Err) else None
+        last = answers[-1] if answers else None
+        self._last_error = last if isinstance(last, Err) else kept_error
         return answers
+
+    def kill(self, connection_id: int, *, query_only: bool) -> Response | Kill:
+        """KILL: of a connection of the same account, or with the right to it of any.
+
+        Source: MariaDB 12.3, sql_parse.cc, kill_one_thread().
+        """
+        found = next((row for row in self._facts.processes() if row.connection_id == connection_id), None)
+        if found is None:
+            return Err(code=1094, sqlstate="HY000", text=f"Unknown thread id: {connection_id}")
+        if found.user != self._who.user and not self._held & {privileges.CONNECTION_ADMIN, privileges.SUPER}:
+            return Err(code=1095, sqlstate="HY000", text=f"You are not owner of thread {connection_id}")
+        return Kill(connection_id=connection_id, query_only=query_only)
 
     def _answer(self, statement: Statement) -> Response | Kill:
         match statement:
             case Select():
-                return self._select(statement)
+                return self._shown(self._querying.answer(statement))
             case Set(assignments=assignments):
-                for assignment in assignments:
-                    self._assign(assignment)
-                return self._ok()
+                self._set(assignments)
+            case SetStatement():
+                return self._set_statement(statement)
             case Show():
-                answer = show.answer_show(
-                    statement, self._facts, user=self._user, host=self._host, last_error=self._last_error
-                )
-                return replace(answer, status=self._status) if isinstance(answer, ResultSet) else answer
+                return self._shown(self._shower().answer(statement))
+            case Describe(table=table):
+                return self._shown(self._shower().answer(Show(what="COLUMNS", table=table)))
             case KillStatement(connection_id=connection_id, query_only=query_only):
-                if connection_id not in {row.connection_id for row in self._facts.processes()}:
-                    raise _RefusedError(1094, "HY000", f"Unknown thread id: {connection_id}")
-                return Kill(connection_id=connection_id, query_only=query_only)
+                return self.kill(connection_id, query_only=query_only)
+            case KillUser():
+                raise not_supported("KILL USER")
             case Use(database=database):
                 return self.use(database)
-            case Transaction():
-                return self._ok()
+            case Transaction(verb=verb):
+                self._is_in_transaction = verb == "BEGIN"
+                self._savepoints.clear()
+            case Savepoint(verb=verb, name=name):
+                self._savepoint(verb, name)
+            case LockTables():
+                self._lock(statement)
+            case CallProcedure():
+                if not (database := statement.database or self._who.database):
+                    raise no_database()
+                raise RefusedError(1305, "42000", f"PROCEDURE {database}.{statement.name} does not exist")
+            case Do(expressions=expressions):
+                for expression in expressions:
+                    self._evaluator.evaluate(expression)
+            case Nothing():
+                pass
+            case Unread(verb=verb, tables=tables):
+                for table in tables:
+                    if verb != "WITH" or table.database is not None:  # others may be its own
+                        self._find_table(table)
+                raise not_supported(f"{verb} in this form")
             case Administration():
-                text = "The MariaDB server is running with the --read-only option so it cannot execute this statement"
-                raise _RefusedError(1290, "HY000", text)
+                raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
+        return self._ok()
 
     @property
     def _status(self) -> int:
-        return StatusFlag.AUTOCOMMIT if self._autocommit else 0
+        status = StatusFlag.AUTOCOMMIT if self._settings.value("autocommit") else 0
+        return status | (StatusFlag.IN_TRANSACTION if self._is_in_transaction else 0)
 
     def _ok(self) -> Ok:
         return Ok(status=self._status)
 
-    def _select(self, select: Select) -> ResultSet:
-        if select.table is not None:
-            raise _RefusedError(1146, "42S02", f"Table '{select.table}' doesn't exist")
-        values = [self._evaluate(item.expression) for item in select.items]
-        columns = tuple(
-            _column(item, value, is_boolean=self._is_boolean(item.expression))
-            for item, value in zip(select.items, values, strict=True)
+    def _shown(self, relation: Relation) -> ResultSet:
+        return relation.result(self._status)
+
+    def _shower(self) -> Shower:
+        return Shower(
+            self._facts,
+            self._evaluator,
+            self._catalog,
+            self._held,
+            self._processes,
+            self._status_values,
+            self._last_error,
         )
-        row = tuple(None if value is None else _text(value).encode("utf-8", "surrogateescape") for value in values)
-        return ResultSet(columns=columns, rows=[] if select.limit == 0 else [row], status=self._status)
 
-    def _assign(self, assignment: Assignment) -> None:
-        value = self._evaluate(assignment.value)
-        target = assignment.target
-        if isinstance(target, UserVariable):
-            size = len(value) if isinstance(value, str) else 8
-            if size > VARIABLE_SIZE_MAX or (
-                target.name not in self.variables and len(self.variables) >= VARIABLE_COUNT_MAX
-            ):
-                raise _RefusedError(1041, "HY000", f"Out of memory: too much in user variables, at '@{target.name}'")
-            self.variables[target.name] = value
-            return
-        if not has_variable(self._facts, target.name):
-            raise _unknown_variable(target)
-        if target.scope == "global":
-            text = "Access denied; you need (at least one of) the SUPER privilege(s) for this operation"
-            raise _RefusedError(1227, "42000", text)
-        if target.name in READ_ONLY:
-            raise _RefusedError(1238, "HY000", f"Variable '{target.written}' is a read only variable")
-        if target.name == "skip_replication":
-            self.skip_replication = _is_true(value)
-        elif target.name == "autocommit":
-            self._autocommit = _is_true(value)
+    def _processes(self) -> Iterable[ProcessRow]:
+        """The connections that the account may see: its own, or all."""
+        sees_all = privileges.PROCESS in self._held
+        return [row for row in self._facts.processes() if sees_all or row.user == self._who.user]
 
-    def _evaluate(self, expression: Expression) -> UserValue:
-        match expression:
-            case Literal(value=value):
-                return value
-            case UserVariable(name=name):
-                return self.variables.get(name)
-            case SystemVariable():
-                return self._system_value(expression)
-            case Call():
-                return self._call(expression)
+    def _status_values(self) -> dict[str, object]:
+        file_name, position = self._facts.binlog_end()
+        version, cipher = self._tls
+        return {
+            "Binlog_snapshot_file": file_name,
+            "Binlog_snapshot_position": position,
+            "Ssl_cipher": cipher,
+            "Ssl_version": version,
+            "Threads_connected": len(self._facts.processes()),
+            "Uptime": self._facts.uptime_s(),
+        }
 
-    def _system_value(self, target: SystemVariable) -> UserValue:
-        if not has_variable(self._facts, target.name):
-            raise _unknown_variable(target)
-        if target.name == "autocommit" and target.scope != "global":
-            return int(self._autocommit)
-        if target.name == "skip_replication":
-            return int(self.skip_replication)
-        value = variable(self._facts, target.name)
-        return int(value) if isinstance(value, bool) else value
+    def _find_table(self, table: TableName) -> Relation:
+        """A table that exists.
 
-    def _is_boolean(self, expression: Expression) -> bool:
-        return isinstance(expression, SystemVariable) and isinstance(variable(self._facts, expression.name), bool)
+        Raises:
+            RefusedError: it does not, or the account may not read it.
+        """
+        database, name = self._shower().located(table)
+        found = self._catalog.find(database, name)
+        if database.lower() == "information_schema" and found is None:
+            raise RefusedError(1109, "42S02", f"Unknown table '{name}' in information_schema")
+        if database.lower() != "information_schema" and privileges.SELECT not in self._held:
+            text = (
+                f"SELECT command denied to user '{self._who.user}'@'{self._who.host}' for table `{database}`.`{name}`"
+            )
+            raise RefusedError(1142, "42000", text)
+        if found is None:
+            raise unknown_table(database, name)
+        return found
 
-    def _call(self, call: Call) -> UserValue:
-        arguments = [self._evaluate(argument) for argument in call.arguments]
-        match call.name, arguments:
-            case "unix_timestamp", []:
-                return int(self._facts.unix_timestamp())
-            case "version", []:
-                return self._facts.profile.sql_version
-            case "connection_id", []:
-                return self._connection_id
-            case (("database" | "schema"), []):
-                return self._database or None
-            case (("user" | "current_user" | "session_user" | "system_user"), []):
-                return f"{self._user}@{self._host}"
-            case "binlog_gtid_pos", [_, _]:
-                if self._facts.profile.storage_engine is not None:
-                    text = "BINLOG_GTID_POS() is not available when --binlog-storage-engine is enabled"
-                    raise _RefusedError(4247, "HY000", text)
-                return None
-            case "master_gtid_wait", [_, *_]:
-                return -1
-        raise _RefusedError(1305, "42000", f"FUNCTION {call.name} does not exist")
+    def _set(self, assignments: Iterable[Assignment | CharsetAssignment | IsolationAssignment]) -> None:
+        """All assignments, or none of them."""
+        kept = dict(self._settings.values)
+        try:
+            for assignment in assignments:
+                self._assign(assignment)
+        except RefusedError:
+            self._settings.values = kept
+            raise
 
+    def _assign(self, assignment: Assignment | CharsetAssignment | IsolationAssignment) -> None:
+        match assignment:
+            case CharsetAssignment():
+                self._settings.assign_charset(assignment)
+            case IsolationAssignment(level=level, scope=scope):
+                if scope == "global":
+                    raise missing_privilege(privileges.SUPER)
+                if level is not None and scope:
+                    target = SystemVariable("transaction_isolation", "", "transaction_isolation")
+                    self._settings.assign(target, level)
+            case Assignment(target=UserVariable(name=name), value=value):
+                self.variables.assign(name, self._evaluator.evaluate(value))
+            case Assignment(target=SystemVariable() as target, value=Default()):
+                self._settings.assign(target, None, is_default=True)
+            case Assignment(target=SystemVariable() as target, value=value):
+                self._settings.assign(target, self._evaluator.evaluate(value))
 
-def _column(item: SelectItem, value: UserValue, *, is_boolean: bool) -> ColumnDefinition:
-    """A column as MariaDB describes it for such an expression."""
-    if isinstance(value, int):
-        is_variable = isinstance(item.expression, SystemVariable)
-        length, flags = (1, 0x80) if is_boolean else (21, 0xA0) if is_variable else (20, 0x80)
-        return ColumnDefinition(
-            name=item.name,
-            column_type=ColumnType.LONGLONG,
-            length=17 if isinstance(item.expression, Call) else length,
-            flags=flags,
-            collation_id=COLLATION_BINARY,
-        )
-    if isinstance(value, float):
-        return ColumnDefinition(
-            name=item.name, column_type=ColumnType.DOUBLE, length=23, flags=0x80, collation_id=COLLATION_BINARY
-        )
-    is_blob = isinstance(item.expression, UserVariable)
-    return ColumnDefinition(
-        name=item.name,
-        column_type=ColumnType.LONG_BLOB if is_blob else ColumnType.VAR_STRING,
-        length=TEXT_LENGTH if is_blob else 4 * max(len(_text(value or "")), 1),
-        decimals=DECIMALS_NOT_FIXED,
-    )
+    def _set_statement(self, statement: SetStatement) -> Response | Kill:
+        """Run a statement under other settings, and go back to those of the session."""
+        kept = dict(self._settings.values)
+        names = [item.target.name for item in statement.assignments if isinstance(item.target, SystemVariable)]
+        try:
+            self._set(statement.assignments)
+            return self._answer(statement.statement)
+        finally:
+            for name in names:
+                if name in kept:
+                    self._settings.values[name] = kept[name]
+                else:
+                    self._settings.values.pop(name, None)
 
+    def _savepoint(self, verb: str, name: str) -> None:
+        known = name.lower()
+        if verb == "SAVEPOINT":
+            if len(self._savepoints) >= SAVEPOINTS_MAX:
+                raise not_supported(f"more than {SAVEPOINTS_MAX} savepoints")
+            if self._is_in_transaction or not self._settings.value("autocommit"):
+                self._savepoints.add(known)
+        elif known not in self._savepoints:
+            raise RefusedError(1305, "42000", f"SAVEPOINT {name} does not exist")
+        elif verb == "RELEASE":
+            self._savepoints.discard(known)
 
-def _text(value: int | float | Decimal | str | bytes) -> str:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    return value if isinstance(value, str) else repr(value) if isinstance(value, float) else str(value)
-
-
-def _is_true(value: UserValue) -> bool:
-    return str(value).upper() in ("1", "ON", "TRUE")
+    def _lock(self, statement: LockTables) -> None:
+        """Nobody writes here, so that there is nothing to keep out."""
+        if statement.writes:
+            raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
+        if statement.privilege == privileges.RELOAD and privileges.RELOAD not in self._held:
+            raise missing_privilege(privileges.RELOAD)
+        for table in statement.tables:
+            database, _ = self._shower().located(table)
+            if privileges.LOCK_TABLES not in self._held:
+                text = f"Access denied for user '{self._who.user}'@'%' to database '{database}'"
+                raise RefusedError(1044, "42000", text)
 
 
-def _unknown_variable(target: SystemVariable) -> _RefusedError:
-    return _RefusedError(1193, "HY000", f"Unknown system variable '{target.written}'")
+def _is_about_errors(statement: Statement) -> bool:
+    return isinstance(statement, Show) and statement.what in ("WARNINGS", "ERRORS", "COUNT")
 
 
 def _syntax_error(error: SqlError) -> Err:

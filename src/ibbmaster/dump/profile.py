@@ -33,6 +33,13 @@ class OpeningRotate(enum.Enum):
     EVERYBODY = "everybody"
 
 
+class OpeningTimestamp(enum.Enum):
+    """What time the artificial FORMAT_DESCRIPTION carries that opens an engine's stream."""
+
+    ZERO = "zero"  # as MariaDB 12.3 sends it
+    FIRST_GROUP = "first-group"  # the time of the first group read; some clients take it for that of the event before
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """How a kind of primary presents itself and shapes its stream.
@@ -54,6 +61,7 @@ class Profile:
     event_checksum: ChecksumAlgorithm
     log_pos_rule: LogPosRule
     opening_rotate: OpeningRotate
+    opening_timestamp: OpeningTimestamp = OpeningTimestamp.ZERO  # of streams that do not begin like a file
     opens_with_gtid_list: bool  # the state at the start comes behind the FORMAT_DESCRIPTION
     rotates_with_files: bool  # each file has its head: ROTATE, FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT
     sends_restarts: bool = False  # the FORMAT_DESCRIPTION a server logs when it starts is passed on
@@ -132,7 +140,13 @@ PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
         _ENGINE,
-        replace(_ENGINE, name="compat", opening_rotate=OpeningRotate.EVERYBODY, opens_with_gtid_list=True),
+        replace(
+            _ENGINE,
+            name="compat",
+            opening_rotate=OpeningRotate.EVERYBODY,
+            opening_timestamp=OpeningTimestamp.FIRST_GROUP,
+            opens_with_gtid_list=True,
+        ),
         _CLASSIC_10_11,
         _CLASSIC_11_8,
     )

@@ -18,6 +18,7 @@ from ibbmaster.wire.command import BinlogDump, DumpFlag
 
 UserValue: TypeAlias = int | float | Decimal | str | bytes | None  # of a user variable; None is NULL
 
+HEARTBEAT_PERIOD_IMPOSSIBLE = 1624
 GTID_LIST_UNREADABLE = 1941
 GTID_LIST_CONFLICT = 1943
 GTID_POSITION_REQUIRED = 4246
@@ -109,6 +110,27 @@ def dump_request(
         waits_at_end=command.server_id != 0 and not command.flags & DumpFlag.NON_BLOCKING,
         is_registered=is_registered,
     )
+
+
+def check_variable(name: str, value: UserValue) -> DumpError | None:
+    """Why a user variable cannot have this value; None if it can.
+
+    A real primary finds out when the dump begins, and says so to nobody but its replica; of a
+    heartbeat period below 0 it makes one of centuries.
+    """
+    if name in ("slave_connect_state", "slave_until_gtid"):
+        try:
+            _gtid_list({name: value}, name)
+        except DumpError as error:
+            return error
+    if name == "master_heartbeat_period" and _number(value) < 0:
+        return DumpError(
+            "The requested value for the heartbeat period is either negative or exceeds the maximum allowed "
+            f"({HEARTBEAT_PERIOD_MAX_S:.0f} seconds)",
+            f"@{name} is {_text(value)[:40]}: expected nanoseconds from 0",
+            code=HEARTBEAT_PERIOD_IMPOSSIBLE,
+        )
+    return None
 
 
 def _gtid_list(variables: Mapping[str, UserValue], name: str) -> GtidPosition | None:

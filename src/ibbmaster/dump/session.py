@@ -70,18 +70,21 @@ class DumpSession:
         file_name: str,
         file_offset: int = FIRST_POSITION,
         started_at: int = 0,
+        opening_timestamp: int = 0,
     ) -> None:
         """Prepare a dump that reads from a place in a file.
 
         `start_state` is what was logged before that place, `current_state` gives what is
         logged now. `started_at`, in seconds since 1970, stamps what opens a traditional
-        file; `server_version` None is that of the profile.
+        file, `opening_timestamp` the artificial FORMAT_DESCRIPTION of any other stream;
+        `server_version` None is that of the profile.
         """
         self._request = request
         self._profile = profile
         self._server_id = server_id
         self._server_version = profile.server_version if server_version is None else server_version
         self._started_at = started_at
+        self._opening_timestamp = opening_timestamp
         self._state = start_state.copy()  # what was logged up to the group seen last; unless nobody will ask
         self._skipping = Skipping(request, check, start_state=start_state, current_state=current_state)
         self._is_by_file = request.position is None
@@ -126,7 +129,8 @@ class DumpSession:
                 self.fail(error.with_place(self._where()))
                 return
         else:
-            self._queue_event(self._format_description(log_pos=0, flags=EventFlag.ARTIFICIAL))
+            timestamp = self._opening_timestamp
+            self._queue_event(self._format_description(timestamp=timestamp, log_pos=0, flags=EventFlag.ARTIFICIAL))
             if self._profile.opens_with_gtid_list:
                 self._queue_gtid_list()
         if self._skipping.is_until_reached:

@@ -2,178 +2,282 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from ibbmaster.dump.statement import Show
-from ibbmaster.dump.variables import ServerFacts, shown, variable, variable_names
-from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, ColumnType, Err, Response, ResultSet
-
-NOT_NULL, UNSIGNED, BINARY = 0x0001, 0x0020, 0x0080
-UNSIGNED_NUMBER = NOT_NULL | UNSIGNED | BINARY
-
-
-def text_column(name: str, length: int, flags: int = NOT_NULL, decimals: int = 0) -> ColumnDefinition:
-    """A column of strings."""
-    return ColumnDefinition(name=name, column_type=ColumnType.VAR_STRING, length=length, flags=flags, decimals=decimals)
-
-
-def number_column(name: str, column_type: ColumnType, length: int, flags: int = UNSIGNED_NUMBER) -> ColumnDefinition:
-    """A column of numbers."""
-    return ColumnDefinition(
-        name=name, column_type=column_type, length=length, flags=flags, collation_id=COLLATION_BINARY
-    )
-
-
-LONG, LONGLONG = ColumnType.LONG, ColumnType.LONGLONG
-FILE_SIZE_COLUMNS = (text_column("Log_name", 1020), number_column("File_size", LONGLONG, 20))
-STATUS_COLUMNS = (
-    text_column("File", 2048),
-    number_column("Position", LONGLONG, 20),
-    text_column("Binlog_Do_DB", 1020),
-    text_column("Binlog_Ignore_DB", 1020),
+from ibbmaster.dump import privileges
+from ibbmaster.dump.collations import character_sets
+from ibbmaster.dump.evaluating import Evaluator, Row
+from ibbmaster.dump.information_schema import (
+    ENGINES,
+    GTID_SLAVE_POS,
+    SYSTEM_DATABASES,
+    Catalog,
+    collation_rows,
+    gtid_slave_pos,
 )
-EVENT_COLUMNS = (
-    text_column("Log_name", 80),
-    number_column("Pos", LONGLONG, 21),
-    text_column("Event_type", 80),
-    number_column("Server_id", LONG, 10),
-    number_column("End_log_pos", LONGLONG, 21),
-    text_column("Info", 80),
+from ibbmaster.dump.matching import like
+from ibbmaster.dump.refusal import (
+    RefusedError,
+    missing_privilege,
+    no_database,
+    not_supported,
+    unknown_database,
+    unknown_table,
 )
-HOST_COLUMNS = (
-    number_column("Server_id", LONG, 10),
-    text_column("Host", 80),
-    number_column("Port", LONG, 7),
-    number_column("Master_id", LONG, 10),
+from ibbmaster.dump.relation import Relation
+from ibbmaster.dump.statement import Show, TableName, Value
+from ibbmaster.dump.table_columns import INFORMATION_SCHEMA, SHOWN, read_columns
+from ibbmaster.dump.variables import ProcessRow, ServerFacts, is_uca_default, shown
+from ibbmaster.wire.response import ColumnDefinition, Err
+
+_T = ":1/39"  # the flags and decimals of texts that are made up for one answer
+FILE_SIZE_COLUMNS = read_columns(f"Log_name v1020{_T}, File_size l20:a1")
+STATUS_COLUMNS = read_columns(f"File v2048{_T}, Position l20:a1, Binlog_Do_DB v1020{_T}, Binlog_Ignore_DB v1020{_T}")
+EVENT_COLUMNS = read_columns(
+    f"Log_name v80{_T}, Pos l21:a1, Event_type v80{_T}, Server_id i10:a1, End_log_pos l21:a1, Info v80{_T}"
 )
-PROCESS_COLUMNS = (
-    number_column("Id", LONGLONG, 11, NOT_NULL | BINARY),
-    text_column("User", 512),
-    text_column("Host", 256),
-    text_column("db", 256, 0),
-    text_column("Command", 64),
-    number_column("Time", LONG, 7, NOT_NULL | BINARY),
-    text_column("State", 120, 0),
-    text_column("Info", 400, 0),
-    number_column("Progress", ColumnType.DOUBLE, 7, NOT_NULL | BINARY),
+HOST_COLUMNS = read_columns(f"Server_id i10:a1, Host v80{_T}, Port i7:a1, Master_id i10:a1")
+PROCESS_COLUMNS = read_columns(
+    f"Id l11:81, User v512{_T}, Host v256{_T}, db v256:0/39, Command v64{_T}, Time i7:81, State v120:0/39, "
+    "Info v400:0/39, Progress f7:81/3"
 )
-WARNING_COLUMNS = (
-    text_column("Level", 28),
-    number_column("Code", LONG, 4),
-    text_column("Message", 2048),
+WARNING_COLUMNS = read_columns(f"Level v28{_T}, Code i4:a1, Message v2048{_T}")
+GTID_COLUMN_TYPES = (
+    ("domain_id", "int(10) unsigned"),
+    ("sub_id", "bigint(20) unsigned"),
+    ("server_id", "int(10) unsigned"),
+    ("seq_no", "bigint(20) unsigned"),
 )
-NO_TARGET_LOG = Err(code=1373, sqlstate="HY000", text="Target log not found in binlog index")
+GTID_TABLE_TEXT = (
+    "CREATE TABLE `gtid_slave_pos` (\n"
+    + "".join(f"  `{name}` {kind} NOT NULL,\n" for name, kind in GTID_COLUMN_TYPES)
+    + "  PRIMARY KEY (`domain_id`,`sub_id`)\n) ENGINE=InnoDB COMMENT='Replication slave GTID position'"
+)
+NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
+#: What is asked of an account for what it is shown.
+_NEEDED = {
+    "BINARY LOGS": privileges.BINLOG_MONITOR,
+    "MASTER STATUS": privileges.BINLOG_MONITOR,
+    "BINLOG EVENTS": privileges.BINLOG_MONITOR,
+    "SLAVE HOSTS": privileges.REPLICATION_MASTER_ADMIN,
+    "SLAVE STATUS": privileges.SLAVE_MONITOR,
+    "ALL SLAVES STATUS": privileges.SLAVE_MONITOR,
+    "ENGINE": privileges.PROCESS,
+}
+#: What does not exist, by what SHOW CREATE is asked for.
+_MISSING: Mapping[str, Callable[[str], RefusedError]] = {
+    "PROCEDURE": lambda name: RefusedError(1305, "42000", f"PROCEDURE {name} does not exist"),
+    "FUNCTION": lambda name: RefusedError(1305, "42000", f"FUNCTION {name} does not exist"),
+    "PACKAGE": lambda name: RefusedError(1305, "42000", f"PACKAGE {name} does not exist"),
+    "PACKAGE BODY": lambda name: RefusedError(1305, "42000", f"PACKAGE BODY {name} does not exist"),
+    "TRIGGER": lambda _: RefusedError(1360, "HY000", "Trigger does not exist"),
+    "EVENT": lambda name: RefusedError(1539, "HY000", f"Unknown event '{name}'"),
+}
 
 
-def answer_show(show: Show, facts: ServerFacts, *, user: str, host: str, last_error: Err | None) -> Response:
-    """The answer to one SHOW statement; what an emulator does not have is an empty table."""
-    match show.what:
-        case "VARIABLES":
-            names = _chosen(show, variable_names(facts))
-            return _variables([(name, shown(variable(facts, name))) for name in names], "SESSION_VARIABLES")
-        case "STATUS":
-            status = {"Ssl_version": "", "Threads_connected": len(facts.processes()), "Uptime": facts.uptime_s()}
-            return _variables([(name, status[name]) for name in _chosen(show, list(status))], "SESSION_STATUS")
-        case "BINARY LOGS" | "MASTER LOGS":
-            return _table(FILE_SIZE_COLUMNS, facts.binary_logs())
-        case "MASTER STATUS" | "BINLOG STATUS":
-            return _table(STATUS_COLUMNS, [(*facts.binlog_end(), "", "")])
-        case "BINLOG EVENTS":
-            return _binlog_events(show, facts)
-        case "SLAVE HOSTS" | "REPLICA HOSTS":
-            hosts = [(server_id, name, port, facts.server_id) for server_id, name, port in facts.replica_hosts()]
-            return _table(HOST_COLUMNS, hosts)
-        case "PROCESSLIST":
-            rows = [
-                (row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None, "0.000")
-                for row in facts.processes()
+@dataclass(frozen=True, slots=True)
+class Shower:
+    """Answers SHOW for one session. `status` is what SHOW STATUS has."""
+
+    facts: ServerFacts
+    evaluator: Evaluator
+    catalog: Catalog
+    held: frozenset[str]  # the account's privileges
+    processes: Callable[[], Iterable[ProcessRow]]
+    status: Callable[[], Mapping[str, object]]
+    last_error: Err | None
+
+    def answer(self, show: Show) -> Relation:
+        """The table that is asked for.
+
+        Raises:
+            RefusedError: it is of something that does not exist, or that the account may not see.
+        """
+        needed = _NEEDED.get(show.what)
+        if needed is not None and needed not in self.held:
+            raise missing_privilege(needed)
+        if show.what == "BINLOG EVENTS":
+            return self._binlog_events(show)
+        return self._chosen(show, self._all(show)).limited(show.limit)
+
+    def _all(self, show: Show) -> Relation:
+        facts, what = self.facts, show.what
+        match what:
+            case "VARIABLES":
+                settings = self.evaluator.settings
+                names = [n for n in settings.names() if show.scope != "global" or not settings.is_of_sessions(n)]
+                return _named([(name, shown(settings.value(name, show.scope))) for name in names], "VARIABLES", show)
+            case "STATUS":
+                return _named([(name, str(value)) for name, value in self.status().items()], "STATUS", show)
+            case "BINARY LOGS":
+                return Relation(FILE_SIZE_COLUMNS, facts.binary_logs())
+            case "MASTER STATUS":
+                return Relation(STATUS_COLUMNS, [(*facts.binlog_end(), "", "")])
+            case "SLAVE HOSTS":
+                return Relation(HOST_COLUMNS, [(*host, facts.server_id) for host in facts.replica_hosts()])
+            case "PROCESSLIST":
+                return Relation(PROCESS_COLUMNS, list(self._process_rows()))
+            case "WARNINGS" | "ERRORS":
+                error = self.last_error
+                return Relation(WARNING_COLUMNS, [] if error is None else [("Error", error.code, error.text)])
+            case "COUNT":
+                kind = "error" if show.pattern == "ERRORS" else "warning"
+                columns = read_columns(f"@@session.{kind}_count l21:a0")
+                return Relation(columns, [(int(self.last_error is not None),)])
+            case "GRANTS":
+                return self._grants(show)
+            case "DATABASES":
+                name = f"Database ({show.pattern})" if show.pattern is not None else "Database"
+                sees_all = privileges.SHOW_DATABASES in self.held or privileges.SELECT in self.held
+                databases = SYSTEM_DATABASES if sees_all else SYSTEM_DATABASES[:1]
+                return Relation(_renamed("DATABASES", name), [(each,) for each in databases])
+            case "COLLATION":
+                return Relation(read_columns(SHOWN[what]), list(collation_rows(facts)))
+            case "CHARACTER SET":
+                rows = [
+                    (each.name, each.description, each.default_collation(is_uca=is_uca_default(facts)), each.size_max)
+                    for each in character_sets().values()
+                ]
+                return Relation(read_columns(SHOWN[what]), rows)
+            case "ENGINES":
+                return Relation(read_columns(SHOWN[what]), ENGINES)
+            case "TABLES" | "TABLE STATUS" | "TRIGGERS" | "EVENTS" | "OPEN TABLES":
+                return self._of_database(show)
+            case "COLUMNS" | "INDEX":
+                return self._of_table(show)
+            case "ENGINE":
+                return self._engine(show)
+            case _ if what.startswith("CREATE "):
+                return self._created(show, what.removeprefix("CREATE "))
+            case "FUNCTION STATUS" | "PACKAGE STATUS" | "PACKAGE BODY STATUS":
+                return Relation(read_columns(SHOWN["PROCEDURE STATUS"]))
+            case "AUTHORS":
+                return Relation(read_columns(SHOWN["CONTRIBUTORS"]))
+            case _:
+                return Relation(read_columns(SHOWN[what]))
+
+    def _chosen(self, show: Show, relation: Relation) -> Relation:
+        """The rows that LIKE and WHERE choose; LIKE is about the first column."""
+        if show.pattern is not None and show.what != "COUNT":
+            pattern = show.pattern
+            return replace(relation, rows=[row for row in relation.rows if like(pattern, str(row[0]))])
+        condition = show.where
+        if condition is None:
+            return relation
+
+        def holds(row: Row) -> Value:
+            return self.evaluator.evaluate(condition, row)
+
+        if not relation.rows:
+            self.evaluator.evaluate(condition, dict.fromkeys(relation.names))  # a column that is not there is an error
+        return relation.where(holds)
+
+    def _process_rows(self) -> Iterator[tuple[Value, ...]]:
+        for row in self.processes():
+            yield row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None, "0.000"
+
+    def _grants(self, show: Show) -> Relation:
+        user = self.evaluator.who.user
+        if show.user is not None and show.user != user:
+            raise RefusedError(1141, "42000", f"There is no such grant defined for user '{show.user}' on host '%'")
+        columns = read_columns(f"Grants for user v4096{_T}")
+        renamed = replace(columns[0], name=f"Grants for {user}@%")
+        return Relation((renamed,), [(privileges.grant_text(user, self.held),)])
+
+    def _of_database(self, show: Show) -> Relation:
+        database = show.database or self.evaluator.who.database
+        if not database and show.what not in ("OPEN TABLES", "EVENTS"):
+            raise no_database()
+        is_known = database.lower() in SYSTEM_DATABASES
+        if not is_known and show.what not in ("OPEN TABLES", "EVENTS"):
+            raise unknown_database(database)
+        if show.what != "TABLES":
+            return Relation(read_columns(SHOWN[show.what]))
+        suffix = f" ({show.pattern})" if show.pattern is not None else ""
+        columns = read_columns("Tables_in_ v292, Table_type v256")
+        columns = (replace(columns[0], name=f"Tables_in_{database}{suffix}"), *columns[1:])
+        rows = []
+        if database.lower() == "mysql" and privileges.SELECT in self.held:
+            rows = [(GTID_SLAVE_POS, "BASE TABLE")]
+        elif database.lower() == "information_schema":
+            rows = [(name, "SYSTEM VIEW") for name in INFORMATION_SCHEMA]
+        if not show.is_full:
+            return Relation(columns[:1], [row[:1] for row in rows])
+        return Relation(columns, rows)
+
+    def _of_table(self, show: Show) -> Relation:
+        name = self.located(show.table)
+        if name != ("mysql", GTID_SLAVE_POS):
+            raise unknown_table(*name)
+        if show.what == "INDEX":
+            keys = [
+                (GTID_SLAVE_POS, 0, "PRIMARY", no, column, "A", 0, None, None, "", "BTREE", "", "", "NO")
+                for no, column in enumerate(gtid_slave_pos().names[:2], 1)
             ]
-            return _table(PROCESS_COLUMNS, rows)
-        case "WARNINGS" | "ERRORS":
-            return _table(WARNING_COLUMNS, [] if last_error is None else [("Error", last_error.code, last_error.text)])
-        case "GRANTS":
-            name = f"`{user}`@`{host}`"
-            return _table(
-                (text_column(f"Grants for {user}@{host}", 1024),), [(f"GRANT REPLICATION SLAVE ON *.* TO {name}",)]
-            )
-        case "DATABASES" | "SCHEMAS":
-            return _table((text_column("Database", 256),), [("information_schema",)])
-        case _:
-            return _table((text_column(show.what.title().replace(" ", "_"), 256),), [])
+            return Relation(read_columns(SHOWN["INDEX"]), keys)
+        rows: list[Sequence[Value]] = []
+        for no, (column, kind) in enumerate(GTID_COLUMN_TYPES):
+            key = "PRI" if no < 2 else ""
+            if show.is_full:
+                rows.append((column, kind, None, "NO", key, None, "", "select", ""))
+            else:
+                rows.append((column, kind, "NO", key, None, ""))
+        return Relation(read_columns(SHOWN["FULL COLUMNS" if show.is_full else "COLUMNS"]), rows)
+
+    def _created(self, show: Show, what: str) -> Relation:
+        assert show.table is not None
+        if what in ("DATABASE", "SCHEMA"):
+            database = show.table.name
+            if database.lower() not in SYSTEM_DATABASES:
+                raise unknown_database(database)
+            charset = "utf8mb4" if database.lower() == "mysql" else "utf8mb3"
+            text = f"CREATE DATABASE `{database}` /*!40100 DEFAULT CHARACTER SET {charset} */"
+            return Relation(read_columns(SHOWN["CREATE DATABASE"]), [(database, text)])
+        name = self.located(show.table)
+        if what in _MISSING:
+            raise _MISSING[what](name[1])
+        if name == ("mysql", GTID_SLAVE_POS) and what == "TABLE":
+            return Relation(read_columns(SHOWN["CREATE TABLE"]), [(GTID_SLAVE_POS, GTID_TABLE_TEXT)])
+        if name[0].lower() == "information_schema" and name[1].upper() in INFORMATION_SCHEMA:
+            raise not_supported("SHOW CREATE of a table of information_schema")
+        raise unknown_table(*name)
+
+    def _engine(self, show: Show) -> Relation:
+        assert show.table is not None
+        if show.table.name.lower() not in {engine[0].lower() for engine in ENGINES}:
+            raise RefusedError(1286, "42000", f"Unknown storage engine '{show.table.name}'")
+        return Relation(read_columns(SHOWN["ENGINE"]))
+
+    def located(self, table: TableName | None) -> tuple[str, str]:
+        """Database and name of a table; without a database it is in the session's.
+
+        Raises:
+            RefusedError: the session has none.
+        """
+        assert table is not None
+        database = table.database or self.evaluator.who.database
+        if not database:
+            raise no_database()
+        return database, table.name
+
+    def _binlog_events(self, show: Show) -> Relation:
+        try:
+            events = self.facts.binlog_events(show.file_name, show.offset or 0)
+        except KeyError:
+            raise NO_TARGET_LOG from None
+        rows = ((event.file_name, 0, event.event_type, event.server_id, 0, event.info) for event in events)
+        return Relation(EVENT_COLUMNS, rows).limited(show.limit)
 
 
-def like(pattern: str, text: str) -> bool:
-    """LIKE without regard to case: % any letters, _ one letter, backslash takes the next as it is."""
-    parts = re.findall(r"\\.|%+|.", pattern.lower(), re.DOTALL)
-    states = {0}  # places in `parts` that match what was read so far: linear, whatever the pattern
-    for letter in itertools.chain(text.lower(), (None,)):
-        pending, reached = list(states), set()
-        while pending:
-            place = pending.pop()
-            if place in reached:
-                continue
-            reached.add(place)
-            if place < len(parts) and parts[place][0] == "%":
-                pending.append(place + 1)
-        if letter is None:
-            return len(parts) in reached
-        states = set()
-        for place in reached:
-            if place == len(parts):
-                continue
-            part = parts[place]
-            if part[0] == "%":
-                states.add(place)
-            elif part == "_" or part[-1] == letter:
-                states.add(place + 1)
-    return False
+def _renamed(what: str, name: str) -> tuple[ColumnDefinition, ...]:
+    first, *others = read_columns(SHOWN[what])
+    return replace(first, name=name), *others
 
 
-def _chosen(show: Show, names: Sequence[str]) -> list[str]:
-    if show.pattern is not None:
-        return [name for name in names if like(show.pattern, name)]
-    if show.names is not None:
-        wanted = {name.lower() for name in show.names}
-        return [name for name in names if name.lower() in wanted]
-    return list(names)
-
-
-def _variables(rows: Iterable[Sequence[object]], table: str) -> ResultSet:
-    columns = tuple(
-        ColumnDefinition(
-            name=name,
-            column_type=ColumnType.VAR_STRING,
-            length=length,
-            flags=0x1001,
-            schema="information_schema",
-            table=table,
-            original_table=table,
-            original_name=name.upper() if name != "Value" else "VARIABLE_VALUE",
-        )
-        for name, length in (("Variable_name", 256), ("Value", 16384))
-    )
-    return _table(columns, rows)
-
-
-def _binlog_events(show: Show, facts: ServerFacts) -> Response:
-    try:
-        events = facts.binlog_events(show.file_name, show.offset or 0)
-    except KeyError:
-        return NO_TARGET_LOG
-    rows: Iterator[tuple[object, ...]] = (
-        (event.file_name, 0, event.event_type, event.server_id, 0, event.info) for event in events
-    )
-    if show.limit is not None:
-        first, count = show.limit
-        rows = itertools.islice(rows, first, first + count)
-    return _table(EVENT_COLUMNS, rows)
-
-
-def _table(columns: tuple[ColumnDefinition, ...], rows: Iterable[Sequence[object]]) -> ResultSet:
-    return ResultSet(columns=columns, rows=(tuple(map(_value, row)) for row in rows))
-
-
-def _value(value: object) -> bytes | None:
-    return None if value is None else str(value).encode("utf-8", "surrogateescape")
+def _named(rows: list[tuple[str, str]], kind: str, show: Show) -> Relation:
+    """Names and values, as of variables."""
+    table = f"{'GLOBAL' if show.scope == 'global' else 'SESSION'}_{kind}"
+    name, value = read_columns("Variable_name v256, Value v16384", schema="information_schema", table=table)
+    names = replace(name, original_name="VARIABLE_NAME"), replace(value, original_name="VARIABLE_VALUE")
+    return Relation(names, rows)

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ibbmaster.errors import IbbMasterError
 
 TOKENS_MAX = 10_000
 NEAR_SIZE = 80  # characters of the statement an error shows
+MYSQL_VERSIONS = range(50700, 100000)  # of /*! comments that are meant for MySQL alone
 
 _TOKEN = re.compile(
     r"""
-    (?P<space>\s+|/\*(?!!).*?\*/|\#[^\n]*|--(?:\s[^\n]*|$))
-  | (?P<conditional>/\*!\d*|\*/)
-  | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-  | (?P<number>\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+|\d+(?:[eE][+-]?\d+)?(?![\w$])|0[xX][0-9a-fA-F]+(?![\w$]))
+    (?P<space>\s+|\#[^\n]*|--(?:\s[^\n]*|$))
+  | (?P<comment>/\*)
+  | (?P<close>\*/)
+  | (?P<hex>[xX]'(?:[0-9a-fA-F]{2})*'|0x[0-9a-fA-F]+(?![\w$]))
+  | (?P<bits>[bB]'[01]*'|0b[01]+(?![\w$]))
+  | (?P<text>[nN]?'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+")
+  | (?P<number>\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+)?(?![\w$]))
   | (?P<system>@@)
   | (?P<user>@(?:`[^`]*`|'[^']*'|"[^"]*"|[\w.$]+))
-  | (?P<quoted>`(?:[^`]|``)*`)
+  | (?P<quoted>`(?:[^`]++|``)*+`)
   | (?P<word>[\w$]+)
-  | (?P<sign>:=|<=>|<=|>=|<>|!=|\|\||&&|[-+*/%(),.=<>;!])
+  | (?P<sign>:=|<=>|<=|>=|<>|!=|\|\||&&|<<|>>|[-+*/%(),.=<>;!&|^~@?:\[\]{}])
     """,
     re.VERBOSE | re.DOTALL,
 )
+_CONDITION = re.compile(r"/\*(M?)!(\d{5,6})?", re.ASCII)
+_COMMENT_BORDER = re.compile(r"/\*|\*/")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
@@ -46,23 +53,95 @@ class Token(NamedTuple):
     end: int
 
 
-def tokenize(sql: str) -> list[Token]:
-    """Cut a statement; spaces and comments are left out, the content of conditional comments is kept.
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A text in pieces. `cuts` are the places of conditional comments: their marks, or all of one not executed."""
+
+    sql: str
+    tokens: list[Token]
+    cuts: list[tuple[int, int]]
+
+    def text_between(self, start: int, end: int) -> str:
+        """What was executed of a part of the text, as it was written."""
+        pieces = []
+        for cut_start, cut_end in self.cuts:
+            if start <= cut_start < end:
+                pieces.append(self.sql[start:cut_start])
+                start = cut_end
+        return "".join(pieces) + self.sql[start:end]
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+def tokenize(sql: str, *, version: int = 0) -> Tokens:
+    """Cut a text; spaces and comments are left out.
+
+    What is in `/*!NNNNNN … */` and `/*M!NNNNNN … */` is executed by servers of that version
+    (10.11.19 is 101119) and later, without a number by all; but MySQL's numbers from 50700 on only
+    without M.
 
     Raises:
-        SqlError: a quote is not closed, a letter has no meaning, or there are too many tokens.
+        SqlError: a quote or comment is not closed, a letter has no meaning, or there are too many tokens.
+
+    Source: MariaDB 10.11 and 11.8, as they answer.
     """
     tokens: list[Token] = []
+    cuts: list[tuple[int, int]] = []
+    open_conditions = 0
     offset = 0
     while offset < len(sql):
         match = _TOKEN.match(sql, offset)
         if match is None or len(tokens) >= TOKENS_MAX:
             raise error_at(sql, offset)
-        kind = str(match.lastgroup)
-        if kind not in ("space", "conditional"):
-            tokens.append(Token(kind, match[0], match.start(), match.end()))
-        offset = match.end()
-    return tokens
+        end = match.end()
+        match match.lastgroup:
+            case "space":
+                pass
+            case "comment":
+                condition = _CONDITION.match(sql, offset)
+                if condition is not None and _is_executed(condition, version):
+                    open_conditions += 1
+                    end = condition.end()
+                    cuts.append((offset, end))
+                else:
+                    end = _end_of_comment(sql, offset, nests=condition is not None)
+                    if condition is not None:
+                        cuts.append((offset, end))
+            case "close" if open_conditions:
+                open_conditions -= 1
+                cuts.append((offset, end))
+            case "close":
+                raise error_at(sql, offset)
+            case kind:
+                tokens.append(Token(str(kind), match[0], offset, end))
+        offset = end
+    if open_conditions:
+        raise error_at(sql, offset)
+    return Tokens(sql, tokens, cuts)
+
+
+def _is_executed(condition: re.Match[str], version: int) -> bool:
+    if condition[2] is None:
+        return True
+    number = int(condition[2])
+    return number <= version and (bool(condition[1]) or number not in MYSQL_VERSIONS)
+
+
+def _end_of_comment(sql: str, start: int, *, nests: bool) -> int:
+    if not nests:
+        end = sql.find("*/", start + 2)
+        if end < 0:
+            raise error_at(sql, start)
+        return end + 2
+    depth = 0
+    for border in _COMMENT_BORDER.finditer(sql, start):
+        depth += 1 if border[0] == "/*" else -1
+        if depth == 0:
+            return border.end()
+    raise error_at(sql, start)
 
 
 def error_at(sql: str, offset: int) -> SqlError:
@@ -72,6 +151,8 @@ def error_at(sql: str, offset: int) -> SqlError:
 
 def unquote(text: str) -> str:
     """The content of a quoted text or name."""
+    if text[0] in "nN":
+        text = text[1:]
     quote, inner = text[0], text[1:-1]
     if quote == "`":
         return inner.replace("``", "`")

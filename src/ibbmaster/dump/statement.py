@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+Value: TypeAlias = int | float | Decimal | str | bytes | None  # None is NULL
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, a text, NULL, or a keyword used as a value, as in SET x = DEFAULT."""
+    """A number, a text, bytes (as 0x41 is written) or NULL; `charset` is what _utf8mb4'…' names."""
 
-    value: int | float | str | None
+    value: Value
+    charset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The keyword DEFAULT as the value of a variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +39,49 @@ class SystemVariable:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """A column, perhaps with its table and database before it."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """* or table.*"""
+
+    table: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
-    """A function with its arguments; the name is in lower case."""
+    """A function with its arguments; the name is in lower case.
+
+    `is_read` is False where the arguments are none that the parser knows: it is a call all the same.
+    """
 
     name: str
-    arguments: tuple[Expression, ...]
+    written: str
+    arguments: tuple[Expression, ...] = ()
+    database: str | None = None
+    is_read: bool = True
 
 
-Expression = Literal | UserVariable | SystemVariable | Call
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator, in upper case, and what it is applied to; CASE has value, WHEN, THEN, …, ELSE."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """A query in brackets as a value, or as a table."""
+
+    query: Query
+
+
+Expression: TypeAlias = Literal | Default | UserVariable | SystemVariable | Column | Star | Call | Operation | Subquery
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +93,46 @@ class SelectItem:
 
 
 @dataclass(frozen=True, slots=True)
+class TableName:
+    """A table as a statement names it; without a database it is one of the session's."""
+
+    name: str
+    database: str | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One key of ORDER BY."""
+
+    expression: Expression
+    is_descending: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Select:
-    """SELECT without a table; `table` is set where one is named."""
+    """SELECT; `limit` is rows to leave out and rows to give. `is_joined`: several tables, joined by conditions."""
 
     items: tuple[SelectItem, ...]
-    limit: int | None = None
-    table: str | None = None
+    tables: tuple[TableName | Subquery, ...] = ()
+    is_joined: bool = False
+    is_distinct: bool = False
+    where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    having: Expression | None = None
+    order_by: tuple[Order, ...] = ()
+    limit: tuple[int, int | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A statement that names these tables, in a form that the parser does not know; MariaDB may."""
+
+    verb: str
+    tables: tuple[TableName, ...]
+
+
+Query: TypeAlias = Select | Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +144,52 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Set:
-    """SET with its assignments; SET NAMES and the like have none."""
+class CharsetAssignment:
+    """SET NAMES, or with `is_names` False SET CHARACTER SET; `charset` None is DEFAULT."""
 
-    assignments: tuple[Assignment, ...]
+    charset: str | None
+    collation: str | None = None
+    is_names: bool = True
 
 
 @dataclass(frozen=True, slots=True)
+class IsolationAssignment:
+    """SET TRANSACTION: the level, None where only READ ONLY or READ WRITE is said."""
+
+    level: str | None
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """SET with its elements, in their order."""
+
+    assignments: tuple[Assignment | CharsetAssignment | IsolationAssignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatement:
+    """SET STATEMENT … FOR …: the assignments hold while the statement runs."""
+
+    assignments: tuple[Assignment, ...]
+    statement: Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """SHOW: what, in upper case without GLOBAL or FULL, and how the rows are chosen."""
+    """SHOW: what, in upper case without GLOBAL or FULL; of what; and how the rows are chosen."""
 
     what: str
+    scope: str = ""  # 'global', 'session' or ''
+    is_full: bool = False
+    table: TableName | None = None  # or another thing that has a name
+    database: str | None = None
     pattern: str | None = None  # LIKE
-    names: tuple[str, ...] | None = None  # WHERE Variable_name = or IN
+    where: Expression | None = None
     file_name: str | None = None
     offset: int | None = None
-    limit: tuple[int, int] | None = None  # rows to leave out, rows to show
+    limit: tuple[int, int | None] | None = None  # rows to leave out, rows to show
+    user: str | None = None  # of SHOW GRANTS FOR; None is the one who asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +197,14 @@ class KillStatement:
     """KILL [CONNECTION|QUERY] n."""
 
     connection_id: int
+    query_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KillUser:
+    """KILL USER name."""
+
+    user: str
     query_only: bool
 
 
@@ -100,7 +217,54 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """BEGIN, COMMIT, ROLLBACK, START TRANSACTION: nothing to do here."""
+    """BEGIN, COMMIT, ROLLBACK, START TRANSACTION."""
+
+    verb: str
+    has_snapshot: bool = False  # WITH CONSISTENT SNAPSHOT
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """SAVEPOINT, ROLLBACK TO SAVEPOINT and RELEASE SAVEPOINT."""
+
+    verb: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LockTables:
+    """LOCK TABLES, UNLOCK TABLES (no tables), FLUSH TABLES (with `privilege` RELOAD); `writes`: a WRITE lock."""
+
+    tables: tuple[TableName, ...]
+    privilege: str | None
+    writes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """DESCRIBE table."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class CallProcedure:
+    """CALL name."""
+
+    name: str
+    database: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """DO: expressions without a result."""
+
+    expressions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A text of nothing but comments, or one that does nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,4 +274,21 @@ class Administration:
     verb: str
 
 
-Statement = Select | Set | Show | KillStatement | Use | Transaction | Administration
+Statement: TypeAlias = (
+    Select
+    | Unread
+    | Set
+    | SetStatement
+    | Show
+    | KillStatement
+    | KillUser
+    | Use
+    | Transaction
+    | Savepoint
+    | LockTables
+    | Describe
+    | CallProcedure
+    | Do
+    | Nothing
+    | Administration
+)

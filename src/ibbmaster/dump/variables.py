@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from ibbmaster.dump.profile import Profile
-from ibbmaster.gtid import GtidState
+from ibbmaster.dump.session_variables import SESSION_DEFAULTS
+from ibbmaster.gtid import GtidPosition, GtidState
 
 SystemValue = bool | int | float | str | None
 
@@ -33,6 +35,12 @@ class ServerFacts(Protocol):
 
         Raises:
             KeyError: there is no such file.
+        """
+
+    def gtid_position_at(self, file_name: str, offset: int) -> str | None:
+        """The GTID position a replica has at an offset of a file, which may be that of any byte; the first file is ''.
+
+        None: there is no such file, or it ends before.
         """
 
     def replica_hosts(self) -> list[tuple[int, str, int]]:
@@ -144,34 +152,57 @@ COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "binlog_checksum": lambda facts: facts.profile.event_checksum.name,
     "gtid_binlog_pos": lambda facts: str(facts.binlog_state().position()),
     "gtid_binlog_state": lambda facts: str(facts.binlog_state()),
-    "gtid_current_pos": lambda facts: str(facts.binlog_state().position()),
+    "gtid_current_pos": lambda facts: str(own_position(facts)),
     "server_id": lambda facts: facts.server_id,
     "version": lambda facts: facts.server_version,
     "version_comment": lambda facts: facts.profile.version_comment,
 }
 STORAGE_ENGINE = "binlog_storage_engine"  # there, but on traditional primaries
 READ_ONLY = frozenset(("version", "version_comment", "server_id", "gtid_binlog_pos", "gtid_current_pos", "log_bin"))
+UCA_DEFAULT_SINCE = 110500  # the version whose Unicode character sets have collations of UCA 14.0 by default
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)
+
+
+def version_number(facts: ServerFacts) -> int:
+    """The version the primary claims as conditional comments count it: 120302 is 12.3.2."""
+    match = _VERSION.match(facts.server_version)
+    return 0 if match is None else int(match[1]) * 10_000 + int(match[2]) * 100 + int(match[3])
+
+
+def is_uca_default(facts: ServerFacts) -> bool:
+    """Whether SET NAMES utf8mb4 means utf8mb4_uca1400_ai_ci."""
+    return version_number(facts) >= UCA_DEFAULT_SINCE
+
+
+def own_position(facts: ServerFacts) -> GtidPosition:
+    """What a primary that was never a replica holds for its own position: the domains it wrote to last itself."""
+    return GtidPosition(gtid for gtid in facts.binlog_state().position().values() if gtid.server_id == facts.server_id)
 
 
 def has_variable(facts: ServerFacts, name: str) -> bool:
     """Whether this primary has a system variable of that name, in lower case."""
-    return name in FIXED or name in COMPUTED or (name == STORAGE_ENGINE and facts.profile.storage_engine is not None)
+    is_there = name in FIXED or name in COMPUTED or name in SESSION_DEFAULTS
+    return is_there or (name == STORAGE_ENGINE and facts.profile.storage_engine is not None)
 
 
 def variable(facts: ServerFacts, name: str) -> SystemValue:
     """The value of a variable that `has_variable`."""
     if name in COMPUTED:
         return COMPUTED[name](facts)
-    return facts.profile.storage_engine if name == STORAGE_ENGINE else FIXED[name]
+    if name == STORAGE_ENGINE:
+        return facts.profile.storage_engine
+    return FIXED[name] if name in FIXED else SESSION_DEFAULTS[name]
 
 
 def variable_names(facts: ServerFacts) -> list[str]:
     """Every name, sorted."""
-    return sorted(name for name in {*FIXED, *COMPUTED, STORAGE_ENGINE} if has_variable(facts, name))
+    return sorted(name for name in {*FIXED, *COMPUTED, *SESSION_DEFAULTS, STORAGE_ENGINE} if has_variable(facts, name))
 
 
 def shown(value: SystemValue) -> str:
     """A value as SHOW VARIABLES has it."""
     if isinstance(value, bool):
         return "ON" if value else "OFF"
+    if isinstance(value, float):
+        return f"{value:.6f}"
     return "" if value is None else str(value)

@@ -55,6 +55,22 @@ class PrimaryFacts:
                     info=describe_event(event),
                 )
 
+    def gtid_position_at(self, file_name: str, offset: int) -> str | None:
+        engine = self._engine
+        files = engine.files()
+        file = next((file for file in files if file.name == (file_name or files[0].name)), None)
+        if file is None or offset > file.size:
+            return None
+        place = engine.plan_of_file(file.name)
+        state = place.state.copy()
+        groups = engine.event_groups(place)
+        while (group := groups.next_group()) is not None and group.file_name == file.name:
+            if group.file_offset >= offset:
+                break
+            if group.gtid is not None:
+                state.log(group.gtid)
+        return str(state.position())
+
     def replica_hosts(self) -> list[tuple[int, str, int]]:
         return [
             (session.replica_server_id, session.replica_host, session.replica_port)

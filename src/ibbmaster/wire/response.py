@@ -36,10 +36,20 @@ class ColumnType(enum.IntEnum):
     Source: MariaDB 12.3, include/mysql.h.pp, enum_field_types.
     """
 
+    TINY = 1
+    SHORT = 2
     LONG = 3
+    FLOAT = 4
     DOUBLE = 5
+    NULL = 6
+    TIMESTAMP = 7
     LONGLONG = 8
+    DATE = 10
+    TIME = 11
+    DATETIME = 12
+    NEWDECIMAL = 246
     LONG_BLOB = 251
+    BLOB = 252
     VAR_STRING = 253
 
 
