@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 
 import pytest
 
 from ibbmaster.cli import credentials
 from ibbmaster.cli.main import build_parser, main
 from ibbmaster.cli.serve import open_engine, parse_listen, read_options
+from ibbmaster.dump.privileges import PRIVILEGES, READING
+from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
@@ -52,6 +56,69 @@ REFUSED = {
 def test_an_option_that_cannot_be_used_is_refused(options, message, tmp_path, capsys):
     assert main(["serve", str(tmp_path / "not looked at"), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_an_account_has_what_it_is_granted_and_others_come_from_a_file(tmp_path):
+    (tmp_path / "secret").write_text("deep\n")
+    (tmp_path / "accounts").write_text(
+        "[monitor]\npassword = 'x y'\ngrant = BINLOG MONITOR\n"
+        f"[admin]\npassword-file = {tmp_path}/secret\nauth = ed25519\ngrant = ALL\n[reader]\npassword = x\n"
+    )
+    options = ["--grant", "REPLICATION SLAVE", "--accounts", str(tmp_path / "accounts"), "--tls", "off"]
+    made = read_options(build_parser().parse_args(["serve", str(tmp_path), *options]))
+    assert made.held_by("repl") == {"REPLICATION SLAVE"}
+    assert made.held_by("monitor") == {"BINLOG MONITOR"}
+    assert made.held_by("admin") == set(PRIVILEGES)
+    assert made.held_by("reader") == READING
+    assert [account.verifier.plugin_name for account, _ in made.other_accounts] == [
+        "mysql_native_password",
+        "client_ed25519",
+        "mysql_native_password",
+    ]
+
+
+BAD_ACCOUNTS = {
+    "[a]\n": "account 'a': expected a password",
+    "[a]\npassword=x\nrights=ALL\n": "account 'a': 'rights' is none of password, password-file, auth, grant",
+    "[a]\npassword=x\ngrant=FLYING\n": "there is no privilege 'FLYING'",
+    "[repl]\npassword=x\n": "account 'repl' is the one that --user names",
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_ACCOUNTS.items())
+def test_an_account_that_cannot_be_made_is_named(tmp_path, capsys, content, message):
+    (tmp_path / "accounts").write_text(content)
+    assert main(["serve", str(tmp_path), "--accounts", str(tmp_path / "accounts")]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], OpeningTimestamp.ZERO),
+        (["--profile", "compat"], OpeningTimestamp.FIRST_GROUP),
+        (["--opening-timestamp", "first-group"], OpeningTimestamp.FIRST_GROUP),
+        (["--opening-timestamp", "zero", "--profile", "compat"], OpeningTimestamp.ZERO),
+    ],
+)
+def test_the_time_a_stream_opens_with_may_be_chosen(tmp_path, options, expected):
+    args = build_parser().parse_args(["serve", str(tmp_path), "--tls", "off", *options])
+    assert read_options(args).profile.opening_timestamp is expected
+
+
+def test_verbose_is_about_our_own_log_lines_and_no_others():
+    program = (
+        "import logging, sys, argparse\n"
+        "from ibbmaster.cli.serve import begin_log\n"
+        "begin_log(is_verbose=True)\n"
+        "logging.getLogger('ibbmaster.server.connection').debug('a statement')\n"
+        "logging.getLogger('numba.core.byteflow').debug('a dump of bytecode')\n"
+        "logging.getLogger('numba').info('told')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "a statement" in done.stderr
+    assert "told" in done.stderr
+    assert "bytecode" not in done.stderr
 
 
 def test_options_make_a_primary(tmp_path):

@@ -13,7 +13,7 @@ import pymysql
 import pytest
 import trio
 
-from ibbmaster.dump.profile import PROFILES
+from ibbmaster.dump.profile import PROFILES, Profile
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
@@ -42,14 +42,14 @@ def serving() -> Serving:
 
     @contextlib.asynccontextmanager
     async def serve(
-        directory: Path, *, profile: str = "engine", auth: str = "native", tls: bool = False, **options: Any
+        directory: Path, *, profile: str | Profile = "engine", auth: str = "native", tls: bool = False, **options: Any
     ) -> AsyncIterator[tuple[Primary, int]]:
         defaults = PrimaryOptions(
             host="127.0.0.1",
             port=0,
             account=make_account(USER, PASSWORD, plugin=auth),
             certificate=make_certificate() if tls else None,
-            profile=PROFILES[profile],
+            profile=PROFILES[profile] if isinstance(profile, str) else profile,
         )
         primary = Primary(BinlogDirectory(RealDisk(directory)), dataclasses.replace(defaults, **options))
         async with trio.open_nursery() as nursery:

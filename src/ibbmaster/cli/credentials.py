@@ -45,7 +45,7 @@ def find_account(args: argparse.Namespace, environment: Mapping[str, str] = os.e
     user = _first(args.user, _from_environment(environment, USER_VARIABLE), section.get("user"), "repl")
     password = _first(
         args.password,
-        _first_line(args.password_file) if args.password_file else None,
+        first_line(args.password_file) if args.password_file else None,
         _from_environment(environment, PASSWORD_VARIABLE),
         section.get("password"),
         "",
@@ -59,15 +59,32 @@ def _first(*candidates: str | None) -> str:
 
 def _from_environment(environment: Mapping[str, str], variable: str) -> str | None:
     if (file_name := environment.get(f"{variable}_FILE")) is not None:
-        return _first_line(Path(file_name))
+        return first_line(Path(file_name))
     return environment.get(variable)
 
 
-def _first_line(path: Path) -> str:
+def first_line(path: Path) -> str:
+    """The first line of a file that holds a secret.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
     return _read(path).split("\n", 1)[0].removesuffix("\r")
 
 
 def _read_section(path: Path) -> Mapping[str, str | None]:
+    sections = read_sections(path)
+    if SECTION not in sections:
+        raise ConfigurationError(f"{path} has no section [{SECTION}]")
+    return sections[SECTION]
+
+
+def read_sections(path: Path) -> dict[str, dict[str, str | None]]:
+    """What a my.cnf-style file says, by section.
+
+    Raises:
+        ConfigurationError: it cannot be read, or is no such file.
+    """
     parser = configparser.ConfigParser(allow_no_value=True, interpolation=None, strict=False, comment_prefixes="#;")
     text = "\n".join(line for line in _read(path).splitlines() if not line.lstrip().startswith("!"))
     try:
@@ -75,9 +92,7 @@ def _read_section(path: Path) -> Mapping[str, str | None]:
     except configparser.Error as error:
         problem = str(error).splitlines()[0]
         raise ConfigurationError(f"{path} is no my.cnf-style file: {problem}") from None  # the text may hold a secret
-    if not parser.has_section(SECTION):
-        raise ConfigurationError(f"{path} has no section [{SECTION}]")
-    return {key: _unquoted(value) for key, value in parser.items(SECTION)}
+    return {section: {key: _unquoted(value) for key, value in parser.items(section)} for section in parser.sections()}
 
 
 def _unquoted(value: str | None) -> str | None:

@@ -71,6 +71,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="native",
         help="how the account proves its password: mysql_native_password or client_ed25519 (default: native)",
     )
+    parser.add_argument(
+        "--grant",
+        metavar="LIST",
+        help="what the account may do, as 'REPLICATION SLAVE, BINLOG MONITOR'; CONNECTION ADMIN lets it KILL the "
+        "connections of others (default: all that only reads)",
+    )
+    parser.add_argument(
+        "--accounts",
+        type=Path,
+        metavar="FILE",
+        help="more accounts: a my.cnf-style file, a section for each, with password or password-file, auth and grant",
+    )
     tls = parser.add_argument_group("TLS")
     tls.add_argument(
         "--tls",
@@ -86,6 +98,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="NAME",
         help="shape of the stream: engine (MariaDB 12.3), compat (opens with ROTATE and GTID_LIST, for old tools), "
         "classic-10.11 or classic-11.8 (a traditional primary) (default: engine; for traditional files their writer)",
+    )
+    shape.add_argument(
+        "--opening-timestamp",
+        choices=("zero", "first-group"),
+        help="time of the FORMAT_DESCRIPTION that opens a stream: 0 as in MariaDB 12.3, or that of the first group "
+        "(default: zero with engine, first-group with compat)",
     )
     shape.add_argument("--server-id", type=int, default=1, metavar="N", help="this primary's server_id (default: 1)")
     shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
@@ -116,9 +134,7 @@ def run(args: argparse.Namespace) -> int:
 
     import trio
 
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.DEBUG if args.verbose else logging.INFO, format="%(asctime)s %(message)s"
-    )
+    begin_log(is_verbose=args.verbose)
 
     from ibbmaster.server.primary import Primary
 
@@ -129,6 +145,13 @@ def run(args: argparse.Namespace) -> int:
         follow_replicas(engine, primary)
         trio.run(functools.partial(primary.serve, handle_signals=True, task_status=_Announcement(args, primary)))
     return 0
+
+
+def begin_log(*, is_verbose: bool) -> None:
+    """Log to the standard error output; what is verbose are our own lines, and not those of libraries."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    if is_verbose:
+        logging.getLogger("ibbmaster").setLevel(logging.DEBUG)
 
 
 def allow_open_files(connections: int) -> None:
@@ -248,7 +271,9 @@ def read_options(args: argparse.Namespace) -> PrimaryOptions:
     Raises:
         ConfigurationError: an option cannot be used as given.
     """
-    from ibbmaster.dump.profile import PROFILES
+    from ibbmaster.cli.accounts import read_accounts
+    from ibbmaster.dump import privileges
+    from ibbmaster.dump.profile import PROFILES, OpeningTimestamp
     from ibbmaster.server.certificate import load_certificate, make_certificate
     from ibbmaster.server.options import PrimaryOptions
     from ibbmaster.wire.auth import make_account
@@ -273,12 +298,22 @@ def read_options(args: argparse.Namespace) -> PrimaryOptions:
         certificate = load_certificate(args.tls_cert, args.tls_key)
     elif args.tls != "off":
         certificate = make_certificate()
+    if args.server_version is not None:
+        profile = profile.with_version(args.server_version)
+    if args.opening_timestamp is not None:
+        profile = dataclasses.replace(profile, opening_timestamp=OpeningTimestamp(args.opening_timestamp))
+    requires_tls = args.tls == "required"
+    others = read_accounts(args.accounts, requires_tls=requires_tls) if args.accounts is not None else []
+    if user in {account.user for account, _ in others}:
+        raise ConfigurationError(f"{args.accounts}: account {user!r} is the one that --user names")
     return PrimaryOptions(
         host=host,
         port=port,
-        account=make_account(user, password, plugin=args.auth, requires_tls=args.tls == "required"),
+        account=make_account(user, password, plugin=args.auth, requires_tls=requires_tls),
+        held=privileges.READING if args.grant is None else privileges.parse_privileges(args.grant),
+        other_accounts=tuple(others),
         certificate=certificate,
-        profile=profile if args.server_version is None else profile.with_version(args.server_version),
+        profile=profile,
         server_id=args.server_id,
         connections_max=args.max_connections,
     )

@@ -14,10 +14,19 @@ import trio
 
 from ibbmaster.dump.dialog import Dialog, Kill
 from ibbmaster.dump.error import DumpError, too_old
+from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.dump.request import DumpRequest, dump_request
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import StartCheck, check_start, choose_file
-from ibbmaster.errors import ClassicFormatError, FormatError, PositionPurgedError, RemoteProtocolError, StoreError
+from ibbmaster.errors import (
+    ClassicFormatError,
+    FormatError,
+    IbbMasterError,
+    PositionPurgedError,
+    RemoteProtocolError,
+    StoreError,
+)
+from ibbmaster.event.header import decode_event_header
 from ibbmaster.server.dumping import Producer, run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -99,7 +108,7 @@ class _Connection:
         self._wire = ServerConnection(
             connection_id=session.connection_id,
             server_version=primary.options.profile.greeting_version,
-            accounts=[primary.options.account],
+            accounts=[primary.options.account, *(account for account, _ in primary.options.other_accounts)],
             seed=bytes(secrets.choice(SEED_ALPHABET) for _ in range(SEED_SIZE)),
             nonce=secrets.token_bytes(NONCE_SIZE),
             peer_host=session.host,
@@ -134,7 +143,7 @@ class _Connection:
                     await self._start_tls()
                 case LoggedIn() as login:
                     self._session.user = login.user
-                    self._dialog.begin(user=login.user, database=login.database)
+                    self._begin(login)
                     log.debug("%s logged in", self)
                     return True
                 case LoginFailed(user=user, reason=reason):
@@ -143,6 +152,18 @@ class _Connection:
                     return False
                 case _:
                     return False
+
+    def _begin(self, login: LoggedIn) -> None:
+        version = cipher = ""
+        if isinstance(self.stream, trio.SSLStream):
+            version, cipher = self.stream.version() or "", (self.stream.cipher() or ("",))[0]
+        self._dialog.begin(
+            user=login.user,
+            database=login.database,
+            held=self._primary.options.held_by(login.user),
+            tls_version=version,
+            tls_cipher=cipher,
+        )
 
     async def _start_tls(self) -> None:
         certificate = self._primary.options.certificate
@@ -200,7 +221,10 @@ class _Connection:
             case commands.Statistics():
                 responses = (Text(text=self._primary.facts.statistics()),)
             case commands.ProcessKill(connection_id=connection_id):
-                responses = (self._kill(connection_id),)
+                killing = self._dialog.kill(connection_id, query_only=False)
+                if isinstance(killing, Kill):
+                    self._primary.registry.kill(connection_id, query_only=False)
+                responses = (Ok() if isinstance(killing, Kill) else killing,)
             case commands.RegisterReplica():
                 self._session.replica_server_id = command.server_id
                 self._session.replica_host, self._session.replica_port = command.host, command.port
@@ -211,12 +235,6 @@ class _Connection:
                 responses = ()
         await self._send(self._wire.answer(*responses))
 
-    def _kill(self, connection_id: int) -> Response:
-        if self._primary.registry.get(connection_id) is None:
-            return Err(code=1094, sqlstate="HY000", text=f"Unknown thread id: {connection_id}")
-        self._primary.registry.kill(connection_id, query_only=False)
-        return Ok()
-
     async def _send(self, pieces: Iterator[bytes]) -> None:
         """Send pieces that a worker thread makes: their rows may come from the disk."""
         while (piece := await trio.to_thread.run_sync(next, pieces, None)) is not None:
@@ -226,10 +244,12 @@ class _Connection:
     async def _dump(self, command: commands.BinlogDump) -> None:
         """The last answer of a connection: events until one of us ends it."""
         primary, session = self._primary, self._session
-        if command.server_id:
-            primary.registry.end_dumps_of(command.server_id, but=session)
         try:
+            self._dialog.check_dump()
+            if command.server_id:
+                primary.registry.end_dumps_of(command.server_id, but=session)
             request, check, plan = await trio.to_thread.run_sync(self._prepare_dump, command)
+            opening_timestamp = await trio.to_thread.run_sync(self._opening_timestamp, plan)
         except DumpError as error:
             log.warning("%s (server id %d) refused: %s", self, command.server_id, error)
             self._wire.close(error.err)
@@ -246,6 +266,7 @@ class _Connection:
             file_name=plan.file_name,
             file_offset=plan.file_offset,
             started_at=primary.facts.started_at,
+            opening_timestamp=opening_timestamp,
         )
         session.dump_server_id = command.server_id
         session.note("Binlog Dump", "", time.monotonic())
@@ -289,6 +310,19 @@ class _Connection:
             raise too_old(str(error)) from error
         except (FormatError, ClassicFormatError, StoreError) as error:
             raise DumpError("Error while looking up GTID position in engine binlog", str(error)) from error
+
+    def _opening_timestamp(self, plan: Place) -> int:
+        """In seconds since 1970; where nothing is logged behind a place, when this primary started."""
+        primary = self._primary
+        if primary.options.profile.opening_timestamp is OpeningTimestamp.ZERO:
+            return 0
+        try:
+            group = primary.engine.event_groups(plan).next_group()
+        except IbbMasterError:
+            group = None  # the dump will meet the same, and say so
+        if group is None:
+            return primary.facts.started_at
+        return decode_event_header(group.gtid_event).timestamp
 
     async def _watch_for_leaving(self, scope: trio.CancelScope) -> None:
         """Notice a client that goes while it is sent to; what else it says means nothing now."""

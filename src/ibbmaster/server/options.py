@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ibbmaster.dump import privileges
 from ibbmaster.dump.profile import Profile
 from ibbmaster.server.certificate import Certificate
 from ibbmaster.wire.auth import Account
@@ -16,7 +17,15 @@ class PrimaryOptions:
     host: str
     port: int  # 0: any free one
     account: Account
+    held: frozenset[str] = privileges.READING  # what the account may do
+    other_accounts: tuple[tuple[Account, frozenset[str]], ...] = ()
     certificate: Certificate | None  # None: no TLS offered
     profile: Profile
     server_id: int = 1
     connections_max: int = 151  # MariaDB's default for max_connections
+
+    def held_by(self, user: str) -> frozenset[str]:
+        """The privileges of an account that has logged in."""
+        if user == self.account.user:
+            return self.held
+        return next(held for account, held in self.other_accounts if account.user == user)

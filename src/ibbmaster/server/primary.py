@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import math
 import signal
 import socket
 import time
@@ -22,6 +24,9 @@ from ibbmaster.store.engine import BinlogEngine
 
 log = logging.getLogger(__name__)
 
+SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+SHORTAGE_WAIT_S = 0.1
+SHORTAGE_TOLD_S = 60.0
 SEND_BUFFER_SIZE = 512 * 1024  # of the kernel, per replica: with one block of ours below 2 MiB in all
 
 
@@ -83,24 +88,53 @@ class Primary:
             raise ConfigurationError(f"cannot listen on {host}:{port}: {error}") from error
 
     async def _accept(self, listeners: list[trio.SocketListener], nursery: trio.Nursery) -> None:
-        async def handle(stream: trio.SocketStream) -> None:
+        with self._accepting:
+            async with trio.open_nursery() as listening:
+                for listener in listeners:
+                    listening.start_soon(self._accept_from, listener, nursery)
+
+    async def _accept_from(self, listener: trio.abc.Listener[trio.SocketStream], nursery: trio.Nursery) -> None:
+        """Take connections; where the system has no descriptors left, wait for some: those that are there go on."""
+        told_at = -math.inf
+        async with listener:
+            while True:
+                try:
+                    stream = await listener.accept()
+                except OSError as error:
+                    if error.errno not in SHORTAGES:
+                        raise
+                    if trio.current_time() >= told_at + SHORTAGE_TOLD_S:
+                        told_at = trio.current_time()
+                        log.warning(
+                            "no new connection can be taken: %s; %d are open, and new ones wait for one to end "
+                            "(see ulimit -n and --max-connections)",
+                            error.strerror,
+                            len(self.registry),
+                        )
+                    await trio.sleep(SHORTAGE_WAIT_S)
+                else:
+                    nursery.start_soon(self._handle, stream)
+
+    async def _handle(self, stream: trio.SocketStream) -> None:
+        try:
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_SIZE)
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            if len(self.registry) >= self.options.connections_max:
-                await refuse_connection(stream)
-                return
             host = stream.socket.getpeername()[0]
-            session = self.registry.open(host, time.monotonic())
-            try:
-                with session.scope:
-                    await serve_connection(stream, session, self._surroundings)
-            except Exception:
-                log.exception("connection %d from %s failed", session.connection_id, host)
-            finally:
-                self.registry.close(session)
-
-        with self._accepting:
-            await trio.serve_listeners(handle, listeners, handler_nursery=nursery)
+        except OSError as error:
+            log.info("a client was gone before it was greeted: %s", error)
+            await trio.aclose_forcefully(stream)
+            return
+        if len(self.registry) >= self.options.connections_max:
+            await refuse_connection(stream)
+            return
+        session = self.registry.open(host, time.monotonic())
+        try:
+            with session.scope:
+                await serve_connection(stream, session, self._surroundings)
+        except Exception:
+            log.exception("connection %d from %s failed", session.connection_id, host)
+        finally:
+            self.registry.close(session)
 
     async def _end_everybody(self) -> None:
         """Dumps say EOF; what only talks is cut off. First nobody may come back: a replica does so at once."""
