@@ -1,0 +1,102 @@
+"""Real drivers of other languages: fetched in fixed versions and built once, into the cache of this user.
+
+`python tests/interop/lanes/drivers.py` builds them all, as `.ci/prepare tests` does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[1] / "drivers"
+KINDS = ("java", "go", "node")
+BUILD_TIMEOUT_S = 600
+TOOLS = {"java": ("java", "javac", "mvn"), "go": ("go",), "node": ("node", "npm")}
+MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+
+
+class DriverMissingError(Exception):
+    """A driver cannot be had on this machine; the text says why."""
+
+
+def driver_directory(kind: str) -> Path:
+    """Where a kind of drivers is built, made now if need be.
+
+    Raises:
+        DriverMissingError: its tools are not there, or its parts cannot be fetched.
+    """
+    missing = [tool for tool in TOOLS[kind] if shutil.which(tool) is None]
+    if missing:
+        raise DriverMissingError(f"drivers of {kind}: no {', '.join(missing)} here")
+    sources = sorted(path for path in (SOURCES / kind).iterdir() if path.is_file())
+    version = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:12]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ibbmaster"
+    target = cache / f"driver-{kind}-{version}"
+    if not target.exists():
+        making = target.with_name(f"{target.name}.{os.getpid()}")
+        making.mkdir(parents=True)
+        try:
+            for path in sources:
+                shutil.copy(path, making)
+            for command in _commands(kind):
+                _run(command, making, kind)
+            making.rename(target)
+        except OSError:  # another process was faster
+            if not target.exists():
+                raise
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+    return target
+
+
+def driver_command(kind: str, what: str) -> list[str]:
+    """The words that start a program of a kind: of java a class, of go a task, of node a driver."""
+    directory = driver_directory(kind)
+    match kind:
+        case "java":
+            path = os.pathsep.join((str(directory / "classes"), str(directory / "lib" / "*")))
+            return ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", path, what]
+        case "go":
+            return [str(directory / "driver"), what]
+        case _:
+            return ["node", str(directory / "ask.js"), what]
+
+
+def _commands(kind: str) -> list[list[str]]:
+    match kind:
+        case "java":
+            fetch = ["mvn", "-q", "-B", MAVEN_COPY, "-DoutputDirectory=lib"]
+            return [fetch, ["javac", "-cp", "lib/*", "-d", "classes", "Ask.java", "Dump.java"]]
+        case "go":
+            return [["go", "build", "-o", "driver", "."]]
+        case _:
+            return [["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]]
+
+
+def _run(command: list[str], directory: Path, kind: str) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise DriverMissingError(f"drivers of {kind}: {command[0]} took more than {BUILD_TIMEOUT_S} s") from None
+    if done.returncode:
+        problem = (done.stderr or done.stdout).strip().splitlines()
+        raise DriverMissingError(f"drivers of {kind}: {' '.join(command[:2])} failed: {' '.join(problem[-3:])[:300]}")
+
+
+if __name__ == "__main__":
+    for each in KINDS:
+        try:
+            print(f"drivers of {each}: {driver_directory(each)}")
+        except DriverMissingError as error:
+            print(f"{error}: tests that need them are skipped")

@@ -1,0 +1,184 @@
+"""Drivers of Java, Go and Node: they connect, ask, and those that can follow the binlog, as with a real primary."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from lanes.capture import Capture
+from lanes.drivers import DriverMissingError, driver_command
+from lanes.primary import ClassicPrimary, IbbPrimary, Primary
+from lanes.statements import ALIKE, OF_A_KIND
+
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import RealDisk
+
+DRIVER_TIMEOUT_S = 250
+CAPTURE = "10.11/domains"
+DRIVERS = {  # kind and program, and how a Java URL begins
+    "MariaDB Connector/J": ("java", "Ask", "jdbc:mariadb:{place}?sslMode=disable"),
+    "MySQL Connector/J": ("java", "Ask", "jdbc:mysql:{place}?sslMode=DISABLED&allowPublicKeyRetrieval=true"),
+    "go-mysql": ("go", "ask", ""),
+    "mysql2": ("node", "mysql2", ""),
+    "mariadb": ("node", "mariadb", ""),
+}
+#: What differs with the driver's own rewriting, or with its session.
+SESSION_STATEMENTS = ("USE", "SET NAMES", "SET autocommit", "KILL", "SHOW COLLATION", "SELECT @a")
+ASKED = [sql for sql in ALIKE if not sql.startswith(SESSION_STATEMENTS)]
+
+
+def run_driver(kind: str, what: str, *arguments: str, text: str = "") -> list[str]:
+    """The lines a driver prints."""
+    try:
+        command = driver_command(kind, what)
+    except DriverMissingError as error:
+        pytest.skip(str(error))
+    done = subprocess.run(
+        [*command, *arguments], input=text, capture_output=True, text=True, timeout=DRIVER_TIMEOUT_S, check=False
+    )
+    assert done.returncode == 0, f"{what} ended with {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+    return done.stdout.splitlines()
+
+
+def asked(name: str, primary: Primary) -> list[str]:
+    kind, what, url = DRIVERS[name]
+    place = [primary.host, str(primary.port)]
+    if url:
+        place = [url.format(place=f"//{primary.host}:{primary.port}/")]
+    return run_driver(kind, what, *place, primary.user, primary.password, text="\n".join([*ASKED, *OF_A_KIND]))
+
+
+def in_kind(line: str) -> str:
+    """An answer whose rows are the server's own, without them."""
+    sql, _, answer = line.partition("\t")
+    return f"{sql}\t{answer.split(chr(9))[0]}" if sql in OF_A_KIND else line
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_a_driver_connects_and_is_answered_as_by_a_real_primary(
+    name: str,
+    captures: dict[str, Capture],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_real_primary: Callable[[Capture], ClassicPrimary],
+) -> None:
+    capture = captures[CAPTURE]
+
+    mine = asked(name, new_ibb_primary(capture, "--profile", "classic-10.11"))
+    theirs = asked(name, new_real_primary(capture))
+
+    assert [in_kind(line) for line in mine] == [in_kind(line) for line in theirs]
+    assert len(mine) > len(ASKED)
+
+
+@pytest.mark.parametrize("name", ["MariaDB Connector/J", "go-mysql", "mysql2", "mariadb"])
+def test_a_driver_connects_to_an_engine_primary(
+    name: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., IbbPrimary]
+) -> None:
+    lines = asked(name, new_ibb_primary(captures[CAPTURE]))
+
+    assert lines[0].startswith("connected")
+    assert not [line for line in lines if line.endswith("ERROR\t1064") and line.split("\t")[0] not in SYNTAX_ERRORS]
+
+
+SYNTAX_ERRORS = ("SHOW nothing", "SELECT 1 2", "nonsense")
+
+
+def last_gtid(directory: Path) -> Gtid:
+    """The GTID of the last group in the order of the log."""
+    with closing(RealDisk(directory)) as disk:
+        log = BinlogDirectory(disk)
+        groups = log.event_groups(log.seek(GtidPosition()))
+        found = None
+        while (group := groups.next_group()) is not None:
+            found = group.gtid or found
+    assert found is not None
+    return found
+
+
+FOLLOWERS = {  # kind, program, and a capture that this version of the client can read
+    "go-mysql": ("go", "dump", CAPTURE),
+    "mysql-binlog-connector-java": ("java", "Dump", "10.11/chained"),  # of domains above 2^31 it dies
+}
+
+
+@pytest.mark.parametrize("profile", ["engine", "compat", "classic-10.11"])
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_a_driver_follows_the_binlog_as_of_a_real_primary(
+    name: str,
+    profile: str,
+    captures: dict[str, Capture],
+    ibb_directory: Callable[[Capture], Path],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    real_stream: Callable[[str, str], list[str]],
+) -> None:
+    kind, what, capture_id = FOLLOWERS[name]
+    capture = captures[capture_id]
+    last = str(last_gtid(ibb_directory(capture)))
+
+    primary = new_ibb_primary(capture, "--profile", profile)
+    lines = run_driver(kind, what, *account(primary), "", last)
+
+    assert lines[-1] == "end"
+    assert lines == real_stream(name, last)
+    assert len(lines) > 20
+
+
+def test_canal_follows_without_a_schema(
+    captures: dict[str, Capture], new_ibb_primary: Callable[..., IbbPrimary], ibb_directory: Callable[[Capture], Path]
+) -> None:
+    """It asks for the columns of each table, and passes over those that do not exist."""
+    capture = captures[CAPTURE]
+    primary = new_ibb_primary(capture)
+    groups = gtids(ibb_directory(capture))
+
+    lines = run_driver("go", "canal", *account(primary), str(groups[0]), ",".join(map(str, end_of(groups))))
+
+    assert lines[-1] == "end"
+    assert len([line for line in lines if line.startswith("gtid")]) == len(groups) - 1
+
+
+def gtids(directory: Path) -> list[Gtid]:
+    with closing(RealDisk(directory)) as disk:
+        log = BinlogDirectory(disk)
+        groups = log.event_groups(log.seek(GtidPosition()))
+        found = []
+        while (group := groups.next_group()) is not None:
+            if group.gtid is not None:
+                found.append(group.gtid)
+    return found
+
+
+def end_of(groups: list[Gtid]) -> list[Gtid]:
+    return list({gtid.domain_id: gtid for gtid in groups}.values())
+
+
+def account(primary: Primary) -> list[str]:
+    return [primary.host, str(primary.port), primary.user, primary.password]
+
+
+@pytest.fixture(scope="session")
+def seen() -> dict[str, list[str]]:
+    """What each follower saw of the real primary."""
+    return {}
+
+
+@pytest.fixture
+def real_stream(
+    seen: dict[str, list[str]],
+    captures: dict[str, Capture],
+    new_real_primary: Callable[[Capture], ClassicPrimary],
+) -> Callable[[str, str], list[str]]:
+    """The lines a follower prints of the real primary, up to a GTID."""
+
+    def run(name: str, last: str) -> list[str]:
+        if name not in seen:
+            kind, what, capture_id = FOLLOWERS[name]
+            primary = new_real_primary(captures[capture_id])
+            seen[name] = run_driver(kind, what, *account(primary), "", last)
+        return seen[name]
+
+    return run

@@ -1,0 +1,69 @@
+"""Every statement clients are known to send, asked of a real primary and of ours that serves the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pymysql
+import pytest
+from lanes.capture import Capture
+from lanes.primary import ClassicPrimary, IbbPrimary, Primary
+from lanes.statements import ALIKE, OF_A_KIND
+
+BINARY = 63
+
+
+def ask(primary: Primary, statements: list[str]) -> list[Any]:
+    """Columns and rows, OK, or the code of an error, of each statement of one session."""
+    connection = pymysql.connect(
+        host=primary.host,
+        port=primary.port,
+        user=primary.user,
+        password=primary.password,
+        charset="utf8mb4",
+        ssl_disabled=True,
+        autocommit=None,
+        conv={},
+    )
+    answers: list[Any] = []
+    with connection:
+        for sql in statements:
+            try:
+                connection.query(sql)
+            except pymysql.Error as error:
+                answers.append(error.args[0])
+                continue
+            result = connection._result
+            assert result is not None
+            if not result.field_count:
+                answers.append("OK")
+                continue
+            columns = [
+                (field.name, field.type_code, field.charsetnr == BINARY, "unsigned" if field.flags & 32 else "")
+                for field in result.fields
+            ]
+            answers.append((columns, list(result.rows)))
+    return answers
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_a_statement_is_answered_as_by_a_real_primary(
+    version: str,
+    captures: dict[str, Capture],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_real_primary: Callable[[Capture], ClassicPrimary],
+) -> None:
+    capture = captures[f"{version}/domains"]
+    ours = new_ibb_primary(capture, "--profile", f"classic-{version}")
+    real = new_real_primary(capture)
+
+    mine, theirs = (ask(primary, [*ALIKE, *OF_A_KIND]) for primary in (ours, real))
+
+    differences = []
+    for sql, answer, wanted in zip([*ALIKE, *OF_A_KIND], mine, theirs, strict=True):
+        if sql in OF_A_KIND:
+            answer, wanted = ([each if not isinstance(each, tuple) else "rows"] for each in (answer, wanted))
+        if answer != wanted:
+            differences.append(f"{sql}\n  ours {str(answer)[:600]}\n  real {str(wanted)[:600]}")
+    assert not differences, "\n".join(differences)
