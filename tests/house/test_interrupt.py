@@ -9,7 +9,7 @@ from pathlib import Path
 
 def test_an_interrupt_ends_the_suite_without_a_traceback() -> None:
     suite = Path(__file__).with_name("interrupted.py")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(suite)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", str(suite)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     said = done.stdout + done.stderr
