@@ -83,7 +83,7 @@ def test_random_logs_from_any_position(dump_of, tmp_path, seed):
 
 @pytest.mark.parametrize("first", [1, 2**63 - 1000, 2**64 - 3001], ids=["small", "over 2^63", "up to 2^64"])
 def test_the_way_to_a_position_is_walked_group_by_group_only_where_something_is_decided(dump_of, tmp_path, first):
-    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=4 << 20, state_interval_bytes=0))
+    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=4 << 20, state_interval_bytes=4 << 20))
     for index in range(3000):
         gtid = Gtid(domain_id=index % 3 and 7, server_id=1 + index % 2, seq_no=first + index)
         body = make_event(23, 1, bytes(30_000 if index % 500 == 0 else 60))

@@ -60,7 +60,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=parse_size,
         default="2M",
         metavar="SIZE",
-        help="distance of GTID states inside a file: 16K times a power of two, or 0 for none (default: %(default)s)",
+        help="distance of GTID states inside a file: 16K times a power of two (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="report as one line of JSON")
     parser.set_defaults(run=run)
@@ -134,6 +134,7 @@ def _as_json(report: ImportReport) -> dict[str, object]:
         "skipped_event_groups": report.skipped_count,
         "event_bytes": report.event_bytes,
         "read_bytes": report.read_bytes,
+        "out_of_order_event_groups": report.out_of_order_count,
         "server_restarts": report.restart_count,
         "gtid_position": str(report.gtid_state.position()),
         "gtid_state": str(report.gtid_state),

@@ -56,7 +56,7 @@ class LogShape:
     def next_file(self) -> tuple[int, int]:
         """Pages and interval of the next file: what was asked for, or more for a large GTID state."""
         interval_pages = self._interval_pages
-        while interval_pages and interval_pages * DATA_SIZE < 4 * self.state_size_max:
+        while interval_pages * DATA_SIZE < 4 * self.state_size_max:
             interval_pages *= 2  # or a file would hold little but states
         state_pages = -(-self.state_size_max // CHUNK_DATA_MAX)
         return max(self._size_pages, SIZE_PAGES_MIN * state_pages), interval_pages
@@ -77,7 +77,7 @@ class LogShape:
     def _limit_records(self) -> None:
         """Keep records so short that the rest of one, begun in the active file, fits into the next."""
         size_pages, interval_pages = self.next_file()
-        state_count = 1 + (size_pages // interval_pages if interval_pages else 0)
+        state_count = 1 + size_pages // interval_pages
         state_chunks = -(-self.state_size_max // CHUNK_DATA_MAX)
         room = (size_pages - 1) * (DATA_SIZE - CHUNK_HEADER_SIZE - CHUNK_SIZE_MIN)
         room -= state_count * (self.state_size_max + state_chunks * CHUNK_HEADER_SIZE)
@@ -95,11 +95,11 @@ def _file_size_pages(max_file_bytes: int) -> int:
 
 
 def _interval_pages(state_interval_bytes: int) -> int:
+    """A file without states inside can be read, but MariaDB's own search divides by the interval in its header."""
     interval_pages = state_interval_bytes // PAGE_SIZE
-    if state_interval_bytes and (
-        interval_pages * PAGE_SIZE != state_interval_bytes or interval_pages & (interval_pages - 1)
-    ):
+    is_whole = interval_pages > 0 and interval_pages * PAGE_SIZE == state_interval_bytes
+    if not is_whole or interval_pages & (interval_pages - 1):
         raise ConfigurationError(
-            f"a GTID state every {state_interval_bytes} bytes: it must be {PAGE_SIZE} times a power of two, or 0"
+            f"a GTID state every {state_interval_bytes} bytes: it must be {PAGE_SIZE} times a power of two"
         )
     return interval_pages

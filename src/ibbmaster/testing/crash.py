@@ -108,7 +108,7 @@ def options_of(chance: random.Random) -> StoreOptions:
     return StoreOptions(
         durability=chance.choice([Durability.SYNC, Durability.SYNC, Durability.WRITE, Durability.LATER]),
         max_file_bytes=4 * PAGE_SIZE,
-        state_interval_bytes=chance.choice([0, PAGE_SIZE, 2 * PAGE_SIZE]),
+        state_interval_bytes=chance.choice([PAGE_SIZE, 2 * PAGE_SIZE, 64 * PAGE_SIZE]),
         redo_bytes=2 * chance.choice([96, 96, 128, 512]) * 1024,
         spill_bytes=chance.choice([2000, 20_000, 512 << 10]),
         fifo_pages_max=chance.choice([3, 6, 1024]),
