@@ -18,6 +18,8 @@ IbbMasterError
 │   ├── DiskFullError          no room on the disk; the same call may succeed later
 │   ├── BusyError              another process has the directory, or somebody still needs what should go
 │   ├── FailedError            the disk failed before: nothing is written until the store is opened again
+│   ├── GtidOrderError         a GTID that is not newer than what its domain has
+│   │   └── DuplicateGtidError ... of a group that the log has already, event for event
 │   └── DamageError            recovery found what no crash leaves behind
 ├── RemoteProtocolError        the peer broke the conversation; drop it
 │   ├── PacketOrderError       ... by numbering its packets wrongly
@@ -159,6 +161,14 @@ class BusyError(StoreError):
 
 class FailedError(StoreError):
     """The disk failed before, so nothing is written any more until the store is opened again."""
+
+
+class GtidOrderError(StoreError):
+    """A group was not taken: its GTID is not newer than what the log has of its domain."""
+
+
+class DuplicateGtidError(GtidOrderError):
+    """A group was not taken: the log has it already, with the same events."""
 
 
 class DamageError(StoreError):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import BusyError, DiskFullError, StoreError
+from ibbmaster.errors import BusyError, DiskFullError, GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
@@ -22,8 +22,10 @@ from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.engine import BinlogFile, Place, TransactionEngine, WritableBinlogEngine
 from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
+from ibbmaster.store.gtid_order import explain_order
 from ibbmaster.store.in_doubt import decide
 from ibbmaster.store.log_writer import LogWriter
+from ibbmaster.store.out_of_band import OutOfBandReader
 from ibbmaster.store.pages import PageReader
 from ibbmaster.store.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.store.recovery import recover
@@ -68,6 +70,7 @@ class BinlogStore(WritableBinlogEngine):
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
             self._visible = VisibleDisk(disk, self._writer.fifo, lambda: self._writer.durable.mark)
             self._directory = BinlogDirectory(self._visible)
+            self._writer.explain_order = self._explain_order
             self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)
             decide(self._writer, engines, was_replayed=found.replayed_records > 0)
         except BaseException:
@@ -86,7 +89,9 @@ class BinlogStore(WritableBinlogEngine):
 
         Raises:
             DiskFullError: there is no room, and nobody waits for it; nothing was appended.
+            DuplicateGtidError: the log has this group already, event for event.
             FailedError: the disk failed before.
+            GtidOrderError: the GTID is not newer than what its domain has.
             StoreError: the disk fails.
         """
         return write_whole_group(self._writer, gtid, gtid_event, body)
@@ -138,6 +143,11 @@ class BinlogStore(WritableBinlogEngine):
             entry = self._writer.xa.get(xid)
         if entry is not None and entry.state is XaState.COMMITTED:
             self._note_finished(entry)
+
+    def _explain_order(self, error: GtidOrderError, gtid: Gtid, record: Buffer) -> GtidOrderError:
+        """What became of a group that was refused: fed twice, or in conflict with what is logged."""
+        self.sync()  # so that what was appended last can be read
+        return explain_order(error, gtid, record, self, OutOfBandReader(self._visible))
 
     def _prepared(self, xid: Xid) -> XaEntry:
         with self._writer.ordered:

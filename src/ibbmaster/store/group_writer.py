@@ -248,7 +248,7 @@ def write_whole_group(sink: GroupSink, gtid: Gtid | None, gtid_event: Buffer, bo
             group.write(piece)
         for piece in pieces:
             group.write(piece)
+        return group.commit_ordered(gtid, gtid_event)
     except BaseException:
         group.abandon()
         raise
-    return group.commit_ordered(gtid, gtid_event)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError
+from ibbmaster.errors import BusyError, DiskFullError, FailedError, GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.appender import Appender, FileShape, PageChange, References
 from ibbmaster.ibb.chunk import RecordType
@@ -26,6 +26,7 @@ from ibbmaster.store.disk import Disk
 from ibbmaster.store.durable_end import DurableEnd, Step
 from ibbmaster.store.flusher import Flusher
 from ibbmaster.store.group_writer import GroupWriter, Ticket
+from ibbmaster.store.gtid_order import check_order
 from ibbmaster.store.log_shape import PAIR_SIZE_MAX
 from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.recovery import Recovered
@@ -59,6 +60,7 @@ class LogWriter:
         self.xa = XaTable(found.xa)
         self.fifo = PageFifo()
         self.is_closed = False
+        self.explain_order: Callable[[GtidOrderError, Gtid, Buffer], GtidOrderError] = lambda error, gtid, record: error
         self._disk = disk
         self._space = threading.Event()
         self._ready: tuple[int, int] | None = None  # the file after the active one, and its pages
@@ -139,14 +141,23 @@ class LogWriter:
     def append_end(
         self, record: Buffer, gtid: Gtid | None, *, entry: XaEntry | None = None, group: GroupWriter | None = None
     ) -> Ticket:
-        """Append a commit record, and before it the completion of `entry` if it ends a prepared transaction."""
+        """Append a commit record, and before it the completion of `entry` if it ends a prepared transaction.
+
+        Raises:
+            GtidOrderError: the GTID is not newer than what its domain has; nothing was appended.
+            StoreError: as `append`.
+        """
         records = [NewRecord(RecordType.COMMIT, record, gtid)]
         notes = []
         if entry is not None:
             complete = encode_xa_complete(XaComplete(xid=entry.xid, is_rollback=False))
             records.insert(0, NewRecord(RecordType.XA_COMPLETE, complete))
             notes = [replace(entry, state=XaState.GONE if entry.engine_count == 1 else XaState.COMMITTED)]
-        refs, lsn = self.append(records, notes=notes, group=group)
+        try:
+            refs, lsn = self.append(records, notes=notes, group=group)
+        except GtidOrderError as error:
+            assert gtid is not None
+            raise self.explain_order(error, gtid, record) from None
         return Ticket(refs[-1], lsn)
 
     def append_rollback(self, entry: XaEntry, state: XaState) -> Ticket:
@@ -171,6 +182,7 @@ class LogWriter:
         Raises:
             DiskFullError: there is no room, and nobody waits for it; nothing was appended.
             FailedError: the disk failed before.
+            GtidOrderError: a GTID is not newer than what its domain has; nothing was appended.
             StoreError: the disk fails, or a record is too large.
         """
         for record in records:
@@ -178,8 +190,13 @@ class LogWriter:
                 size_max = self.shape.record_size_max
                 raise StoreError(f"a record of {len(record.data)} bytes: with this file size it can have {size_max}")
         size = sum(len(record.data) for record in records)
-        with self.room(lambda: self._step_size(size)), self.failing():
-            return self._append_now(records, tuple(notes), group, holder)
+        with self.room(lambda: self._step_size(size)):
+            if self.options.gtid_strict:
+                for record in records:
+                    if record.gtid is not None:
+                        check_order(self.appender.state, record.gtid)
+            with self.failing():
+                return self._append_now(records, tuple(notes), group, holder)
 
     def _append_now(
         self,

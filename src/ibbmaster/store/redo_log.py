@@ -38,6 +38,11 @@ FIRST_LSN = 8192
 SEGMENT_BYTES_MIN = 64 * 1024
 
 
+def has_redo_log(disk: Disk) -> bool:
+    """Whether there are segments of a redo log, whatever is in them."""
+    return not set(SEGMENT_NAMES).isdisjoint(disk.list())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedoScan:
     """What the redo log holds when a store is opened.

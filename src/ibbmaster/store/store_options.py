@@ -29,7 +29,10 @@ class StoreOptions:
     `full_disk_retry_s` 0 a full disk is an error at once; else a writer waits for room.
     Files are purged automatically when they are older than `expire_s`, or all of them
     larger than `max_total_bytes`, and at least `replicas_needed_for_purge` replicas are
-    connected.
+    connected. With `gtid_strict` a group is taken only if its GTID is newer than every one
+    of its domain in the log; gaps are allowed.
+
+    Source: MariaDB 12.3, the variable gtid_strict_mode.
     """
 
     durability: Durability = Durability.SYNC
@@ -44,6 +47,7 @@ class StoreOptions:
     expire_s: float | None = None
     max_total_bytes: int | None = None
     replicas_needed_for_purge: int = 1
+    gtid_strict: bool = True
 
     def log_shape(self) -> LogShape:
         """The sizes of a log with these options.

@@ -82,8 +82,9 @@ class WriteBehindDisk:
         self._settled().rename(old, new)
 
     def close(self) -> None:
-        """End the thread; the disk itself stays open."""
+        """End the thread, and give back what the disk holds, its lock too."""
         self._executor.shutdown()
+        self._disk.close()
 
     def _write(self, name: str, offset: int, data: bytes) -> None:
         """In the thread."""

@@ -8,6 +8,8 @@ For a log that must not lose what it acknowledged there is `BinlogStore`. Invari
 - Each full page is written once. The last, partly filled page is written by `flush`, and
   again as it grows.
 - After an error of the disk nothing is written any more.
+- From its making to its end a writer has the lock of the directory. It never goes on in one
+  with a redo log, which knows where the files end: `BinlogStore` does.
 """
 
 from __future__ import annotations
@@ -30,8 +32,12 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.continuation import find_continuation
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
+from ibbmaster.store.gtid_order import check_order
 from ibbmaster.store.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
 from ibbmaster.store.page_writer import PageWriter
+from ibbmaster.store.pending_xa import find_pending_xa
+from ibbmaster.store.redo_log import has_redo_log
+from ibbmaster.store.xa_table import XaTable
 
 
 class Room(NamedTuple):
@@ -48,14 +54,16 @@ class BinlogWriter:
     `initial_state` is what was logged before the first group of a new log. Groups up to
     `spill_bytes` are written at once, larger ones in pieces of at most `oob_piece_bytes`
     while they come. With `is_sparse` a new file takes no room on the disk until it is
-    filled.
+    filled. With `gtid_strict` a group is taken only if its GTID is newer than every one of
+    its domain in the log.
 
     Not thread-safe. What was written is durable after `flush` or `close`.
 
     Raises:
+        BusyError: another process has the directory.
         ConfigurationError: a size the format does not allow.
         FormatError: what is in the directory is damaged where it must be read.
-        StoreError: it cannot be written, or the log in it cannot be continued.
+        StoreError: it cannot be written, the log in it cannot be continued, or has a redo log.
     """
 
     def __init__(
@@ -68,6 +76,7 @@ class BinlogWriter:
         oob_piece_bytes: int = OOB_PIECE_BYTES,
         spill_bytes: int = OOB_PIECE_BYTES,
         is_sparse: bool = False,
+        gtid_strict: bool = True,
     ) -> None:
         self._disk = disk
         self.shape = LogShape(
@@ -77,11 +86,26 @@ class BinlogWriter:
             spill_bytes=spill_bytes,
         )
         self._is_sparse = is_sparse
+        self._gtid_strict = gtid_strict
         self._open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
         self._next_lsn = 0
         self._failure: StoreError | None = None
         self._is_closed = False
+        disk.lock()
+        try:
+            self._open(initial_state)
+        except BaseException:
+            disk.close()
+            raise
+
+    def _open(self, initial_state: GtidState | None) -> None:
+        """Begin the log, or go on where it ends."""
+        disk = self._disk
+        if has_redo_log(disk):
+            raise StoreError(f"{disk} has a redo log, which knows where its files end: a BinlogStore goes on with both")
         end = find_continuation(disk)
+        self.is_new = end is None
+        self._pending_xa_file_no = None if end is None else XaTable(find_pending_xa(disk, end)).oldest_file_no
         state = end.state if end is not None else initial_state or GtidState()
         self.shape.count_pairs(state)
         if end is None:
@@ -103,6 +127,15 @@ class BinlogWriter:
         return self._appender.state.copy()
 
     @property
+    def current_state(self) -> GtidState:
+        """As `state`, but not to be kept: it moves on with the log."""
+        return self._appender.state
+
+    def highest_seq_no(self, domain_id: int) -> int:
+        """The highest number that is logged in a domain, 0 for one without groups."""
+        return self._appender.state.highest_seq_no(domain_id) or 0
+
+    @property
     def end(self) -> tuple[int, int]:
         """Number of the active file, and the first byte behind the last record in it."""
         return self._appender.file_no, self._appender.page_no * PAGE_SIZE + self._appender.page_offset
@@ -115,6 +148,7 @@ class BinlogWriter:
         the log without the group.
 
         Raises:
+            GtidOrderError: the GTID is not newer than what its domain has; the log is as it was.
             StoreError: the disk fails, or has failed before.
         """
         return write_whole_group(self, gtid, gtid_event, body).ref
@@ -152,12 +186,15 @@ class BinlogWriter:
             self._pages.sync()
 
     def close(self) -> None:
-        """Flush, and give up what is open; a second call does nothing."""
+        """Flush, give up what is open, and give the directory back; a second call does nothing."""
         if self._is_closed:
             return
-        if self._failure is None:
-            self.flush()
-        self._is_closed = True
+        try:
+            if self._failure is None:
+                self.flush()
+        finally:
+            self._is_closed = True
+            self._disk.close()
 
     def __enter__(self) -> BinlogWriter:
         return self
@@ -175,8 +212,11 @@ class BinlogWriter:
         return self._append(RecordType.OOB_DATA, record)
 
     def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
-        if gtid is not None and self._appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
-            self.shape.add_pair()
+        if gtid is not None:
+            if self._gtid_strict:
+                check_order(self._appender.state, gtid)
+            if self._appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
+                self.shape.add_pair()
         ref = self._append(RecordType.COMMIT, record, gtid)
         if group is not None:
             self.release(group)
@@ -229,7 +269,9 @@ class BinlogWriter:
             self._pages.place(change)
 
     def _references(self) -> References:
-        return References(oob_file_no=min(self._open_groups.values(), default=None), xa_file_no=None)
+        xa_file_no = self._pending_xa_file_no
+        held = [*self._open_groups.values(), *(() if xa_file_no is None else (xa_file_no,))]
+        return References(oob_file_no=min(held, default=None), xa_file_no=xa_file_no)
 
     def _next_shape(self, file_no: int) -> FileShape:
         """What the appender is to know of a file it is about to begin."""
