@@ -92,6 +92,7 @@ def test_a_dropped_tail_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([CLASSIC / "none"], MissingFileError, "is not a file"),
         ([CLASSIC / "vectors", "--max-file-size", "63K"], ConfigurationError, "at least"),
         ([CLASSIC / "vectors", "--state-interval", "17K"], ConfigurationError, "power of two"),
+        ([CLASSIC / "vectors", "--state-interval", "0"], ConfigurationError, "a GTID state every 0 bytes"),
         ([CLASSIC / "vectors", CLASSIC / "domains"], StoreError, "same number"),
     ],
 )

@@ -27,7 +27,7 @@ AROUND_GROUPS = {15: "FORMAT_DESCRIPTION", 163: "GTID_LIST", 161: "BINLOG_CHECKP
 SIZES = {  # file size, state interval
     "large files": (8 << 20, 2 << 20),
     "the smallest files": (4 * 16384, 16384),
-    "no states inside files": (5 * 16384, 0),
+    "no states inside files": (5 * 16384, 8 * 16384),
 }
 CASES = {
     **{

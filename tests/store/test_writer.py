@@ -264,7 +264,7 @@ class Feeder:
         return [value for value, _ in self.written if value is not None]
 
 
-@pytest.mark.parametrize(("pages", "interval_pages"), [(4, 1), (4, 0), (5, 2), (7, 4), (64, 8)])
+@pytest.mark.parametrize(("pages", "interval_pages"), [(4, 1), (4, 4), (5, 2), (7, 4), (64, 8)])
 @pytest.mark.parametrize("spill_bytes", [0, 3000, 1 << 20])
 def test_what_was_written_is_read_over_pages_files_and_reopening(
     tmp_path: Path, pages: int, interval_pages: int, spill_bytes: int
@@ -346,7 +346,7 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) 
         feeder = Feeder(1)
         while writer.end[0] < 3:
             feeder.feed(writer, 1)
-        large.commit(gtid(10_000), gtid_event(gtid(10_000)))
+        large.commit(gtid(1, domain_id=9), gtid_event(gtid(1, domain_id=9)))
         while writer.end[0] < 5:
             feeder.feed(writer, 1)
     references = []
@@ -361,7 +361,7 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) 
 @pytest.mark.parametrize("left", [0, 3, 4, 100])
 def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_before(tmp_path: Path, left: int) -> None:
     """As the piece begins in file 0; with less than 4 bytes left it begins in file 1."""
-    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=0) as writer:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=FILE_BYTES_MIN) as writer:
         writer.write_group(gtid(1), gtid_event(gtid(1)), [bytes(3 * DATA_SIZE - 5 - 3 * 3 - 1 - 38 - 20_000)])
         writer.write_group(gtid(2), gtid_event(gtid(2)), [bytes(20_000 - 2 * 3 + 3 - 1 - 38 - left)])
         assert writer.end == ((0, 4 * PAGE_SIZE - 4 - left) if left else (0, 4 * PAGE_SIZE))
@@ -626,6 +626,7 @@ def test_a_sparse_file_takes_no_room_before_it_is_filled(tmp_path: Path) -> None
         {"max_file_bytes": FILE_BYTES_MIN - 1},
         {"max_file_bytes": 2**46},
         {"max_file_bytes": -1},
+        {"state_interval_bytes": 0},
         {"state_interval_bytes": 1},
         {"state_interval_bytes": 3 * PAGE_SIZE},
         {"state_interval_bytes": -PAGE_SIZE},

@@ -6,6 +6,8 @@ for what is read, `ibbmaster.ibb.appender` for what is written.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ibbmaster.kernel.classic_groups import copy_events, group_end
 from ibbmaster.kernel.crc32c import DATA, PAGE
 from ibbmaster.kernel.fields import (
@@ -73,13 +75,22 @@ def place_record(record, size, pages, position):  # type: ignore[no-untyped-def]
 
 
 @jit
+def is_newest(pairs, count, domain_id, sequence):  # type: ignore[no-untyped-def]
+    """Whether an unsigned sequence number is above all that the pairs of a domain have."""
+    for pair in range(count):
+        if pairs[pair, 0] == domain_id and np.uint64(pairs[pair, 2]) >= sequence:
+            return False
+    return True
+
+
+@jit
 def convert_groups(  # type: ignore[no-untyped-def]
     source, end, numbers, pairs, transaction_roles, standalone_roles, scratch, pages
 ):
     """Append plain groups of source[READ_AT:end] to the pages, while they end before WRITE_END.
 
-    Stops before a group that is not plain, not whole here, too long, or of a pair that is
-    not known.
+    Stops before a group that is not plain, not whole here, too long, of a pair that is not
+    known, or not newer than every number that a pair of its domain has.
     """
     offset = numbers[C_READ_AT]
     position = numbers[C_WRITE_AT]
@@ -99,8 +110,11 @@ def convert_groups(  # type: ignore[no-untyped-def]
                 pair += 1
             if pair >= numbers[C_PAIRS]:
                 break
+        sequence = load64(source, offset + EVENT_HEADER)
+        if not is_newest(pairs, numbers[C_PAIRS], domain_id, sequence):
+            break
         numbers[C_NOTED] += 1
-        pairs[pair, 2] = int(load64(source, offset + EVENT_HEADER))
+        pairs[pair, 2] = int(sequence)
         pairs[pair, 3] = numbers[C_NOTED]
         scratch[0] = 0  # nothing is out of band
         copy_events(source, offset, behind, checksum_bytes, scratch, 1)

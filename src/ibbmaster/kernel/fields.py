@@ -55,7 +55,7 @@ class Field(IntEnum):
     SIZE = 22
 
 
-PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was
+PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was, 0 for none
 
 
 def noted_gtids(pairs: Any, count: int) -> tuple[Gtid, ...]:

@@ -13,7 +13,6 @@ import shutil
 import struct
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -29,9 +28,10 @@ from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.spark.write_options import WriteOptions
+from ibbmaster.store.appending import AppendedLog, open_log
 from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.write_behind import WriteBehindDisk
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.store.gtid_order import is_newer
+from ibbmaster.store.redo_log import SEGMENT_NAMES
 
 RUN_BYTES = 64 << 20  # of records, sorted in memory
 HEAD = struct.Struct("<QQIIQQIBI")  # see Record; the last is the size of the data
@@ -237,6 +237,7 @@ def write_log(paths: Iterable[str], options: WriteOptions, staging: Path) -> Wri
 
     Raises:
         ConfigurationError: the records make no groups.
+        BusyError: another process has the directory.
         StoreError: the directory cannot be written.
     """
     target = Path(options.path)
@@ -244,44 +245,39 @@ def write_log(paths: Iterable[str], options: WriteOptions, staging: Path) -> Wri
     directory = staging / "log" if is_new else target
     directory.mkdir(parents=True, exist_ok=True)
     written = Written()
-    disk = RealDisk(directory)
-    try:
-        disk.lock()
-        with (
-            closing(WriteBehindDisk(disk)) as behind,
-            BinlogWriter(
-                behind,
-                max_file_bytes=options.max_file_bytes,
-                state_interval_bytes=options.state_interval_bytes,
-                is_sparse=True,
-            ) as writer,
-        ):
-            groups = _Groups(options, writer)
-            merged = heapq.merge(*map(read_run, paths), key=lambda record: record[:6])
-            for _, records in itertools.groupby(merged, key=lambda record: record.group):
-                gtid, gtid_event, body = groups.assemble(list(records))
-                highest = writer.state.highest_seq_no(gtid.domain_id)
-                if highest is not None and gtid.seq_no <= highest:
-                    written.skipped += 1
-                    continue
-                writer.write_group(gtid, gtid_event, body)
-                written.groups += 1
-    finally:
-        disk.close()
+    with open_log(
+        RealDisk(directory),
+        max_file_bytes=options.max_file_bytes,
+        state_interval_bytes=options.state_interval_bytes,
+    ) as log:
+        groups = _Groups(options, log)
+        merged = heapq.merge(*map(read_run, paths), key=lambda record: record[:6])
+        for _, records in itertools.groupby(merged, key=lambda record: record.group):
+            gtid, gtid_event, body = groups.assemble(list(records))
+            if not is_newer(log.state, gtid):
+                written.skipped += 1
+                continue
+            log.write_group(gtid, gtid_event, body)
+            written.groups += 1
     if is_new:
         _replace(directory, target)
     return written
 
 
 def _has_log(target: Path) -> bool:
-    return target.is_dir() and any(parse_file_name(path.name) is not None for path in target.iterdir())
+    names = [path.name for path in target.iterdir()] if target.is_dir() else []
+    return any(parse_file_name(name) is not None or name in SEGMENT_NAMES for name in names)
 
 
 def _replace(directory: Path, target: Path) -> None:
     """Put a finished log in the place of what is there."""
     old = None
     if target.exists():
-        foreign = [path.name for path in target.iterdir() if parse_file_name(path.name) is None]
+        foreign = [
+            path.name
+            for path in target.iterdir()
+            if parse_file_name(path.name) is None and path.name not in SEGMENT_NAMES
+        ]
         if foreign:
             raise StoreError(f"{target}: holds {foreign[0]}, which is no binlog file: nothing was replaced")
         old = directory.parent / "old"
@@ -295,7 +291,7 @@ def _replace(directory: Path, target: Path) -> None:
 class _Groups:
     """Puts groups together, and gives GTIDs to those that have none."""
 
-    def __init__(self, options: WriteOptions, writer: BinlogWriter) -> None:
+    def __init__(self, options: WriteOptions, writer: AppendedLog) -> None:
         self._options = options
         self._tables = options.tables()
         self._writer = writer

@@ -43,6 +43,8 @@ class GroupConverter:
     def take(self, window: EventWindow, known: Iterable[Gtid]) -> tuple[Gtid, ...]:
         """Convert the groups at the begin of a window, of pairs that are known; returns the last GTID of each.
 
+        Only groups that are newer than all of their domain are taken.
+
         Raises:
             StoreError: the log cannot be written.
         """
@@ -53,7 +55,8 @@ class GroupConverter:
         count = 0
         for gtid in known:
             if count < PAIRS_MAX:
-                pairs[count] = gtid.domain_id, gtid.server_id, 0, 0
+                highest = self._writer.highest_seq_no(gtid.domain_id)
+                pairs[count] = gtid.domain_id, gtid.server_id, highest - (highest >> 63 << 64), 0  # of its whole domain
                 count += 1
         if not count:
             return ()
