@@ -46,12 +46,14 @@ def run(args: argparse.Namespace) -> int:
     from ibbmaster.kernel.cache import KernelSet
     from ibbmaster.store.disk import RealDisk
     from ibbmaster.store.fault import Totals
+    from ibbmaster.store.redo_check import check_redo
     from ibbmaster.store.verify import verify
 
     disk = RealDisk(args.directory)
     names = [name for name in disk.list() if parse_file_name(name) is not None]
     size = sum(disk.size(name) for name in names)
     load_kernels(KernelSet.VERIFY, sum((args.directory / name).stat().st_blocks * BLOCK_SIZE for name in names))
+    redo = check_redo(disk, is_in_use=disk.is_locked)
     totals = Totals()
     faults = []
     with progress(size) as bar, interruptible(bar) as advance:
@@ -64,11 +66,16 @@ def run(args: argparse.Namespace) -> int:
             faults.append(str(fault))
             if not args.json:
                 print(fault, flush=True)
+    if redo is not None:
+        faults += [redo.line()] * (redo.problem is not None)
+        if not args.json:
+            print(redo.line())
     if args.json:
         print(
             json.dumps(
                 {
                     "directory": str(args.directory),
+                    "redo_log": None if redo is None else redo.as_json(),
                     "files": totals.files,
                     "pages": totals.pages,
                     "groups": totals.groups,

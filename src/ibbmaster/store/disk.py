@@ -12,6 +12,7 @@ import fcntl
 import os
 import stat
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreEr
 OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
 WRITABLE_FILES_MAX = 4  # kept for writing
 FULL = (errno.ENOSPC, errno.EDQUOT)
+LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that somebody may only be looking at
 
 
 class Disk(Protocol):
@@ -106,12 +108,30 @@ class RealDisk:
     def lock(self) -> None:
         with self._errors(""):
             descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                raise BusyError(f"{self.directory}: another process is writing here; end it first") from None
+            for tries_left in reversed(range(LOCK_TRIES)):
+                if _try_lock(descriptor, fcntl.LOCK_EX):
+                    break
+                if not tries_left:
+                    os.close(descriptor)
+                    raise BusyError(f"{self.directory}: another process is writing here; end it first")
+                time.sleep(LOCK_PAUSE_S)
             self._directory_lock = descriptor
+
+    def is_locked(self) -> bool:
+        """Whether another process writes here. The look is over before anybody who wants to write gives up."""
+        with self._errors(""):
+            descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                return not _try_lock(descriptor, fcntl.LOCK_SH)
+            finally:
+                os.close(descriptor)
+
+    def settle(self, name: str) -> None:
+        """Make durable what another process has written to a file, perhaps one that was killed since."""
+        with self._errors(name), self._lock:
+            descriptor = self._descriptor(name)
+            with contextlib.suppress(OSError):  # a read-only file system has nothing to make durable
+                os.fdatasync(descriptor)
 
     def list(self) -> list[str]:
         with self._errors(""), os.scandir(self.directory) as entries:
@@ -269,6 +289,14 @@ class RealDisk:
         except OSError as error:
             kind = DiskFullError if error.errno in FULL else StoreError
             raise kind(f"{self.directory / name}: {error.strerror}") from error
+
+
+def _try_lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _open_regular(path: Path, mode: int) -> int:

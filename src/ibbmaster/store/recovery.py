@@ -22,6 +22,8 @@ from ibbmaster.store.redo_log import RedoScan, scan_redo
 from ibbmaster.store.redo_record import Cut, LogEnd, Purge, RedoRecord, XaEntry
 from ibbmaster.store.xa_table import XaTable
 
+SALVAGE_ADVICE = "`ibbmaster recover DIR --salvage NEWDIR` writes everything that can be read to a new directory"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
@@ -48,9 +50,7 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
         end = find_continuation(disk)
         xa = () if end is None else find_pending_xa(disk, end)
         return Recovered(scan=None, end=end, xa=xa, replayed_records=0)
-    replay = _Replay(disk)
-    replay.apply(scan.records)
-    expected = replay.end or scan.checkpoint.end
+    expected = replay(disk, scan)
     replayed = sum(not record.is_checkpoint for record in {*scan.records, *scan.notes})
     if expected is None:
         _check_never_begun(disk)
@@ -60,7 +60,10 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
         raise MissingFileError(f"{disk}: {format_file_name(expected.file_no)} is missing: the redo log ends in it")
     found = LogEnd(end.header.file_no, end.page_no, end.page_offset)
     if found != expected:
-        raise DamageError(f"the files end at {_place(found)}, and the redo log at {_place(expected)}")
+        raise DamageError(
+            f"the files end at {_place(found)}, and the redo log at {_place(expected)}: something else has written "
+            f"here, or one of them is older. {SALVAGE_ADVICE}"
+        )
     table = XaTable(scan.checkpoint.xa)
     for record in scan.notes:
         for item in record.items():
@@ -69,11 +72,27 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
     return Recovered(scan=scan, end=end, xa=table.snapshot(), replayed_records=replayed)
 
 
+def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogEnd | None:
+    """Apply what a scan has found to the files, and nothing else; returns where the log ends then.
+
+    With `is_alone` the files are not those that the redo log belongs to, or none: files that
+    are missing are made, and pages of which it has no beginning stay as they are.
+
+    Raises:
+        DamageError: files and redo log do not fit together.
+        StoreError: the directory cannot be read or written.
+    """
+    steps = _Replay(disk, is_alone=is_alone)
+    steps.apply(scan.records)
+    return steps.end or scan.checkpoint.end
+
+
 class _Replay:
     """Puts pages together from the redo log alone, and writes those that differ."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, *, is_alone: bool) -> None:
         self._disk = disk
+        self._is_alone = is_alone
         self._names = set(disk.list())
         self._headers: dict[int, FileHeader | None] = {}
         self._page: tuple[int, int] | None = None  # the one at hand
@@ -123,6 +142,9 @@ class _Replay:
             self._page, self._image = (file_no, page_no), bytearray()
         if page_offset == 0:
             self._image.clear()
+        if page_offset != len(self._image) and self._is_alone:
+            self._page = None
+            return
         if page_offset != len(self._image):
             here = f"{format_file_name(file_no)} page {page_no} offset {page_offset}"
             raise DamageError(f"{here}: the redo log has this change, and not what comes before it on the page")
@@ -141,6 +163,11 @@ class _Replay:
 
     def _check_file(self, lsn: int, file_no: int) -> None:
         """The file must be the one that the change was made to."""
+        if self._is_alone:
+            if (name := format_file_name(file_no)) not in self._names:
+                self._disk.create(name)
+                self._names.add(name)
+            return
         if file_no not in self._headers:
             name = format_file_name(file_no)
             if name not in self._names:

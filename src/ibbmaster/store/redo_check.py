@@ -1,0 +1,136 @@
+"""What a redo log holds that the files do not, and whether it fits them; nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ibbmaster.errors import DamageError, IbbMasterError
+from ibbmaster.gtid import GtidState
+from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.event_groups import EventGroupReader
+from ibbmaster.store.overlay_disk import OverlayDisk
+from ibbmaster.store.recovery import SALVAGE_ADVICE, recover, replay
+from ibbmaster.store.redo_log import RedoScan, has_redo_log, scan_redo
+from ibbmaster.store.redo_record import LogEnd
+from ibbmaster.store.states import FULL_STATE_PAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedoReport:
+    """What is in a redo log. LSNs count its bytes.
+
+    `group_count` groups are not in the files as they are. `gtid_state` is that of the whole
+    log with them; None if it is not known, as the redo log does not apply: `problem` says why.
+    """
+
+    first_lsn: int = 0  # of what the next start would read
+    end_lsn: int = 0
+    group_count: int = 0
+    gtid_state: GtidState | None = None
+    problem: str | None = None
+    is_in_use: bool = False  # another process has the directory: only the LSNs were looked at
+
+    def line(self) -> str:
+        """All of it in one sentence."""
+        what = f"redo log: LSN {self.first_lsn} to {self.end_lsn} ({self.end_lsn - self.first_lsn} bytes)"
+        if self.is_in_use:
+            return f"{what}; another process writes here, so what is not in the files yet was not looked at"
+        if self.problem is not None:
+            return f"{what}, {self.group_count} event groups: does not apply: {self.problem}"
+        if not self.group_count:
+            return f"{what}: applies, every event group is in the files"
+        return (
+            f"{what}: applies, {self.group_count} event groups are not in the files yet, GTID state with them "
+            f"[{self.gtid_state}]; `ibbmaster recover DIR` brings them there"
+        )
+
+    def as_json(self) -> dict[str, object]:
+        """The same for programs; `applies` is null where that was not looked at."""
+        return {
+            "first_lsn": self.first_lsn,
+            "end_lsn": self.end_lsn,
+            "bytes": self.end_lsn - self.first_lsn,
+            "event_groups": self.group_count,
+            "gtid_state": None if self.gtid_state is None else str(self.gtid_state),
+            "applies": None if self.is_in_use else self.problem is None,
+            "problem": self.problem,
+        }
+
+
+def check_redo(disk: Disk, *, is_in_use: Callable[[], bool] = lambda: False) -> RedoReport | None:
+    """What the redo log of a directory holds; None if there is none, or nothing in it.
+
+    Raises:
+        StoreError: the directory cannot be read.
+    """
+    if not has_redo_log(disk):
+        return None
+    in_use = is_in_use()
+    try:
+        scan = scan_redo(disk)
+    except DamageError as error:
+        if in_use:  # it was looked at in the middle of a change
+            return RedoReport(is_in_use=True)
+        return RedoReport(problem=f"{error}. {SALVAGE_ADVICE}")
+    if scan is None:
+        return None
+    first_lsn, end_lsn = scan.checkpoint.lsn, scan.end_lsn
+    if in_use:
+        return RedoReport(first_lsn=first_lsn, end_lsn=end_lsn, is_in_use=True)
+    overlay = OverlayDisk(disk)
+    try:
+        end = recover(overlay).end
+        start = None if any(record.is_reset for record in scan.records) else _end_of_files(disk)
+        count = _count_groups(overlay, start)
+    except IbbMasterError as error:
+        count = _count_alone(disk, scan)
+        return RedoReport(first_lsn=first_lsn, end_lsn=end_lsn, group_count=count, problem=str(error))
+    state = GtidState() if end is None else end.state
+    return RedoReport(first_lsn=first_lsn, end_lsn=end_lsn, group_count=count, gtid_state=state)
+
+
+def _end_of_files(disk: Disk) -> LogEnd | None:
+    """Where the files end without the redo log; None if nothing in them can be read."""
+    try:
+        name, offset = BinlogDirectory(disk).end()
+    except IbbMasterError:
+        return None
+    file_no = parse_file_name(name)
+    return None if file_no is None else LogEnd(file_no, *divmod(offset, PAGE_SIZE))
+
+
+def _count_groups(disk: Disk, start: LogEnd | None, end: LogEnd | None = None) -> int:
+    """How many groups there are from a place on, or in all; each is read to its last byte."""
+    if start is None:
+        numbers = [number for name in disk.list() if (number := parse_file_name(name)) is not None]
+        if not numbers:
+            return 0
+        start = LogEnd(min(numbers), FULL_STATE_PAGE, 0)
+    reader = EventGroupReader(
+        disk,
+        file_no=start.file_no,
+        page_no=FULL_STATE_PAGE,
+        end=None if end is None else (end.file_no, end.page_no * PAGE_SIZE + end.page_offset),
+    )
+    if start.page_no:
+        offset = start.page_no * PAGE_SIZE + start.page_offset
+        reader.pass_over(start.file_no, offset, (), is_inside_record=False)
+    count = 0
+    while (group := reader.next_group()) is not None:
+        for _ in group.body:
+            pass
+        count += group.gtid is not None
+    return count
+
+
+def _count_alone(disk: Disk, scan: RedoScan) -> int:
+    """The groups behind the last checkpoint in the redo log, if they can be read."""
+    overlay = OverlayDisk(disk)
+    try:
+        return _count_groups(overlay, scan.checkpoint.end, replay(overlay, scan))
+    except IbbMasterError:
+        return 0
