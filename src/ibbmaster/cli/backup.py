@@ -24,14 +24,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Copy, and print where the copy ends."""
     from ibbmaster.cli.progress import progress
+    from ibbmaster.cli.writing import made_at_once
     from ibbmaster.store.backup import back_up
     from ibbmaster.store.disk import RealDisk
 
     source = RealDisk(args.directory)
     size = sum(source.size(name) for name in source.list())
-    args.to.mkdir(parents=True, exist_ok=True)
-    with progress(size) as advance:
-        report = back_up(source, RealDisk(args.to), progress=advance)
+    with made_at_once(args.to) as staging, progress(size) as advance:
+        report = back_up(source, RealDisk(staging), progress=advance)
     if args.json:
         print(
             json.dumps(

@@ -5,7 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ibbmaster.store.damaged_log import Loss
+
+EXAMPLES = """examples:
+  ibbmaster recover /var/lib/binlogs
+  ibbmaster recover /var/lib/binlogs --salvage /var/lib/binlogs-new
+
+--salvage is for a directory that cannot be opened any more, as pages are damaged, files are missing, or files and redo
+log do not fit together. NEWDIR gets the groups of both, in order, each once. Groups that have no place among them, as
+others have as new a GTID, go to NEWDIR/conflicts, a log of its own. Ends with 1 if anything is lost or in conflict.
+"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -15,14 +27,24 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="apply the redo log of a directory to its files, and finish what was in doubt",
         description="What `serve` does when it opens a directory, without serving it. Running it again changes "
         "nothing. Afterwards the files hold everything, and the redo log is not needed to read them.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    parser.add_argument(
+        "--salvage",
+        type=Path,
+        metavar="NEWDIR",
+        help="change nothing in DIR, write what can be read of it to NEWDIR, and list what is lost",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Recover, and print the end of the log."""
+    """Recover, and print the end of the log; or salvage, and print what is lost."""
+    if args.salvage is not None:
+        return salvage(args.directory, args.salvage, as_json=args.json)
     from ibbmaster.cli.writing import open_store
 
     with open_store(args.directory) as store:
@@ -45,3 +67,54 @@ def run(args: argparse.Namespace) -> int:
         for xid in answer["prepared"]:
             print(f"prepared, and waits for its end: XID {xid}")
     return 0
+
+
+def salvage(directory: Path, new: Path, *, as_json: bool) -> int:
+    """Write what can be read to a new directory; 1 if that is not everything."""
+    from ibbmaster.cli.writing import made_at_once
+    from ibbmaster.store.disk import RealDisk
+    from ibbmaster.store.salvage import salvage as salvage_log
+
+    with made_at_once(new) as staging:
+
+        def conflicts() -> RealDisk:
+            (staging / "conflicts").mkdir()
+            return RealDisk(staging / "conflicts")
+
+        report = salvage_log(RealDisk(directory), RealDisk(staging), conflicts)
+    state = str(report.gtid_state)
+    if as_json:
+        answer = {
+            "event_groups": report.group_count,
+            "duplicates": report.duplicates,
+            "conflicts": report.conflict_count,
+            "prepared": report.prepared_count,
+            "gtid_state": state,
+            "lost": [_as_json(loss) for loss in report.losses],
+        }
+        print(json.dumps(answer))
+    else:
+        print(f"{report.group_count} event groups written to {new}, GTID state [{state}]")
+        if report.prepared_count:
+            print(f"{report.prepared_count} prepared transactions wait there for their end")
+        if report.duplicates:
+            print(f"{report.duplicates} groups were there twice, and were written once")
+        if report.conflict_count:
+            print(f"{report.conflict_count} groups are in {new / 'conflicts'}: others have as new a GTID")
+        for loss in report.losses:
+            print(f"lost: {loss}")
+        if not report.losses:
+            print("nothing is lost")
+    return 1 if report.losses else 0
+
+
+def _as_json(loss: Loss) -> dict[str, object]:
+    pages = None if loss.file_name is None else [loss.first_page, loss.last_page]
+    return {
+        "file": loss.file_name,
+        "pages": pages,
+        "gtid": loss.gtid,
+        "after": loss.after,
+        "before": loss.before,
+        "reason": loss.reason,
+    }

@@ -1,0 +1,369 @@
+"""Everything that can be read of a directory, written to a new one; what cannot is listed.
+
+The directory may be one that no start accepts: with damaged pages, missing files, or files
+and a redo log that do not fit together. It is only read. Its log is read twice: as the redo
+log makes it, and, from the first page that the redo log changes on, as the files alone have
+it. A group in both is written once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import FormatError, IbbMasterError, StoreError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.split import EventSplitter
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.continuation import find_continuation
+from ibbmaster.store.damaged_log import DamagedLog, Loss
+from ibbmaster.store.disk import Disk
+from ibbmaster.store.gtid_order import BEHIND, is_newer
+from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.store.out_of_band import OutOfBandReader
+from ibbmaster.store.overlay_disk import OverlayDisk
+from ibbmaster.store.pages import PageReader
+from ibbmaster.store.pending_xa import find_pending_xa
+from ibbmaster.store.recovery import replay
+from ibbmaster.store.redo_log import RedoScan, scan_redo
+from ibbmaster.store.redo_record import LogEnd, XaEntry, XaState
+from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.store.xa_table import XaTable
+
+PAGES_BEFORE = 1024  # before the first change of the redo log, a record may begin that reaches it
+SEEN_MAX = 200_000  # groups that are known again by their content, before the redo log begins
+
+
+@dataclass(slots=True)
+class SalvageReport:
+    """What was written and what was not.
+
+    `group_count` groups are in the new log, `duplicates` were in the old one twice or more.
+    `conflict_count` have no place in the new log, as it has other groups of their domain that
+    are as new: they are in a log of their own.
+    """
+
+    group_count: int = 0
+    duplicates: int = 0
+    conflict_count: int = 0
+    prepared_count: int = 0
+    gtid_state: GtidState = field(default_factory=GtidState)
+    losses: list[Loss] = field(default_factory=list)
+
+
+def salvage(
+    source: Disk,
+    target: Disk,
+    conflicts: Callable[[], Disk],
+    *,
+    progress: Callable[[int], object] = lambda count: None,
+) -> SalvageReport:
+    """Write what can be read of `source` to the empty `target`, and what has no place there to `conflicts`.
+
+    `progress` hears of groups as they are read.
+
+    Raises:
+        BusyError: another process writes one of them.
+        StoreError: the target is not empty, or cannot be written; the source holds nothing that can be read.
+    """
+    if target.list():
+        raise StoreError(f"{target} is not empty: give a new directory")
+    source.lock()
+    try:
+        return _Salvage(source, progress).run(target, conflicts)
+    finally:
+        source.close()
+
+
+class _UnreadableError(Exception):
+    """The body of a group cannot be read; no error of the log that is written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Views:
+    """Two ways to see the log: `main` up to `end`, and `extra`, which differs from `shared_from` on."""
+
+    main: Disk
+    extra: Disk | None = None
+    scan: RedoScan | None = None  # that `main` contains
+    end: tuple[int, int] | None = None  # file and offset
+    shared_from: tuple[int, int] | None = None  # file and page
+
+
+def _first_change(overlay: OverlayDisk, end: LogEnd | None) -> tuple[int, int] | None:
+    """File and page from which on an overlay has to be compared: where a record may begin that it changes."""
+    changes = [
+        (file_no, pages[0])
+        for name in overlay.changed_files
+        if (file_no := parse_file_name(name)) is not None and (pages := overlay.changed_pages(name))
+    ]
+    if end is not None:  # behind its end the files may go on
+        changes.append((end.file_no, end.page_no))
+    if not changes:
+        return None
+    file_no, page_no = min(changes)
+    before = format_file_name(file_no - 1)
+    if page_no > PAGES_BEFORE or file_no == 0 or before not in overlay.list():
+        return file_no, max(FULL_STATE_PAGE, page_no - PAGES_BEFORE)
+    return file_no - 1, max(FULL_STATE_PAGE, overlay.size(before) // PAGE_SIZE - PAGES_BEFORE)
+
+
+def _initial_state(disk: Disk, first: tuple[int, int]) -> GtidState:
+    """What was logged before the oldest file, if it says so."""
+    try:
+        record = read_state_record(PageReader(disk), *first)
+    except IbbMasterError:
+        record = None  # the page is listed once its groups are read
+    return GtidState() if record is None else GtidState(record.gtids)
+
+
+class _Salvage:
+    def __init__(self, source: Disk, progress: Callable[[int], object]) -> None:
+        self._source = source
+        self._progress = progress
+        self._report = SalvageReport()
+        self._seen: dict[bytes, None] = {}  # by content; insertion order
+        self._gtids: set[Gtid] = set()  # of the groups that both views may have
+        self._views_found = _Views(main=source)
+        self._is_extra = False  # the second view is read
+        self._conflict_log: BinlogWriter | None = None
+        self._open_losses: list[Loss] = []  # no group was read behind them yet
+        self._latest = ""  # group that was read
+
+    def run(self, target: Disk, conflicts: Callable[[], Disk]) -> SalvageReport:
+        report = self._report
+        views = self._views()
+        log = DamagedLog(views.main, self._note)
+        if log.first is None:
+            raise StoreError(f"{self._source}: no binlog files (binlog-000000.ibb and so on), and none in a redo log")
+        max_file_bytes, state_interval_bytes = _sizes_of(views.main, log)
+        with BinlogWriter(
+            target,
+            initial_state=_initial_state(views.main, log.first),
+            max_file_bytes=max_file_bytes,
+            state_interval_bytes=state_interval_bytes,
+            is_sparse=True,
+            gtid_strict=False,
+        ) as writer:
+            for group in log.groups(log.first, end=views.end):
+                self._take(group, log, writer)
+            if views.extra is not None and views.shared_from is not None:
+                self._is_extra = True
+                extra = DamagedLog(views.extra, self._note)
+                for group in extra.groups(views.shared_from):
+                    self._take_extra(group, extra, writer, conflicts)
+                self._is_extra = False
+            report.gtid_state = writer.state
+        if self._conflict_log is not None:
+            self._conflict_log.close()
+        self._take_prepared(views.scan, views.main, target)
+        return report
+
+    def _views(self) -> _Views:
+        """How the log is read: with the redo log, and then without, or first the files and then the redo log."""
+        try:
+            scan = scan_redo(self._source)
+        except IbbMasterError as error:
+            self._note(Loss(reason=f"the redo log cannot be read: {error}"))
+            return _Views(main=self._source)
+        if scan is None:
+            return _Views(main=self._source)
+        overlay = OverlayDisk(self._source)
+        try:
+            end = replay(overlay, scan)
+        except IbbMasterError as error:
+            self._note(Loss(reason=f"the redo log does not apply: {error}; what is in it alone comes last"))
+            overlay = OverlayDisk(self._source, is_empty=True)
+            replay(overlay, scan, is_alone=True)
+            self._views_found = _Views(main=self._source, extra=overlay, shared_from=_first_change(overlay, None))
+            return self._views_found
+        has_log = any(parse_file_name(name) is not None for name in overlay.list())
+        self._views_found = _Views(
+            main=overlay,
+            extra=self._source if has_log else None,
+            scan=scan,
+            end=None if end is None else (end.file_no, end.page_no * PAGE_SIZE + end.page_offset),
+            shared_from=_first_change(overlay, end),
+        )
+        return self._views_found
+
+    # Groups ---------------------------------------------------------------------------------
+
+    def _take(self, group: EventGroup, log: DamagedLog, writer: BinlogWriter) -> None:
+        """A group of the log as it is: kept, also where its GTID is not newer, unless it is there twice."""
+        self._progress(1)
+        again: EventGroup | None = group
+        if group.gtid is not None and not is_newer(writer.current_state, group.gtid):
+            digest = self._digest(group)
+            if digest in self._seen:
+                self._report.duplicates += 1
+            if digest is None or digest in self._seen:
+                return
+            again = log.group_at(group)
+        if again is not None:
+            self._write(again, writer)
+
+    def _take_extra(
+        self, group: EventGroup, log: DamagedLog, writer: BinlogWriter, conflicts: Callable[[], Disk]
+    ) -> None:
+        """A group of the files alone: added if it is new, and put aside if it does not fit."""
+        self._progress(1)
+        digest = None if group.gtid is None else self._digest(group)
+        if digest is None or digest in self._seen:
+            return
+        again = log.group_at(group)
+        assert again is not None
+        assert again.gtid is not None
+        if is_newer(writer.current_state, again.gtid):
+            self._write(again, writer)
+            return
+        if self._conflict_log is None:
+            self._conflict_log = BinlogWriter(conflicts(), is_sparse=True, gtid_strict=False)
+        self._conflict_log.write_group(again.gtid, again.gtid_event, again.body)
+        self._remember(digest, again)
+        self._report.conflict_count += 1
+        reason = "the redo log has other groups that are as new, so it is in the log of conflicts"
+        self._report.losses.append(_loss_of(again, reason))
+
+    def _digest(self, group: EventGroup) -> bytes | None:
+        """A group's content in short, None if a part of it cannot be read; its body is used up."""
+        digest = hashlib.blake2b(group.gtid_event, digest_size=16)
+        try:
+            for piece in _checked(group.body):
+                digest.update(piece)
+        except IbbMasterError as error:
+            self._note(_loss_of(group, str(error)))
+            return None
+        return digest.digest()
+
+    def _write(self, group: EventGroup, writer: BinlogWriter) -> None:
+        digest = hashlib.blake2b(group.gtid_event, digest_size=16)
+
+        def readable() -> Iterator[Buffer]:
+            try:
+                for piece in _checked(group.body):
+                    digest.update(piece)
+                    yield piece
+            except IbbMasterError as error:
+                raise _UnreadableError(str(error)) from error
+
+        try:
+            writer.write_group(group.gtid, group.gtid_event, readable())
+        except _UnreadableError as error:
+            self._note(_loss_of(group, str(error)))
+            return
+        self._remember(digest.digest(), group)
+        if group.gtid is not None:
+            self._report.group_count += 1
+            self._latest = str(group.gtid)
+            for loss in self._open_losses:
+                loss.before = self._latest
+            self._open_losses.clear()
+
+    def _remember(self, digest: bytes, group: EventGroup) -> None:
+        self._seen[digest] = None
+        file_no = parse_file_name(group.file_name)
+        assert file_no is not None
+        shared_from = self._views_found.shared_from
+        if shared_from is not None and (file_no, group.file_offset // PAGE_SIZE) >= shared_from:
+            if group.gtid is not None:
+                self._gtids.add(group.gtid)
+        elif len(self._seen) > SEEN_MAX:
+            del self._seen[next(iter(self._seen))]
+
+    def _note(self, loss: Loss) -> None:
+        """List a loss, once."""
+        if self._is_extra and self._is_in_main(loss):
+            return
+        if loss.file_name is not None and loss.gtid is None:
+            loss.after = self._latest
+            self._open_losses.append(loss)
+        self._report.losses.append(loss)
+
+    def _is_in_main(self, loss: Loss) -> bool:
+        """Whether what the second view cannot read was in the first."""
+        if loss.gtid is not None:
+            return Gtid.parse(loss.gtid) in self._gtids
+        views = self._views_found
+        file_no = parse_file_name(loss.file_name or "")
+        if views.end is None or file_no is None:
+            return True  # a redo log alone is full of holes
+        return (file_no, loss.last_page * PAGE_SIZE) < views.end
+
+    # Prepared transactions ------------------------------------------------------------------
+
+    def _take_prepared(self, scan: RedoScan | None, disk: Disk, target: Disk) -> None:
+        """Prepare in the new log what waits for its end in the old one."""
+        try:
+            entries = _table_of(disk, scan)
+        except IbbMasterError as error:
+            self._note(Loss(reason=f"whether transactions are prepared is not known: {error}"))
+            return
+        entries = [entry for entry in entries if entry.state is XaState.PREPARED and entry.engine_count]
+        if not entries:
+            return
+        out_of_band = OutOfBandReader(disk)
+        with BinlogStore(target, StoreOptions(is_sparse=True, full_disk_retry_s=0)) as store:
+            for entry in entries:
+                assert entry.stream is not None
+                group = store.open_group()
+                try:
+                    for piece in out_of_band.data(entry.stream, BEHIND):
+                        group.write(piece)
+                except FormatError as error:
+                    group.abandon()
+                    xid = entry.xid
+                    name = f"{xid.format_id},{xid.gtrid.hex()},{xid.bqual.hex()}"
+                    self._note(Loss(reason=f"prepared transaction XID {name}: {error}"))
+                    continue
+                group.prepare(entry.xid, engine_count=entry.engine_count)
+                self._report.prepared_count += 1
+
+
+def _table_of(disk: Disk, scan: RedoScan | None) -> list[XaEntry]:
+    """The transactions in two phases that are not finished."""
+    if scan is None:
+        end = find_continuation(disk)
+        return [] if end is None else list(find_pending_xa(disk, end))
+    table = XaTable(scan.checkpoint.xa)
+    for record in scan.notes:
+        for item in record.items():
+            if isinstance(item, XaEntry):
+                table.apply(item)
+    return list(table)
+
+
+def _checked(body: Iterator[Buffer]) -> Iterator[Buffer]:
+    """A body whose bytes divide into events: pages that are at a wrong place make records of two halves."""
+    events = EventSplitter()
+    for piece in body:
+        for _ in events.feed(piece):
+            pass
+        yield piece
+    events.finish()
+
+
+def _loss_of(group: EventGroup, reason: str) -> Loss:
+    page_no = group.file_offset // PAGE_SIZE
+    return Loss(reason=reason, file_name=group.file_name, first_page=page_no, last_page=page_no, gtid=str(group.gtid))
+
+
+def _sizes_of(disk: Disk, log: DamagedLog) -> tuple[int, int]:
+    """File size and state interval of the log, or the usual ones."""
+    for file_no in log.numbers:
+        try:
+            header = PageReader(disk).header(file_no)
+            if header is not None:
+                sizes = header.size_pages * PAGE_SIZE, header.state_interval_pages * PAGE_SIZE
+                LogShape(max_file_bytes=sizes[0], state_interval_bytes=sizes[1])
+                return sizes
+        except IbbMasterError:
+            continue
+    return MAX_FILE_BYTES, STATE_INTERVAL_BYTES

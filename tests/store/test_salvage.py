@@ -1,0 +1,361 @@
+"""Directories that nobody can open: everything that can be read comes out, and what cannot is named."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ibbmaster.cli.main import main
+from ibbmaster.errors import DamageError, StoreError
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.salvage import salvage
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.verify import verify
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.disk import MemoryDisk
+
+OPTIONS = StoreOptions(
+    max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0
+)
+
+
+def gtid(seq_no, domain_id=0):
+    return Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
+
+
+def feed(log, numbers, size=3000, fill=0, domain_id=0):
+    for seq_no in numbers:
+        value = gtid(seq_no, domain_id)
+        take = log.write_direct if isinstance(log, BinlogStore) else log.write_group
+        body = bytes([(seq_no + fill) % 256]) * (size + 7 * seq_no)  # no two have the same size
+        take(value, make_gtid_event(value), [make_event(160, 1, body)])
+
+
+def groups_of(disk):
+    log = BinlogDirectory(disk)
+    reader = log.event_groups(log.seek(log_start(log)))
+    found = []
+    while (group := reader.next_group()) is not None:
+        found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))
+    return found
+
+
+def log_start(log):
+    return log.initial_state().position()
+
+
+def numbers(disk):
+    return [value.seq_no for value, _ in groups_of(disk)]
+
+
+def salvaged(files):
+    """The new log, the log of conflicts, and the report; the source must stay as it was."""
+    source, target, conflicts = MemoryDisk(files), MemoryDisk(), MemoryDisk()
+    report = salvage(source, target, lambda: conflicts)
+    assert source.files == {name: bytearray(content) for name, content in files.items()}
+    assert list(verify(target, Totals())) == []
+    return target, conflicts, report
+
+
+def in_files(report):
+    """The losses that have a place; whether a transaction is prepared cannot be told of every damaged log."""
+    return [loss for loss in report.losses if loss.file_name is not None]
+
+
+def snapshot(disk):
+    return {name: bytes(content) for name, content in disk.files.items()}
+
+
+@pytest.fixture
+def closed():
+    """The files of a log of 60 groups over some files, without a redo log."""
+    return log_of(60)
+
+
+def log_of(count):
+    disk = MemoryDisk()
+    with BinlogStore(disk, OPTIONS) as store:
+        feed(store, range(1, count + 1))
+    return {name: content for name, content in snapshot(disk).items() if name not in SEGMENT_NAMES}
+
+
+def crashed(count=30, checkpoint_at=10):
+    """What a killed store leaves: some groups in the files, the others in the redo log."""
+    disk = MemoryDisk()
+    store = BinlogStore(disk, OPTIONS)
+    feed(store, range(1, checkpoint_at + 1))
+    store.checkpoint()
+    store.sync()
+    feed(store, range(checkpoint_at + 1, count + 1))
+    return snapshot(disk)
+
+
+def with_an_import_over_it(files, first, last, fill=0):
+    """As a writer did that neither locked the directory nor knew the redo log."""
+    disk = MemoryDisk({name: content for name, content in files.items() if name not in SEGMENT_NAMES})
+    with BinlogWriter(disk, max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE) as writer:
+        feed(writer, range(first, last + 1), fill=fill)
+    return snapshot(disk) | {name: files[name] for name in SEGMENT_NAMES}
+
+
+def test_a_sound_log_comes_out_as_it_was(closed):
+    target, _, report = salvaged(closed)
+    assert groups_of(target) == groups_of(MemoryDisk(closed))
+    assert (report.group_count, report.losses, report.duplicates) == (60, [], 0)
+    assert str(report.gtid_state) == "0-1-60"
+
+
+def test_a_file_that_ends_early_by_a_flush_is_sound():
+    disk = MemoryDisk()
+    with BinlogStore(disk, OPTIONS) as store:
+        for first in range(1, 40, 4):
+            feed(store, range(first, first + 4))
+            store.flush()
+    target, _, report = salvaged(snapshot(disk))
+    assert numbers(target) == list(range(1, 41))
+    assert report.losses == []
+
+
+def test_groups_of_files_and_redo_log_come_out_in_order_and_once():
+    target, _, report = salvaged(crashed())
+    assert numbers(target) == list(range(1, 31))
+    assert report.losses == []
+
+
+def test_the_same_groups_written_over_those_of_the_redo_log_come_out_once():
+    """The files go on at 11 again, with the same groups and more."""
+    files = with_an_import_over_it(crashed(), 11, 45)
+    with pytest.raises(DamageError, match="ibbmaster recover DIR --salvage NEWDIR"):
+        BinlogStore(MemoryDisk(files), OPTIONS)
+    target, conflicts, report = salvaged(files)
+    assert numbers(target) == list(range(1, 46))
+    assert (report.losses, report.conflict_count, conflicts.files) == ([], 0, {})
+
+
+def test_other_groups_written_over_those_of_the_redo_log_are_put_aside():
+    files = with_an_import_over_it(crashed(), 11, 45, fill=100)
+    target, conflicts, report = salvaged(files)
+    assert numbers(target) == list(range(1, 46))
+    assert groups_of(target)[:30] == groups_of(salvaged(crashed())[0])
+    assert numbers(conflicts) == list(range(11, 31))
+    assert report.conflict_count == len(report.losses) == 20
+    assert str(report.losses[0]).endswith(
+        "group 0-1-11: the redo log has other groups that are as new, so it is in the log of conflicts"
+    )
+
+
+def test_files_that_went_on_behind_a_redo_log_that_was_closed_come_out_whole():
+    disk = MemoryDisk()
+    with BinlogStore(disk, OPTIONS) as store:
+        feed(store, range(1, 31))
+    files = with_an_import_over_it(snapshot(disk), 31, 70)
+    with pytest.raises(DamageError, match=r"the files end at .*, and the redo log at"):
+        BinlogStore(MemoryDisk(files), OPTIONS)
+    target, _, report = salvaged(files)
+    assert numbers(target) == list(range(1, 71))
+    assert report.losses == []
+
+
+def test_a_redo_log_of_other_files_comes_last(closed):
+    other = MemoryDisk()
+    with BinlogStore(other, OPTIONS) as store:
+        feed(store, range(1, 200), domain_id=5)
+    killed = MemoryDisk(snapshot(other))
+    store = BinlogStore(killed, OPTIONS)
+    feed(store, range(200, 210), domain_id=5)
+    files = closed | {name: snapshot(killed)[name] for name in SEGMENT_NAMES}
+    with pytest.raises(StoreError):
+        BinlogStore(MemoryDisk(files), OPTIONS)
+    target, _, report = salvaged(files)
+    found = [str(value) for value, _ in groups_of(target)]
+    assert found[:60] == [f"0-1-{number}" for number in range(1, 61)]
+    assert found[-10:] == [f"5-1-{number}" for number in range(200, 210)]
+    assert len(set(found)) == len(found)
+    assert "the redo log does not apply" in str(report.losses[0])
+
+
+def test_a_damaged_page_costs_its_own_groups_and_is_named(closed):
+    name = "binlog-000001.ibb"
+    data = bytearray(closed[name])
+    data[3 * PAGE_SIZE + 100] ^= 1
+    target, _, report = salvaged(closed | {name: bytes(data)})
+    lost = sorted(set(range(1, 61)) - set(numbers(target)))
+    assert 4 <= len(lost) <= 7
+    assert lost == list(range(lost[0], lost[-1] + 1))
+    (loss,) = in_files(report)
+    assert (loss.file_name, loss.first_page, loss.last_page) == (name, 3, 3)
+    assert "checksum" in loss.reason
+    assert (loss.after, loss.before) == (f"0-1-{lost[0] - 1}", f"0-1-{lost[-1] + 1}")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda page: bytes(PAGE_SIZE), "zero|no data|without its end|nothing"),
+        (lambda page: random.Random(1).randbytes(PAGE_SIZE), "checksum"),
+    ],
+    ids=["zeros", "noise"],
+)
+@pytest.mark.parametrize("pages", [range(2, 3), range(3, 6)], ids=["one page", "three pages"])
+def test_pages_in_the_middle_are_passed_over(closed, damage, reason, pages):
+    name = "binlog-000000.ibb"
+    data = bytearray(closed[name])
+    for page_no in pages:
+        data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = damage(data)
+    target, _, report = salvaged(closed | {name: bytes(data)})
+    found = numbers(target)
+    assert found == sorted(set(found))
+    assert found[0] == 1
+    assert found[-1] == 60
+    assert 60 - len(found) <= 7 * len(pages)
+    named = {page for loss in report.losses for page in range(loss.first_page, loss.last_page + 1)}
+    assert set(pages) <= named
+
+
+def test_a_file_that_is_missing_is_named():
+    files = {name: content for name, content in log_of(100).items() if name != "binlog-000001.ibb"}
+    target, _, report = salvaged(files)
+    found = numbers(target)
+    assert (found[0], found[-1]) == (1, 100)
+    assert "binlog-000001.ibb is missing" in [loss.reason for loss in report.losses]
+
+
+def test_a_header_that_is_damaged_costs_the_group_that_crosses_it_at_most(closed):
+    name = "binlog-000001.ibb"
+    target, _, report = salvaged(closed | {name: b"\1" * PAGE_SIZE + closed[name][PAGE_SIZE:]})
+    assert len(numbers(target)) == 59
+    assert numbers(target)[-1] == 60
+    assert [(loss.file_name, loss.first_page) for loss in in_files(report)] == [(name, 0)]
+
+
+def test_a_record_that_makes_no_sense_costs_itself_alone(closed):
+    name = "binlog-000000.ibb"
+    data = bytearray(closed[name])
+    place = data.index(make_gtid_event(gtid(3)))
+    data[place + 4] = 99  # the type of the event that must be a GTID event
+    page_no = place // PAGE_SIZE
+    page = data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE]
+    seal_page(page)
+    data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = page
+    target, _, report = salvaged(closed | {name: bytes(data)})
+    assert numbers(target) == [1, 2, *range(4, 61)]
+    (loss,) = in_files(report)
+    assert "the first event has type 99" in loss.reason
+    assert (loss.after, loss.before) == ("0-1-2", "0-1-4")
+
+
+def test_a_group_whose_part_out_of_band_is_damaged_is_named():
+    disk = MemoryDisk()
+    with BinlogStore(
+        disk, StoreOptions(max_file_bytes=64 * PAGE_SIZE, spill_bytes=100, oob_piece_bytes=20_000)
+    ) as store:
+        feed(store, range(1, 6), size=60_000)
+    files = {name: content for name, content in snapshot(disk).items() if name not in SEGMENT_NAMES}
+    data = bytearray(files["binlog-000000.ibb"])
+    data[6 * PAGE_SIZE + 9] ^= 1
+    target, _, report = salvaged(files | {"binlog-000000.ibb": bytes(data)})
+    assert numbers(target) == [1, 3, 4, 5]
+    assert "0-1-2" in [loss.gtid for loss in report.losses]
+
+
+def test_prepared_transactions_wait_in_the_new_log():
+    disk = MemoryDisk()
+    store = BinlogStore(disk, OPTIONS)
+    xid = Xid(format_id=1, gtrid=b"waits", bqual=b"")
+    feed(store, range(1, 4))
+    group = store.open_group()
+    group.write(make_event(160, 1, bytes(9000)))
+    group.prepare(xid)
+    target, _, report = salvaged(snapshot(disk))
+    assert (report.prepared_count, report.losses) == (1, [])
+    with BinlogStore(target, OPTIONS) as store:
+        assert store.xa_recover() == [xid]
+        store.xa_commit(xid, gtid(4), make_gtid_event(gtid(4)))
+    assert numbers(target) == [1, 2, 3, 4]
+
+
+def test_what_was_logged_before_the_oldest_file_is_kept(closed):
+    files = {name: content for name, content in closed.items() if name != "binlog-000000.ibb"}
+    target, _, _ = salvaged(files)
+    first = numbers(target)[0]
+    assert BinlogDirectory(target).initial_state() == GtidState([gtid(first - 1)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_damage_never_makes_a_group_up_and_never_stops_it(closed, seed):
+    chance = random.Random(seed)
+    files = dict(closed)
+    for _ in range(chance.randrange(1, 6)):
+        name = chance.choice(sorted(files))
+        data = bytearray(files[name])
+        page_no = chance.randrange(max(1, len(data) // PAGE_SIZE))
+        match chance.randrange(4):
+            case 0:
+                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            case 1:
+                data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = bytes(PAGE_SIZE)
+            case 2:
+                other = chance.randrange(len(data) // PAGE_SIZE)
+                data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = data[
+                    other * PAGE_SIZE : (other + 1) * PAGE_SIZE
+                ]
+            case 3:
+                del data[chance.randrange(PAGE_SIZE, len(data)) :]
+        files[name] = bytes(data)
+    target, _, report = salvaged(files)
+    wanted = groups_of(MemoryDisk(closed))
+    found = groups_of(target)
+    assert set(found) <= set(wanted), f"seed {seed}"
+    assert len(set(found)) == len(found)
+    if len(found) < len(wanted):
+        assert report.losses
+
+
+def test_the_command_says_what_is_lost_and_its_end_tells_it(tmp_path, capsys, closed):
+    source, new = tmp_path / "log", tmp_path / "new"
+    source.mkdir()
+    for name, content in closed.items():
+        (source / name).write_bytes(content)
+    assert main(["recover", str(source), "--salvage", str(new)]) == 0
+    assert capsys.readouterr().out == f"60 event groups written to {new}, GTID state [0-1-60]\nnothing is lost\n"
+    assert main(["recover", "--salvage", str(new), str(source)]) == 2
+    assert "is not empty" in capsys.readouterr().err
+    data = bytearray(closed["binlog-000001.ibb"])
+    data[3 * PAGE_SIZE + 100] ^= 1
+    (source / "binlog-000001.ibb").write_bytes(data)
+    assert main(["recover", str(source), "--salvage", str(tmp_path / "second"), "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["lost"][0]["file"], answer["lost"][0]["pages"]) == ("binlog-000001.ibb", [3, 3])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "new", "second"]
+
+
+def test_a_salvage_that_is_killed_leaves_nothing_under_the_new_name(tmp_path, closed):
+    source = tmp_path / "log"
+    source.mkdir()
+    for name, content in closed.items():
+        (source / name).write_bytes(content)
+    script = """
+import os, signal, sys
+from ibbmaster.store.writer import BinlogWriter
+BinlogWriter.close = lambda self: os.kill(os.getpid(), signal.SIGKILL)
+from ibbmaster.cli.main import main
+main(["recover", sys.argv[1], "--salvage", sys.argv[2]])
+"""
+    new = tmp_path / "new"
+    process = subprocess.run([sys.executable, "-c", script, source, new], check=False)
+    assert process.returncode == -signal.SIGKILL
+    assert not new.exists()
+    assert {path.name: path.read_bytes() for path in source.iterdir()} == closed
+    assert main(["recover", str(source), "--salvage", str(new)]) == 0
