@@ -13,11 +13,11 @@ from ibbmaster.cli.main import build_parser, main
 from ibbmaster.cli.serve import open_engine, parse_listen, read_options
 from ibbmaster.dump.privileges import PRIVILEGES, READING
 from ibbmaster.dump.profile import OpeningTimestamp
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.errors import BusyError, ConfigurationError
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
@@ -191,39 +191,38 @@ def crashed_store(directory):
     disk.close()
 
 
-def test_a_directory_with_a_redo_log_is_recovered_and_written(tmp_path):
+def test_a_directory_that_is_owned_is_recovered_and_written(tmp_path):
     crashed_store(tmp_path)
-    with open_engine(options_of(tmp_path)) as engine:
+    with open_engine(options_of(tmp_path, "--own")) as engine:
         assert isinstance(engine, BinlogStore)
         assert str(engine.binlog_state()) == "0-1-1"
 
 
-def test_read_only_changes_nothing_and_says_what_may_be_missing(tmp_path, caplog):
+@pytest.mark.parametrize("options", [["--max-total", "100G"], ["--expire", "1e9"]])
+def test_who_is_to_remove_files_owns_the_directory(tmp_path, options):
+    with open_engine(options_of(tmp_path, *options)) as engine:
+        assert isinstance(engine, BinlogStore)
+    with (
+        pytest.raises(ConfigurationError, match="--read-only excludes"),
+        open_engine(options_of(tmp_path, "--read-only", *options)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("options", [[], ["--read-only"]])
+def test_without_that_nothing_is_changed_and_everything_that_is_durable_is_served(tmp_path, caplog, options):
     crashed_store(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with open_engine(options_of(tmp_path, "--read-only")) as engine:
-        assert isinstance(engine, BinlogDirectory)
-        assert str(engine.binlog_state()) == ""
+    with open_engine(options_of(tmp_path, *options)) as engine:
+        assert isinstance(engine, FollowedDirectory)
+        assert str(engine.binlog_state()) == "0-1-1"
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    assert "has a redo log, which is not looked at" in caplog.text
+    assert "1 groups are in the redo log of a writer that is gone, and are served from there" in caplog.text
 
 
-def test_a_directory_that_another_process_writes_is_read(tmp_path):
-    with BinlogStore(RealDisk(tmp_path)) as store, open_engine(options_of(tmp_path)) as engine:
-        assert isinstance(engine, BinlogDirectory)
-        assert str(engine.binlog_state()) == str(store.binlog_state())
-
-
-def test_an_archive_without_a_redo_log_is_only_read(tmp_path):
-    crashed_store(tmp_path)
-    with open_engine(options_of(tmp_path)):
+def test_a_directory_that_another_process_writes_cannot_be_owned(tmp_path):
+    with BinlogStore(RealDisk(tmp_path)), pytest.raises(BusyError), open_engine(options_of(tmp_path, "--own")):
         pass
-    for path in tmp_path.glob("ibbmaster-redo-*"):
-        path.unlink()
-    with open_engine(options_of(tmp_path)) as engine:
-        assert isinstance(engine, BinlogDirectory)
-    with open_engine(options_of(tmp_path, "--max-total", "100G")) as engine:
-        assert isinstance(engine, BinlogStore)
 
 
 @pytest.mark.parametrize(

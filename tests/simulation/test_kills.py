@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 import subprocess
@@ -33,6 +34,7 @@ class Replica(threading.Thread):
         self.latest = after
         self.received = 0
         self.fault: str | None = None
+        self.end: Exception | None = None
         self._port = port
 
     def run(self) -> None:
@@ -45,8 +47,8 @@ class Replica(threading.Thread):
                 cursor.execute(f"SET @mariadb_slave_capability=4, @slave_connect_state='{position}'")
             connection._execute_command(0x12, struct.pack("<IHI", 4, 2, 77))  # 2: with ANNOTATE_ROWS events
             self._read(connection)
-        except (pymysql.Error, OSError, AttributeError):
-            pass  # it was killed
+        except (pymysql.Error, OSError, AttributeError, IndexError) as error:
+            self.end = error  # it was killed, or the primary ended the dump
 
     def _read(self, connection: pymysql.Connection) -> None:
         expected = None
@@ -117,3 +119,54 @@ def kill_again_and_again(directory: Path, seed: int) -> None:
             assert is_whole(count, b"".join(map(bytes, group.body)))
         assert count >= max(sent, acknowledged)
     assert list(verify(RealDisk(directory), Totals())) == []
+
+
+@pytest.mark.timeout(300)
+def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_killed(tmp_path):
+    """A real `serve` on an empty directory, beside it writers of which each is killed; nobody waits for a lock."""
+    server = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "ibbmaster", "serve", str(tmp_path), "--listen", "127.0.0.1:0", "--json"),
+            *("--tls", "off", "--user", "repl", "--password-file", str(_password_file(tmp_path))),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        port = json.loads(server.stdout.readline())["port"]
+        replica = Replica(port, 0)
+        replica.start()
+        acknowledged = 0
+        for number in range(3):
+            writer = subprocess.Popen(
+                [sys.executable, "-m", "ibbmaster.testing.feeder", str(tmp_path), str(number)],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            assert writer.stdout.readline().startswith("port"), "the server was in its way"
+            for _ in range(40):
+                verb, value = writer.stdout.readline().split()
+                acknowledged = int(value) if verb == "ack" else acknowledged
+            writer.kill()
+            for line in writer.stdout.read().splitlines():
+                if line.startswith("ack "):
+                    acknowledged = int(line.split()[1])
+            writer.wait()
+            writer.stdout.close()
+            while replica.latest < acknowledged:  # what is in the redo log alone comes, too
+                assert replica.is_alive(), (replica.fault, replica.end)
+                replica.join(0.05)
+        assert replica.fault is None
+    finally:
+        server.terminate()
+        _, errors = server.communicate(timeout=120)
+    assert "fail" not in errors
+    assert "Traceback" not in errors
+
+
+def _password_file(directory: Path) -> Path:
+    path = directory.parent / f"{directory.name}-password"
+    path.write_text(PASSWORD)
+    path.chmod(0o600)
+    return path

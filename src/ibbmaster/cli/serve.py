@@ -109,12 +109,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
     life = parser.add_argument_group("the directory")
     life.add_argument(
-        "--read-only",
+        "--own",
         action="store_true",
-        help="change nothing in DIR: do not recover it, serve what can be read",
+        help="own DIR: recover it, look after its files, let nobody else write there; without this DIR is only read, "
+        "before, beside and after any process that writes it",
     )
-    life.add_argument("--expire", type=float, metavar="SECONDS", help="remove files last written so long ago")
-    life.add_argument("--max-total", metavar="SIZE", help="remove the oldest files when all have more than this")
+    life.add_argument("--read-only", action="store_true", help="only read DIR (the default)")
+    life.add_argument(
+        "--expire", type=float, metavar="SECONDS", help="remove files last written so long ago (implies --own)"
+    )
+    life.add_argument(
+        "--max-total", metavar="SIZE", help="remove the oldest files when all have more than this (implies --own)"
+    )
     life.add_argument(
         "--replicas-needed",
         type=int,
@@ -178,48 +184,36 @@ def holds_classic_files(directory: Path) -> bool:
 
 @contextlib.contextmanager
 def open_engine(args: argparse.Namespace) -> Iterator[BinlogEngine]:
-    """The engine for what is in a directory.
+    """The engine for what is in a directory: one that only reads, unless the directory is to be owned.
 
-    One with a redo log is opened to be written: recovered, and its files looked after, unless
-    another process does that already. Any other one is only read.
+    Raises:
+        BusyError: it is to be owned, and another process writes there.
+        ConfigurationError: options that exclude each other.
     """
     from ibbmaster.store.disk import RealDisk
-    from ibbmaster.store.redo_log import SEGMENT_NAMES
 
     directory: Path = args.directory
+    options = store_options(args)
+    owns = args.own or args.expire is not None or args.max_total is not None
+    if owns and args.read_only:
+        raise ConfigurationError("--read-only excludes --own, --expire and --max-total: who only reads removes nothing")
     if holds_classic_files(directory):
         from ibbmaster.store.classic_engine import ClassicBinlog
 
         yield ClassicBinlog([directory])
         return
-    has_redo = set(SEGMENT_NAMES) & set(RealDisk(directory).list())
-    options = store_options(args)
-    if args.read_only or not (has_redo or args.expire is not None or args.max_total is not None):
-        if has_redo:
-            log.warning("%s has a redo log, which is not looked at: its last groups may be missing", directory)
-        yield read_only(directory)
+    if not owns:
+        from ibbmaster.store.followed import FollowedDirectory
+
+        yield FollowedDirectory(RealDisk(directory))
         return
-    from ibbmaster.errors import BusyError
     from ibbmaster.store.background import Background
     from ibbmaster.store.binlog_store import BinlogStore
 
-    try:
-        store = BinlogStore(RealDisk(directory), options)
-    except BusyError:
-        log.info("another process writes %s: groups are served once they are in its files", directory)
-        yield read_only(directory)
-        return
+    store = BinlogStore(RealDisk(directory), options)
     log.info("%d redo records applied, %d transactions rolled back", store.replayed_records, store.rolled_back)
     with store, Background(store):
         yield store
-
-
-def read_only(directory: Path) -> BinlogEngine:
-    """The directory as it is, and as it grows."""
-    from ibbmaster.store.directory import BinlogDirectory
-    from ibbmaster.store.disk import RealDisk
-
-    return BinlogDirectory(RealDisk(directory))
 
 
 def store_options(args: argparse.Namespace) -> StoreOptions:

@@ -106,16 +106,18 @@ class EventGroupReader:
         for _ in self._rest:
             pass
         cursor = self._cursor
+        inside: ChunkCursor | None = None  # before the rest of a record whose end was not seen yet
         while True:
             start = cursor.fork()
             try:
                 chunk = cursor.next_chunk()
                 if chunk is None or (self._end is not None and cursor.ref_of(chunk) >= self._end):
-                    cursor.go_to(start)
+                    cursor.go_to(inside or start)  # nobody could tell later that this is inside a record
                     return None
                 if not chunk.is_first:
                     if not self._may_begin_inside:
                         raise ChunkError(cursor.ref_of(chunk).location, "a record continues that has not begun")
+                    inside = None if chunk.is_last else inside or start
                     continue
                 if chunk.record_type == RecordType.COMMIT:
                     group = self._group(chunk)

@@ -18,7 +18,44 @@ from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.redo_record import LogEnd
 
 
-class VisibleDisk:
+class ReadOnlyDisk:
+    """The part of a `Disk` that changes it, refused."""
+
+    def _refuse(self) -> NoReturn:
+        raise LocalProtocolError("readers do not write")
+
+    def lock(self) -> None:
+        self._refuse()
+
+    def close(self) -> None:
+        self._refuse()
+
+    def create(self, name: str) -> None:
+        self._refuse()
+
+    def write(self, name: str, offset: int, data: Buffer) -> None:
+        self._refuse()
+
+    def allocate(self, name: str, size: int) -> None:
+        self._refuse()
+
+    def truncate(self, name: str, size: int) -> None:
+        self._refuse()
+
+    def sync(self, name: str) -> None:
+        self._refuse()
+
+    def sync_dir(self) -> None:
+        self._refuse()
+
+    def unlink(self, name: str) -> None:
+        self._refuse()
+
+    def rename(self, old: str, new: str) -> None:
+        self._refuse()
+
+
+class VisibleDisk(ReadOnlyDisk):
     """A `Disk` to read from; everything before `mark()` is durable and visible, nothing else is."""
 
     def __init__(self, disk: Disk, fifo: PageFifo, mark: Callable[[], LogEnd]) -> None:
@@ -68,39 +105,6 @@ class VisibleDisk:
             return {}
         pages = range(offset // PAGE_SIZE, -(-(offset + size) // PAGE_SIZE))
         return self._fifo.visible(file_no, pages, mark)
-
-    def _refuse(self) -> NoReturn:
-        raise LocalProtocolError("readers do not write")
-
-    def lock(self) -> None:
-        self._refuse()
-
-    def close(self) -> None:
-        self._refuse()
-
-    def create(self, name: str) -> None:
-        self._refuse()
-
-    def write(self, name: str, offset: int, data: Buffer) -> None:
-        self._refuse()
-
-    def allocate(self, name: str, size: int) -> None:
-        self._refuse()
-
-    def truncate(self, name: str, size: int) -> None:
-        self._refuse()
-
-    def sync(self, name: str) -> None:
-        self._refuse()
-
-    def sync_dir(self) -> None:
-        self._refuse()
-
-    def unlink(self, name: str) -> None:
-        self._refuse()
-
-    def rename(self, old: str, new: str) -> None:
-        self._refuse()
 
 
 def _patch(data: memoryview, offset: int, pages: dict[int, bytes]) -> None:

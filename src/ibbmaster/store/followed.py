@@ -1,0 +1,307 @@
+"""A directory that another process may write, read and followed without ever writing to it.
+
+It may be empty at first, and its file system read-only. What a writer that was killed has
+left in its redo log is read from there; once a writer is back, its files have all of that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from ibbmaster.errors import IbbMasterError, MissingFileError, PositionPurgedError, StoreError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
+from ibbmaster.ibb.file_header import decode_file_header
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import Disk, RealDisk
+from ibbmaster.store.engine import BinlogEngine, BinlogFile, Place
+from ibbmaster.store.event_groups import EventGroupReader
+from ibbmaster.store.overlay_disk import OverlayDisk
+from ibbmaster.store.recovery import recover
+from ibbmaster.store.redo_check import check_redo
+from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.seek import SeekPlan
+from ibbmaster.store.states import FULL_STATE_PAGE
+from ibbmaster.store.store_reader import StoreReader
+from ibbmaster.store.visible_disk import ReadOnlyDisk
+
+log = logging.getLogger(__name__)
+
+LOOK_PERIOD_S = 0.1  # between two looks at what files there are
+REDO_PERIOD_S = 1.0  # a writer brings its redo log to its files about as often
+HEAD_SIZE = 512  # of a file, with all that its header says
+COMPLETE_FILES = 3  # the newest, whose sizes may still change
+
+Answer = TypeVar("Answer")
+Stamp = tuple[tuple[float, int], ...]
+
+
+class FollowedDirectory(BinlogEngine):
+    """A binlog in a directory, as it is and as it grows, is purged or reset. Thread-safe.
+
+    Raises on first use, not when made:
+        StoreError, FormatError: the directory holds no binlog that can be read; an empty one is no error.
+    """
+
+    def __init__(self, disk: RealDisk) -> None:
+        self._disk = disk
+        self._view = _View(disk)
+        self._lock = threading.RLock()  # for everything below
+        self._log: BinlogDirectory | None = None  # None while there is no file
+        self._active: tuple[int, int] | None = None  # number and start LSN of a file that belongs to the log
+        self._sizes: dict[int, int] = {}  # of files that are there, or were
+        self._oldest = 0
+        self._reset_count = 0
+        self._seen_end: tuple[str, int] | None = None
+        self._looked_at = self._redo_looked_at = float("-inf")
+        self._redo_stamp: Stamp | None = None  # of a redo log that was examined
+
+    def __str__(self) -> str:
+        return str(self._disk)
+
+    # Reading --------------------------------------------------------------------------------
+
+    def files(self) -> list[BinlogFile]:
+        found = self._ask(lambda opened: opened.files())
+        return [BinlogFile(name=format_file_name(0), size=0)] if found is None else found
+
+    def end(self) -> tuple[str, int]:
+        return self._ask(lambda opened: opened.end()) or (format_file_name(0), PAGE_SIZE)
+
+    def binlog_state(self) -> GtidState:
+        return self._ask(lambda opened: opened.binlog_state()) or GtidState()
+
+    def initial_state(self) -> GtidState:
+        return self._ask(lambda opened: opened.initial_state()) or GtidState()
+
+    def seek(self, position: GtidPosition) -> SeekPlan:
+        return self._ask(lambda opened: opened.seek(position)) or _empty_plan(position)
+
+    def plan_of_file(self, name: str) -> SeekPlan:
+        found = self._ask(lambda opened: opened.plan_of_file(name))
+        if found is None and name != format_file_name(0):
+            raise KeyError(name)
+        return found or _empty_plan(GtidPosition())
+
+    def event_groups(self, place: Place) -> FollowedReader:
+        with self._lock:
+            reader = BinlogDirectory(self._view).event_groups(place)
+            return FollowedReader(reader, self)
+
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self.look()
+            left = deadline - time.monotonic()
+            opened = self._log
+            if opened is not None:
+                with contextlib.suppress(MissingFileError):  # purged, or reset: the next look tells
+                    opened.wait_for_growth(max(0.0, min(left, LOOK_PERIOD_S)))
+            elif left > 0:
+                time.sleep(min(left, LOOK_PERIOD_S / 5))
+            end = self.end()
+            with self._lock:
+                has_moved, self._seen_end = self._seen_end not in (None, end), end
+            if has_moved or left <= 0:
+                return has_moved
+
+    def _ask(self, question: Callable[[BinlogDirectory], Answer]) -> Answer | None:
+        """What the log says; None if there is none yet."""
+        self.look()
+        for attempt in range(2):
+            opened = self._log
+            if opened is None:
+                return None
+            try:
+                return question(opened)
+            except StoreError:  # purged, or reset, between two steps
+                if attempt:
+                    raise
+                self.look(is_urgent=True)
+        return None
+
+    # Following ------------------------------------------------------------------------------
+
+    def look(self, *, is_urgent: bool = False) -> None:
+        """See which files there are, and whose log they are, if the last look was some time ago."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._looked_at < LOOK_PERIOD_S and not is_urgent:
+                return
+            self._looked_at = now
+            if now - self._redo_looked_at >= REDO_PERIOD_S or self._view.is_patched:
+                self._redo_looked_at = now
+                self._look_at_redo()
+            self._look_at_files()
+
+    def _look_at_files(self) -> None:
+        numbers = sorted(number for name in self._view.list() if (number := parse_file_name(name)) is not None)
+        if self._active is not None and self._start_lsn(self._active[0]) != self._active[1]:
+            if not numbers or numbers[-1] <= self._active[0]:
+                self._reset_count += 1
+                self._sizes.clear()
+                log.info("%s: the log was begun anew", self)
+            self._log, self._active = None, None
+        if not numbers:
+            return
+        if self._log is None:
+            self._log = BinlogDirectory(self._view)
+        self._oldest = numbers[0]
+        for file_no in reversed(numbers):
+            if file_no in self._sizes and file_no < numbers[-1] - COMPLETE_FILES:
+                break
+            try:
+                self._sizes[file_no] = self._view.size(format_file_name(file_no))
+            except MissingFileError:
+                continue
+        for file_no in reversed(numbers):
+            start_lsn = self._start_lsn(file_no)
+            if start_lsn is not None:
+                self._active = file_no, start_lsn
+                break
+
+    def _start_lsn(self, file_no: int) -> int | None:
+        """Where a file begins in the order of all changes; None if it is not there, or not begun."""
+        try:
+            header = decode_file_header(
+                self._view.read(format_file_name(file_no), 0, HEAD_SIZE).ljust(HEAD_SIZE, b"\0"), file_no=file_no
+            )
+        except IbbMasterError:
+            return None
+        return None if header is None else header.start_lsn
+
+    def check(self, place: tuple[int, int], resets: int) -> None:
+        """Whether a reader of the log as it was after so many resets may go on at a place.
+
+        Raises:
+            PositionPurgedError: the log was begun anew, or what comes next is gone.
+        """
+        self.look()
+        file_no, offset = place
+        if resets != self._reset_count:
+            raise PositionPurgedError("the log was reset while it was read")
+        if file_no < self._oldest:
+            size = self._sizes.get(file_no, float("inf"))
+            is_done = offset + PAGE_SIZE - DATA_SIZE + CHUNK_SIZE_MIN > size
+            if not is_done or file_no + 1 < self._oldest:
+                raise PositionPurgedError(f"{format_file_name(file_no)} was removed while it was read")
+
+    @property
+    def reset_count(self) -> int:
+        return self._reset_count
+
+    # The redo log ---------------------------------------------------------------------------
+
+    def _look_at_redo(self) -> None:
+        """Read a redo log whose writer is gone, and forget it when there is a writer again."""
+        stamp = self._stamp()
+        if stamp == self._redo_stamp:
+            return
+        if self._view.is_patched:
+            log.info("%s: a writer has taken the redo log over", self)
+            self._view.patch(None)
+            self._log = None
+        if not stamp or self._disk.is_locked():
+            return  # what is durable comes into the files soon
+        for name in SEGMENT_NAMES:
+            if name in self._disk.list():
+                self._disk.settle(name)
+        self._redo_stamp = stamp
+        report = check_redo(self._disk)
+        if report is None:
+            return
+        if report.problem is not None:
+            log.warning("%s: its redo log is left out: %s", self, report.problem)
+        elif report.group_count:
+            overlay = OverlayDisk(self._disk)
+            recover(overlay)
+            if self._stamp() == stamp:
+                self._view.patch(overlay)
+                self._log = None
+                log.warning(
+                    "%s: %d groups are in the redo log of a writer that is gone, and are served from there; "
+                    "`ibbmaster recover` or `serve --own` brings them into the files",
+                    self,
+                    report.group_count,
+                )
+
+    def _stamp(self) -> Stamp:
+        """Something that is another one once a writer has written to the redo log; empty if there is none."""
+        names = set(self._disk.list())
+        try:
+            return tuple(
+                (self._disk.modified_at(name), self._disk.size(name)) for name in SEGMENT_NAMES if name in names
+            )
+        except MissingFileError:
+            return ()
+
+
+class FollowedReader(StoreReader):
+    """Groups for one reader of a directory that it does not own: files may be removed under it."""
+
+    def __init__(self, reader: EventGroupReader, directory: FollowedDirectory) -> None:
+        super().__init__(reader, resets=lambda: directory.reset_count)
+        self._directory = directory
+
+    def check_log(self) -> None:
+        self._directory.check(self.place, self._began_at)
+
+    def next_group(self) -> EventGroup | None:
+        file_no, _ = before = self.place
+        group = super().next_group()
+        if self.file_no != file_no:  # was its rest still there when it was read?
+            self._directory.look(is_urgent=True)
+            self._directory.check(before, self._began_at)
+        return group
+
+
+class _View(ReadOnlyDisk):
+    """The directory as readers see it: with what a redo log adds, or as it is."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._real = disk
+        self._current = disk
+
+    @property
+    def is_patched(self) -> bool:
+        return self._current is not self._real
+
+    def patch(self, overlay: OverlayDisk | None) -> None:
+        self._current = self._real if overlay is None else overlay
+
+    def __str__(self) -> str:
+        return str(self._real)
+
+    def list(self) -> list[str]:
+        return self._current.list()
+
+    def size(self, name: str) -> int:
+        return self._current.size(name)
+
+    def modified_at(self, name: str) -> float:
+        return self._current.modified_at(name)
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        return self._current.read(name, offset, size)
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        return self._current.read_into(name, offset, target, only_cached=only_cached)
+
+    def next_data(self, name: str, offset: int) -> int:
+        return self._current.next_data(name, offset)
+
+    def open(self, name: str) -> int | None:
+        return self._current.open(name)
+
+
+def _empty_plan(position: GtidPosition) -> SeekPlan:
+    """The begin of a log that is not there yet."""
+    return SeekPlan(position=position, file_no=0, page_no=FULL_STATE_PAGE, state=GtidState(), steps=(), page_reads=0)

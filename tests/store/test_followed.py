@@ -1,0 +1,279 @@
+"""A directory that somebody else writes: followed from before it is begun, over every end of its writer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ibbmaster.errors import PositionPurgedError, StoreError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.store import followed
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.followed import FollowedDirectory
+from ibbmaster.store.purge import PurgeRequest
+from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.crash import make_event, make_gtid_event
+
+OPTIONS = StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14, redo_bytes=1 << 20, full_disk_retry_s=0)
+GROWTH_S = 60  # nothing takes as long
+
+KILLED = """
+import os, signal, sys
+from ibbmaster.gtid import Gtid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
+store = BinlogStore(RealDisk(sys.argv[1]), StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14))
+for seq_no in range(int(sys.argv[2]), int(sys.argv[3])):
+    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(700))])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _looks_each_time(monkeypatch):
+    """Nothing waits for the next look."""
+    monkeypatch.setattr(followed, "LOOK_PERIOD_S", 0.01)
+    monkeypatch.setattr(followed, "REDO_PERIOD_S", 0.0)
+
+
+def killed_writer(directory, first, end):
+    process = subprocess.run([sys.executable, "-c", KILLED, directory, str(first), str(end)], check=False)
+    assert process.returncode == -signal.SIGKILL
+
+
+def feed(store, numbers, size=700):
+    for seq_no in numbers:
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        take = store.write_direct if isinstance(store, BinlogStore) else store.write_group
+        take(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+
+
+def into_files(store):
+    store.checkpoint()
+    store.sync()
+
+
+def rest_of(reader):
+    found = []
+    while (group := reader.next_group()) is not None:
+        found.append(group.gtid.seq_no)
+    return found
+
+
+def reader_of(engine, position=""):
+    return engine.event_groups(engine.seek(GtidPosition.parse(position)))
+
+
+def grow_to(engine, state):
+    """Wait until the engine has come to a state."""
+    while str(engine.binlog_state()) != state:
+        assert engine.wait_for_growth(GROWTH_S), f"{engine.binlog_state()}, not {state}"
+
+
+def test_an_empty_directory_is_an_empty_log_until_a_writer_comes(tmp_path):
+    engine = FollowedDirectory(RealDisk(tmp_path))
+    assert not engine.wait_for_growth(0.0)
+    assert engine.end() == ("binlog-000000.ibb", 16384)
+    assert (engine.binlog_state(), engine.initial_state()) == (GtidState(), GtidState())
+    assert [file.name for file in engine.files()] == ["binlog-000000.ibb"]
+    reader = reader_of(engine)
+    assert reader.next_group() is None
+    assert engine.plan_of_file("binlog-000000.ibb").file_offset == 16384
+    with pytest.raises(KeyError):
+        engine.plan_of_file("binlog-000001.ibb")
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(1, 20))
+        into_files(store)
+        grow_to(engine, "0-1-19")
+        assert rest_of(reader) == list(range(1, 20))
+        feed(store, range(20, 300))
+        into_files(store)
+        grow_to(engine, "0-1-299")
+        assert rest_of(reader) == list(range(20, 300))
+    assert not list(tmp_path.glob("*lock*"))
+
+
+def test_a_directory_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(StoreError, match="no such file or directory"):
+        FollowedDirectory(RealDisk(tmp_path / "typo")).wait_for_growth(0.0)
+
+
+def test_it_is_in_no_writers_way_whoever_comes_first(tmp_path):
+    engine = FollowedDirectory(RealDisk(tmp_path))
+    for first in (1, 101, 201):
+        engine.wait_for_growth(0.0)
+        with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+            feed(store, range(first, first + 100))
+        grow_to(engine, f"0-1-{first + 99}")
+    assert rest_of(reader_of(engine)) == list(range(1, 301))
+
+
+def test_what_a_killed_writer_has_left_in_its_redo_log_is_served_and_nothing_is_changed(tmp_path, caplog):
+    caplog.set_level("INFO")
+    killed_writer(tmp_path, 1, 156)
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
+    engine = FollowedDirectory(RealDisk(tmp_path))
+    assert str(engine.binlog_state()) == "0-1-155"
+    reader = reader_of(engine)
+    assert rest_of(reader) == list(range(1, 156))
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == before
+    (line,) = [record.getMessage() for record in caplog.records if "redo log" in record.getMessage()]
+    assert "groups are in the redo log of a writer that is gone, and are served from there" in line
+    killed_writer(tmp_path, 156, 300)
+    grow_to(engine, "0-1-299")
+    assert rest_of(reader) == list(range(156, 300))
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        assert rest_of(reader) == []
+        feed(store, range(300, 400))
+        into_files(store)
+        grow_to(engine, "0-1-399")
+        assert rest_of(reader) == list(range(300, 400))
+    assert rest_of(reader_of(engine, "0-1-150"))[-250:] == list(range(150, 400))
+
+
+def test_of_a_writer_that_lives_nothing_is_seen_before_it_is_in_the_files(tmp_path):
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(1, 4))
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        assert str(engine.binlog_state()) == ""
+        into_files(store)
+        grow_to(engine, "0-1-3")
+
+
+def test_a_redo_log_that_does_not_apply_is_told_once_and_the_files_are_served(tmp_path, caplog):
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(1, 10))
+    kept = {name: (tmp_path / name).read_bytes() for name in SEGMENT_NAMES}
+    for name in SEGMENT_NAMES:
+        os.unlink(tmp_path / name)
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 16, state_interval_bytes=1 << 14) as writer:
+        feed(writer, range(10, 20))
+    for name, content in kept.items():
+        (tmp_path / name).write_bytes(content)
+    engine = FollowedDirectory(RealDisk(tmp_path))
+    for _ in range(3):
+        engine.look(is_urgent=True)
+    assert str(engine.binlog_state()) == "0-1-19"
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 1
+    assert "its redo log is left out: the files end at" in lines[0]
+    assert "--salvage" in lines[0]
+
+
+@pytest.mark.parametrize("state", ["", "0-1-500"])
+def test_a_reset_ends_readers_and_the_new_log_is_served(tmp_path, state):
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(1, 300))
+        into_files(store)
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        reader = reader_of(engine)
+        assert reader.next_group().gtid.seq_no == 1
+        store.reset(GtidState.parse(state))
+        engine.look(is_urgent=True)
+        with pytest.raises(PositionPurgedError, match="the log was reset"):
+            reader.next_group()
+        assert str(engine.binlog_state()) == state
+        feed(store, range(501, 520))
+        into_files(store)
+        grow_to(engine, "0-1-519")
+        assert rest_of(reader_of(engine, state)) == list(range(501, 520))
+
+
+def test_a_purge_ends_the_readers_whose_files_are_gone_and_no_others(tmp_path):
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(1, 100))
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        into_files(store)
+        grow_to(engine, "0-1-99")
+        slow, quick = reader_of(engine), reader_of(engine)
+        assert slow.next_group().gtid.seq_no == 1
+        assert rest_of(quick) == list(range(1, 100))
+        feed(store, range(100, 500))
+        into_files(store)
+        grow_to(engine, "0-1-499")
+        assert rest_of(quick) == list(range(100, 500))
+        oldest = quick.file_no
+        assert store.purge(PurgeRequest(to_file_no=oldest)).file_nos
+        engine.look(is_urgent=True)
+        with pytest.raises(PositionPurgedError, match=r"binlog-000000.ibb was removed while it was read"):
+            slow.next_group()
+        feed(store, range(500, 600))
+        into_files(store)
+        grow_to(engine, "0-1-599")
+        assert rest_of(quick) == list(range(500, 600))
+        with pytest.raises(PositionPurgedError):
+            reader_of(engine)
+
+
+def test_a_reader_at_the_very_end_of_a_file_that_is_flushed_and_purged_goes_on(tmp_path):
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        feed(store, range(1, 10))
+        store.flush()
+        grow_to(engine, "0-1-9")
+        reader = reader_of(engine)
+        assert rest_of(reader) == list(range(1, 10))
+        feed(store, range(10, 20))
+        store.purge(PurgeRequest(to_file_no=1))
+        engine.look(is_urgent=True)
+        into_files(store)
+        grow_to(engine, "0-1-19")
+        assert rest_of(reader) == list(range(10, 20))
+
+
+READ_ONLY = """
+import os, sys
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.followed import FollowedDirectory
+os.setgid(65534); os.setuid(65534)
+engine = FollowedDirectory(RealDisk(sys.argv[1]))
+engine.wait_for_growth(0.3)
+print(engine.binlog_state())
+"""
+
+
+def test_who_may_only_read_serves_a_store_without_a_word_of_failure(tmp_path):
+    if os.getuid():
+        pytest.skip("needs root, to become a user who may only read")
+    killed_writer(tmp_path, 1, 50)
+    tmp_path.chmod(0o555)
+    for path in tmp_path.iterdir():
+        path.chmod(0o444)
+    for parent in tmp_path.parents:  # the way there, for that user
+        if parent.stat().st_uid == os.getuid() and not parent.stat().st_mode & 0o001 and "pytest" in str(parent):
+            parent.chmod(parent.stat().st_mode | 0o011)
+    process = subprocess.run([sys.executable, "-c", READ_ONLY, tmp_path], capture_output=True, text=True, check=False)
+    assert (process.stdout, process.returncode) == ("0-1-49\n", 0), process.stderr
+    assert "fail" not in process.stderr
+
+
+def test_a_read_only_mount_is_served(tmp_path):
+    source, mount = tmp_path / "store", tmp_path / "mount"
+    source.mkdir()
+    mount.mkdir()
+    killed_writer(source, 1, 50)
+    binding = subprocess.run(["mount", "--bind", source, mount], capture_output=True, text=True, check=False)
+    if binding.returncode:
+        pytest.skip(f"a directory cannot be mounted here: {binding.stderr.strip()}")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", mount], check=True)
+        disk = RealDisk(mount)
+        engine = FollowedDirectory(disk)
+        assert str(engine.binlog_state()) == "0-1-49"
+        with BinlogStore(RealDisk(source), OPTIONS) as store:
+            feed(store, range(50, 60))
+        grow_to(engine, "0-1-59")
+        assert rest_of(reader_of(engine)) == list(range(1, 60))
+    finally:
+        disk.close()
+        subprocess.run(["umount", mount], check=True)
