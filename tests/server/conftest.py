@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -14,13 +15,23 @@ import pytest
 import trio
 
 from ibbmaster.dump.profile import PROFILES, Profile
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.dump.start import check_start
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.server.certificate import make_certificate
+from ibbmaster.server.dumping import Producer, run_dump
+from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
+from ibbmaster.server.registry import EndReason, Session
+from ibbmaster.server.sending import Sender
+from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.convert import import_classic
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.wire.auth import make_account
+from ibbmaster.wire.packet import PacketReader
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11"
 USER, PASSWORD = "repl", "replpw"
@@ -77,3 +88,89 @@ def ask() -> Callable[..., Any]:
         return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
 
     return ask
+
+
+class JumpingGroups:
+    """Groups whose reader calls `jump` for each that it reads."""
+
+    def __init__(self, groups: Any, jump: Callable[[], None]) -> None:
+        self._groups = groups
+        self._jump = jump
+
+    def next_group(self) -> Any:
+        group = self._groups.next_group()
+        if group is not None:
+            trio.from_thread.run_sync(self._jump)
+        return group
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._groups, name)
+
+
+class WaitingDump:
+    """A dump of everything, with a heartbeat period, that waits at the end of a log until somebody announces growth."""
+
+    def __init__(self, engine: Any, *, heartbeat_s: float, jump: Callable[[], None], **request: Any) -> None:
+        asked = DumpRequest(
+            replica_server_id=9,
+            position=GtidPosition(),
+            **{"capability": 4, "wants_annotate_rows": True, "heartbeat_period_s": heartbeat_s, **request},
+        )
+        place = engine.seek(asked.position)
+        self.session = DumpSession(
+            asked,
+            check_start(asked, engine.binlog_state()),
+            profile=PROFILES["engine"],
+            server_id=1,
+            start_state=place.state,
+            current_state=engine.binlog_state,
+            file_name=place.file_name,
+            file_offset=place.file_offset,
+        )
+        self.follower = Follower(lambda _: False)  # growth is announced by hand
+        self.connection = Session(connection_id=1, host="here", since=0.0)
+        self.stream = bytearray()
+        self._producer = Producer(JumpingGroups(engine.event_groups(place), jump), self.session, SharedBlocks())
+
+    async def run(self) -> None:
+        """Until it is ended."""
+        ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(one)) for one in socket.socketpair())
+        async with ours, theirs, trio.open_nursery() as nursery:
+            nursery.start_soon(self._receive, theirs)
+            await run_dump(
+                self._producer, self.session, self.follower, self.connection, Sender(ours), trio.CapacityLimiter(1)
+            )
+            await ours.aclose()
+
+    async def wait_until_idle(self) -> None:
+        """Return when it has sent all that there is."""
+        while self.connection.waiting is None:
+            await trio.lowlevel.checkpoint()
+
+    async def grow(self) -> None:
+        """Tell it that the log has grown, and return when it waits again."""
+        await self.wait_until_idle()
+        self.follower.announce()
+        while self.connection.waiting is not None:
+            await trio.lowlevel.checkpoint()
+        await self.wait_until_idle()
+
+    def end(self) -> None:
+        """Have it say its last word."""
+        self.connection.end_dump(EndReason.KILL_QUERY)
+
+    def payloads(self) -> list[bytes]:
+        """Everything that was sent."""
+        reader = PacketReader(limit=1 << 30, next_sequence=1)
+        reader.receive_data(self.stream)
+        return [packet.payload for packet in iter(reader.next_packet, None)]
+
+    async def _receive(self, stream: trio.SocketStream) -> None:
+        async for data in stream:
+            self.stream += data
+
+
+@pytest.fixture
+def waiting_dump() -> Callable[..., WaitingDump]:
+    """Dump a log that grows: `waiting_dump(engine, heartbeat_s=…, jump=…)`."""
+    return WaitingDump

@@ -19,8 +19,13 @@ from ibbmaster.event.types import EventType
 from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
+from ibbmaster.server import shared_blocks
+from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.simulated_disk import SimulatedDisk
 from ibbmaster.wire.auth import answer_native
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.wire.handshake import decode_greeting
@@ -176,6 +181,38 @@ async def test_a_large_transaction_that_is_not_committed_yet_silences_no_heartbe
             assert await replica.event_types(3) == [EventType.HEARTBEAT] * 3
         nursery.cancel_scope.cancel()
     group.abandon()
+
+
+@pytest.mark.parametrize("are_kernels_on", [True, False], ids=["fast", "careful"])
+@pytest.mark.parametrize("sizes", [(600_000, 600_000), (600_000, 300), (300, 600_000), (600_000,)], ids=str)
+async def test_a_heartbeat_that_falls_due_while_a_group_is_begun_waits_for_its_end(
+    waiting_dump, mock_clock, monkeypatch, sizes, are_kernels_on
+):
+    """The clock jumps whenever a group is read: by more than the period, so a heartbeat is due at once."""
+    monkeypatch.setattr(shared_blocks, "kernels", loading.load if are_kernels_on else lambda: None)
+    store = BinlogStore(SimulatedDisk(), StoreOptions(max_file_bytes=8 << 20, spill_bytes=60_000, redo_bytes=16 << 20))
+    dump = waiting_dump(store, heartbeat_s=0.2, jump=lambda: mock_clock.jump(0.5))
+    events = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(dump.run)
+        for seq_no in range(1, 21):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            size = sizes[seq_no % len(sizes)]
+            group = [make_gtid_event(gtid), make_event(23, 1, bytes(size)), make_event(16, 1, bytes(8))]
+            store.write_direct(gtid, group[0], group[1:])
+            events += group
+            if seq_no % len(sizes) == 0:
+                await dump.grow()
+        mock_clock.jump(0.5)
+        await dump.wait_until_idle()
+        dump.end()
+    *packets, last = dump.payloads()
+    assert last == EOF
+    types = [packet[5] for packet in packets]
+    assert [packet[1:] for packet in packets if packet[5] in (EventType.GTID, 23, EventType.XID)] == events
+    begun = [index for index, event_type in enumerate(types) if event_type == EventType.GTID]
+    assert [types[index : index + 3] for index in begun] == [[EventType.GTID, 23, EventType.XID]] * 20
+    assert EventType.HEARTBEAT in types
 
 
 async def test_a_dump_that_does_not_wait_ends_with_eof_and_the_connection_is_closed(serving, connect, growing):

@@ -51,6 +51,7 @@ class DumpSession:
     - Packets are numbered over everything, in the order in which they are handed out.
     - Nothing of a group is kept; memory does not depend on the size of a group or an event.
     - A group goes out whole and with the same events each time, or not at all, unless the dump ends inside it.
+    - Nothing but the last packet comes between two events of a group, and no group begins inside another one.
     - The last packet is EOF or ERR, unless the dump ends inside an event: there nothing can be said.
 
     A dump by GTID counts the positions of a traditional stream from where it begins to
@@ -101,6 +102,7 @@ class DumpSession:
         self._place = (file_name, file_offset)  # behind the group seen last
         self._queued = bytearray()
         self._last_word: bytes | None = None  # payload to end with, once the event under way is complete
+        self.is_inside_group = False  # one has begun, and its last piece or part is still to come
         self.heartbeat_due = math.inf
         self.is_finished = False
         self.error: DumpError | None = None  # why the dump ended, if not in order
@@ -144,10 +146,16 @@ class DumpSession:
         """
         if self.is_finished:
             return iter(())
+        self.begin_group()
         if self._needs_no_care and group.gtid is not None and self._skipping.decides_nothing:
             self._place = (group.end_file_name, group.end_offset)  # the serving path
             return self._guard(group, SEND)
         return self._receive_with_care(group)
+
+    def begin_group(self) -> None:
+        """A group begins that comes in parts, told by `receive_block`: until its last one nothing else may come."""
+        assert not self.is_inside_group, "a group begins inside another one"
+        self.is_inside_group = True
 
     @property
     def selection(self) -> Selection | None:
@@ -181,14 +189,22 @@ class DumpSession:
         return self._framer.sequence
 
     def receive_block(
-        self, size: int, sequence: int, *, file_name: str, file_offset: int, is_inside_event: bool = False
+        self,
+        size: int,
+        sequence: int,
+        *,
+        file_name: str,
+        file_offset: int,
+        is_part: bool = False,
+        is_inside_event: bool = False,
     ) -> None:
-        """Groups, or a part of one, were framed by `selection`, up to a place in the log.
+        """Groups were framed by `selection`, up to a place in the log, or the last part of one; or a part before that.
 
         `size` is in bytes, `sequence` the number of the packet that comes next. A last word
         that waited for the end of an event is queued now.
         """
         self._place = (file_name, file_offset)
+        self.is_inside_group = is_part
         self._framer.note_framed(size, sequence, is_inside_event=is_inside_event)
         if self._last_word is not None and not is_inside_event:
             self._end(self._last_word)
@@ -219,8 +235,8 @@ class DumpSession:
         self.heartbeat_due = math.inf
 
     def advance_clock(self, *, now: float) -> None:
-        """Queue a heartbeat when nothing was sent for a whole period; call it between groups."""
-        if now < self.heartbeat_due or self.is_finished:
+        """Queue a heartbeat when nothing was sent for a whole period; inside a group it waits for the end of that."""
+        if now < self.heartbeat_due or self.is_finished or self.is_inside_group:
             return
         self.heartbeat_due = now + self._request.heartbeat_period_s
         file_name, position = self._place
@@ -278,14 +294,14 @@ class DumpSession:
             verdict = None
         if self._queued:
             yield self.data_to_send()
-        if verdict is None:
-            return
-        if verdict.is_wanted:
+        if verdict is not None and verdict.is_wanted:
             yield from self._guard(group, verdict)
-        elif not self.is_finished:
+            return
+        if verdict is not None:
             self._finish_group(verdict)
             if self._queued:
                 yield self.data_to_send()
+        self.is_inside_group = False
 
     def _judge(self, group: EventGroup) -> Verdict | None:
         """What to do with a group, None for nothing; queues what comes before it."""
@@ -318,6 +334,7 @@ class DumpSession:
             self._finish_group(verdict)
         if self._queued:
             yield self.data_to_send()
+        self.is_inside_group = False
 
     def _finish_group(self, verdict: Verdict) -> None:
         """Queue what is to be said behind a group."""

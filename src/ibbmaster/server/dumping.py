@@ -20,6 +20,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import DumpError, reading_failed
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.group import EventGroup
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.server.sending import Sender
@@ -47,7 +48,7 @@ class Producer:
         self._session = session
         self._shared = shared
         self._fast: FastReader | None = None  # once the kernels are ready
-        self._pieces: Iterator[Buffer] | None = None  # the rest of the group under way
+        self._pieces: Iterator[Buffer] | None = None  # the rest of the group under way, if it takes the careful path
         self._is_far_behind = False
         self.is_at_end = False  # after the block that was produced last
 
@@ -57,7 +58,9 @@ class Producer:
         `generation` is what the follower said before.
         """
         self.is_at_end = False
-        if self._pieces is not None or self._session.has_data_to_send:
+        if self._session.has_data_to_send:
+            return self._session.data_to_send()
+        if self._pieces is not None:
             return None
         fast = self._fast_reader()
         if fast is None:
@@ -77,14 +80,18 @@ class Producer:
     @property
     def is_far_behind(self) -> bool:
         """Whether the block before was a full one, and nobody shares it: then `pump` is worth a hop to a thread."""
-        return self._is_far_behind and self._fast is not None and not self._fast.is_shared
+        if not self._is_far_behind or self._pieces is not None or self._session.has_data_to_send:
+            return False
+        return self._fast is not None and not self._fast.is_shared
 
     def pump(self, socket: int) -> Buffer | Block:
         """Send to the socket until there is something to decide, or much was sent; returns what it did not take."""
         self._is_far_behind = False
         fast = self._fast
+        if self._pieces is not None or self._session.has_data_to_send:
+            return b""
         with self._failures_told():
-            pumped = None if fast is None or self._session.has_data_to_send else fast.pump(socket)
+            pumped = None if fast is None else fast.pump(socket)
             if pumped is None:
                 return b""
             rest, size = pumped
@@ -97,16 +104,21 @@ class Producer:
         return self._fast is not None and self._fast.end_look()
 
     def next_block(self, generation: int) -> Buffer | Block:
-        """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end or where the dump finishes."""
+        """About `BLOCK_SIZE` bytes for the socket, fewer at the durable end or where the dump finishes.
+
+        What is queued goes out by itself and first, so that nothing stands between the
+        group under way and its next part.
+        """
         self.is_at_end = False
+        if self._session.has_data_to_send:
+            return self._session.data_to_send()
         fast = self._fast_reader()
-        if fast is not None and self._pieces is None and not self._session.has_data_to_send:
-            with self._failures_told():
+        block = bytearray()
+        with self._failures_told():
+            if fast is not None and self._pieces is None:
                 found = fast.next_block(only_cached=False)
                 if found is not None:
                     return found
-        block = bytearray(self._session.data_to_send())
-        with self._failures_told():
             self._fill(block, fast, generation)
         return block + self._session.data_to_send()
 
@@ -136,7 +148,7 @@ class Producer:
                         tries_left, groups_left = SKIP_TRIES, groups_left - GROUPS_OF_SKIP
                     else:
                         tries_left -= 1
-                group = None if self._session.is_finished else self._groups.next_group()
+                group = None if self._session.is_finished else self._next_group()
                 if group is None:
                     self.is_at_end = True
                     if fast is not None and not self._session.is_finished:
@@ -153,6 +165,12 @@ class Producer:
             self._pieces = None
             if fast is not None and fast.may_go_on:
                 break
+
+    def _next_group(self) -> EventGroup | None:
+        """Read the next group: never while another one is under way, whichever path it takes."""
+        assert self._pieces is None
+        assert not self._session.is_inside_group, "the rest of a group would be lost"
+        return self._groups.next_group()
 
     def _fast_reader(self) -> FastReader | None:
         if self._fast is None:

@@ -160,15 +160,16 @@ class FastReader:
 
     def _note_part(self, parts: GroupParts, block: Block, size: int) -> None:
         """Tell the session of a part of a group."""
-        if parts.is_finished:
-            self._parts = None
         self._session.receive_block(
             size,
             block.sequence_after,
             file_name=parts.group.end_file_name,
             file_offset=parts.group.end_offset,
+            is_part=not parts.is_finished,
             is_inside_event=block.is_inside_event,
         )
+        if parts.is_finished:
+            self._parts = None
 
     def begin_group(self, group: EventGroup) -> bool:
         """Take a group with a part out of band; False if it is another one, or something has to be decided."""
@@ -180,6 +181,7 @@ class FastReader:
         if group.gtid.domain_id in self._session.watched_domain_ids:
             return False
         identity = self._blocks.identity(group.ref.file_no)
+        self._session.begin_group()
         self._parts = self._make_parts(self._groups.disk, group, identity, selection, self._cache, self._kernels)
         return True
 
@@ -202,8 +204,9 @@ class FastReader:
         return self._shared.known_end == where
 
     def begin_look(self, generation: int) -> None:
-        """Tell others that this one looks what comes here."""
-        self._look = self._shared.look = Look((generation, self._groups.place))
+        """Tell others that this one looks what comes here; in the middle of a group it knows that."""
+        if self._parts is None:
+            self._look = self._shared.look = Look((generation, self._groups.place))
 
     def end_look(self) -> bool:
         """The look is over; whether others have to be told that the log does not end there."""
