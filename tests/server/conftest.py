@@ -30,6 +30,7 @@ from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.convert import import_classic
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.engine import BinlogEngine
 from ibbmaster.wire.auth import make_account
 from ibbmaster.wire.packet import PacketReader
 
@@ -49,11 +50,16 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def serving() -> Serving:
-    """Serve a directory for the length of a block: gives the primary and its port."""
+    """Serve a directory, or an engine, for the length of a block: gives the primary and its port."""
 
     @contextlib.asynccontextmanager
     async def serve(
-        directory: Path, *, profile: str | Profile = "engine", auth: str = "native", tls: bool = False, **options: Any
+        log: Path | BinlogEngine,
+        *,
+        profile: str | Profile = "engine",
+        auth: str = "native",
+        tls: bool = False,
+        **options: Any,
     ) -> AsyncIterator[tuple[Primary, int]]:
         defaults = PrimaryOptions(
             host="127.0.0.1",
@@ -62,7 +68,8 @@ def serving() -> Serving:
             certificate=make_certificate() if tls else None,
             profile=PROFILES[profile] if isinstance(profile, str) else profile,
         )
-        primary = Primary(BinlogDirectory(RealDisk(directory)), dataclasses.replace(defaults, **options))
+        engine = BinlogDirectory(RealDisk(log)) if isinstance(log, Path) else log
+        primary = Primary(engine, dataclasses.replace(defaults, **options))
         async with trio.open_nursery() as nursery:
             port = await nursery.start(primary.serve)
             yield primary, port
@@ -137,9 +144,10 @@ class WaitingDump:
         ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(one)) for one in socket.socketpair())
         async with ours, theirs, trio.open_nursery() as nursery:
             nursery.start_soon(self._receive, theirs)
-            await run_dump(
-                self._producer, self.session, self.follower, self.connection, Sender(ours), trio.CapacityLimiter(1)
-            )
+            with contextlib.closing(self._producer):
+                await run_dump(
+                    self._producer, self.session, self.follower, self.connection, Sender(ours), trio.CapacityLimiter(1)
+                )
             await ours.aclose()
 
     async def wait_until_idle(self) -> None:

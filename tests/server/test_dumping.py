@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import os
 import resource
+import socket
 import struct
 import subprocess
 import sys
@@ -13,6 +16,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from ibbmaster.dump.session import DumpSession
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
@@ -20,10 +24,18 @@ from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.server import shared_blocks
+from ibbmaster.server.dumping import Producer
+from ibbmaster.server.registry import EndReason
+from ibbmaster.server.sending import Sender
+from ibbmaster.server.shared_blocks import FastReader
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.store_reader import StoreReader
 from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.streaming import block_cache
+from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.group_parts import GroupParts
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 from ibbmaster.wire.auth import answer_native
@@ -311,6 +323,78 @@ async def test_many_replicas_at_once_get_what_one_gets(serving, connect, growing
                     nursery.start_soon(read, number)
         assert len(received[0]) > 60_000
         assert all(payloads == received[0] for payloads in received.values())
+
+
+@pytest.fixture
+def no_collector():
+    """Only references that are counted give anything back."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def left_behind() -> list[str]:
+    """What dumps are made of and must not outlive them, and files in memory."""
+    kinds = (Producer, FastReader, DumpSession, StoreReader, GroupParts, Block, Sender, trio.SSLStream)
+    found = [type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, kinds)]
+    links = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    return found + [str(link) for link in links if "ibbmaster block" in str(link)]
+
+
+@pytest.mark.parametrize(
+    "ending", ["end of the log", "leaves", "is reset", "KILL", "KILL QUERY", "newer", "error", "stop"]
+)
+async def test_a_dump_that_is_over_leaves_nothing_behind_also_without_the_collector(
+    serving, connect, ask, no_collector, monkeypatch, tmp_path, ending
+):
+    """Otherwise those who have left count as readers, hold files against a purge, and keep memory and descriptors."""
+    loading.load()
+    monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 2)
+    options = StoreOptions(max_file_bytes=4 << 20, state_interval_bytes=1 << 20, spill_bytes=60_000)
+    store = BinlogStore(RealDisk(tmp_path), options)
+    for seq_no in range(1, 2001):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        group = [make_event(23, 1, bytes(100_000 if seq_no % 100 == 0 else 1000)), make_event(16, 1, bytes(8))]
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), group)
+    store.group_commit_ordered(ticket)
+    assert not left_behind()
+    async with serving(store) as (primary, port):
+        replicas = [await connect(port) for _ in range(4)]
+        for number, replica in enumerate(replicas, 20):
+            await replica.dump(server_id=number, flags=1 if ending == "end of the log" else 0)
+            await replica.event_types(2)
+        assert "FastReader" in left_behind()
+        sessions = [session for session in primary.registry if session.dump_server_id]
+        assert len(sessions) == 4
+        match ending:
+            case "leaves":
+                for replica in replicas:
+                    await replica.stream.aclose()
+            case "is reset":
+                for replica in replicas:
+                    replica.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    await trio.aclose_forcefully(replica.stream)
+            case "KILL" | "KILL QUERY":
+                await ask(port, *(f"{ending} {session.connection_id}" for session in sessions))
+            case "newer":
+                primary.registry.end_dumps_of(20, but=None)
+                for session in sessions:
+                    session.end_dump(EndReason.NEWER_DUMP)
+            case "error":
+                store.reset()
+            case "stop":
+                primary.stop()
+        for replica in replicas:
+            with contextlib.suppress(trio.ClosedResourceError, trio.BrokenResourceError):
+                while await replica.packet() is not None:
+                    pass
+            await trio.aclose_forcefully(replica.stream)
+        while any(session.dump_server_id for session in primary.registry):
+            await trio.sleep(0.01)
+        assert left_behind() == []
+        assert not primary._surroundings.shared_blocks._cache._readers
+        assert not store._readers
 
 
 async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, growing):

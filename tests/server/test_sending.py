@@ -12,15 +12,17 @@ import trio
 
 from ibbmaster.server.sending import Sender
 from ibbmaster.streaming.block import Block, joined
+from ibbmaster.streaming.position import Position
 
 
-def block_of(data):
+def block_of(data, start=0):
     return Block(
         np.frombuffer(bytearray(data), dtype=np.uint8),
         None,
         len(data),
         sequence_after=0,
-        after=None,
+        before=Position(0, start),
+        after=Position(0, start + len(data)),
         gtids=(),
         is_inside_event=False,
     )
@@ -31,7 +33,7 @@ SOURCES = {
     "bytes": lambda: DATA,
     "a view": lambda: memoryview(bytearray(DATA)),
     "a block": lambda: block_of(DATA),
-    "a block for many": lambda: joined([block_of(DATA[:1000]), block_of(DATA[1000:])]),
+    "a block for many": lambda: joined([block_of(DATA[:1000]), block_of(DATA[1000:], 1000)]),
     "nothing": lambda: b"",
 }
 

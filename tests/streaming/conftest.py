@@ -28,7 +28,7 @@ class Dump:
     data: bytearray
     careful_groups: int
     error: str | None
-    producer: Producer  # a reader for as long as it lives
+    producer: Producer
     pumped: int = 0  # bytes that a socket took
     rest_max: int = 0  # bytes it did not take of one call, at most
     blocks: list[int] = field(default_factory=list)  # their sizes
@@ -58,9 +58,12 @@ def run_dump(
     position="",
     profile="engine",
     between=None,
+    stays=False,
     **options,
 ) -> Dump:
     """Dump from a position to the end; `between` is called after each block, and the log may grow there.
+
+    With `stays`, it counts as a reader still.
 
     With `is_pumped`, a socket takes what it can whenever that goes: about `send_buffer` bytes at once.
     """
@@ -125,6 +128,8 @@ def run_dump(
         return dump
     finally:
         shared_blocks.kernels = was
+        if not stays:
+            producer.close()
         ours.close()
         theirs.close()
 

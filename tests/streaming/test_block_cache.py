@@ -10,6 +10,7 @@ import pytest
 from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.block import OVERHEAD, Block
 from ibbmaster.streaming.block_cache import BlockCache
+from ibbmaster.streaming.position import Position
 
 
 def block(size, sequence_after=0):
@@ -18,6 +19,7 @@ def block(size, sequence_after=0):
         None,
         size,
         sequence_after=sequence_after,
+        before=Position(0, 16384),
         after=None,
         gtids=(),
         is_inside_event=False,
@@ -73,9 +75,15 @@ def test_a_reader_that_is_gone_does_not_count(readers):
     for reader in readers:
         cache.add_reader(reader)
     assert cache.is_shared
-    del reader
-    readers.clear()
+    made = []
+    first = find(cache, 1, 0, made)
+    cache.remove_reader(readers[0])
     assert not cache.is_shared
+    assert find(cache, 1, 0, made) is first
+    for reader in readers[1:]:
+        cache.remove_reader(reader)
+        cache.remove_reader(reader)
+    assert len(cache) == 0
 
 
 def test_the_blocks_used_longest_ago_go_first(readers, monkeypatch):

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import re
 from pathlib import Path
 
 import pytest
 
+from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.classic_engine import ClassicBinlog
 from ibbmaster.store.convert import import_classic
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.streaming import block_cache
+from ibbmaster.streaming.block import Block, joined
+from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import OUT_BYTES
+from ibbmaster.streaming.position import Position
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.memory_binlog import MemoryBinlog
 from ibbmaster.testing.random_log import random_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
@@ -155,9 +163,9 @@ def test_blocks_for_many_readers_hold_the_same_packets(dump_of, tmp_path, monkey
     some = ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids if domain_id)
     shared = SharedBlocks()
     dumps = [
-        dump_of(store, is_fast=True, shared=shared, position=position, **options)
+        dump_of(store, is_fast=True, shared=shared, position=position, stays=True, **options)
         for position, options in [("", {}), ("", {}), (some, {}), ("", {"has_semi_sync": True}), (some, {}), ("", {})]
-    ]  # kept, so that there are several readers
+    ]
     assert dumps[0].data == dumps[1].data == dumps[5].data == dump_of(store, is_fast=False).data
     assert dumps[2].data == dumps[4].data == dump_of(store, is_fast=False, position=some).data
     assert dumps[3].data == dump_of(store, is_fast=False, has_semi_sync=True).data
@@ -170,6 +178,200 @@ def test_a_dump_that_was_ended_early_marks_no_end_for_others(dump_of, tmp_path):
     careful = dump_of(store, is_fast=False)
     assert len(ended.data) < len(careful.data)
     assert dump_of(store, is_fast=True, shared=shared).data == careful.data
+
+
+class Shown:
+    """An engine that shows the groups it hands out, to others than the dump."""
+
+    def __init__(self, engine):
+        self._engine = engine
+        self.groups = None
+
+    def event_groups(self, place):
+        self.groups = self._engine.event_groups(place)
+        return self.groups
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+
+def check_broken_off(dump, whole: bytes) -> None:
+    """It ended with error 1236 that names two places, and what was sent before is right."""
+    assert dump.error is not None
+    places = r"binlog-\d+\.ibb( \(node \d+ of a group\))? offset \d+"
+    found = re.search(rf"the stream ended at ({places}), and ({places}) would come next", dump.error)
+    assert found is not None, dump.error
+    assert found[1] != found[3]
+    assert dump.error.startswith("error 1236 (the stream would not go on where it ended: ")
+    sent = bytes(dump.data)
+    last = sent.rfind(b"\xff" + (1236).to_bytes(2, "little") + b"#HY000the stream would not go on")
+    if last >= 0:  # not inside an event
+        sent = sent[: last - 4]
+    assert whole.startswith(sent)
+
+
+PATHS = {
+    "careful": {"is_fast": False},
+    "blocks": {"is_fast": True},
+    "pump": {"is_fast": True, "is_pumped": True, "send_buffer": 60_000},
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, tmp_path, path, seed):
+    store = Shown(random_log(seed, RealDisk(tmp_path)))
+    whole = bytes(dump_of(store, is_fast=False).data)
+    calls = 0
+
+    def take_one(session: DumpSession) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3 + 2 * seed:
+            assert store.groups.next_group() is not None
+        assert calls < 1000
+
+    check_broken_off(dump_of(store, between=take_one, **PATHS[path]), whole)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["another block", "the same block again"])
+@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "shared"])
+def test_a_block_from_another_place_is_not_sent(dump_of, tmp_path, monkeypatch, is_shared, again):
+    """As if the cache mixed up its keys; also for the parts of a group, and blocks with other packet numbers."""
+    store = random_log(3, RealDisk(tmp_path))
+    whole = bytes(dump_of(store, is_fast=False).data)
+    monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 1 if is_shared else 99)
+    find = BlockCache.find
+    count = sum(1 for _ in recorded_blocks(dump_of, store, monkeypatch))
+    assert count > 20
+    for wrong in range(1, count, 5):
+        found = []
+
+        def confuse(cache, key, sequence, make, *, only_cached, found=found, wrong=wrong):
+            block = find(cache, key, sequence, make, only_cached=only_cached)
+            if block is None:
+                return None
+            found.append(block)
+            if len(found) - 1 != wrong:
+                return block
+            return found[wrong - 1] if again else renumbered_like(block)
+
+        monkeypatch.setattr(BlockCache, "find", confuse)
+        dump = dump_of(store, is_fast=True)
+        monkeypatch.setattr(BlockCache, "find", find)
+        check_broken_off(dump, whole)
+
+
+def recorded_blocks(dump_of, store, monkeypatch) -> list[Block]:
+    """The blocks that a dump asks the cache for."""
+    find, found = BlockCache.find, []
+
+    def record(cache, key, sequence, make, *, only_cached):
+        block = find(cache, key, sequence, make, only_cached=only_cached)
+        if block is not None:
+            found.append(block)
+        return block
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BlockCache, "find", record)
+        dump_of(store, is_fast=True)
+    return found
+
+
+def renumbered_like(block: Block) -> Block:
+    """A block with the packets of this one that begins a byte further."""
+    return Block(
+        bytearray(block.data()),
+        None,
+        len(block),
+        sequence_after=block.sequence_after,
+        before=block.before._replace(file_offset=block.before.file_offset + 1),
+        after=block.after,
+        gtids=block.gtids,
+        is_inside_event=block.is_inside_event,
+    )
+
+
+def test_blocks_that_do_not_follow_each_other_are_not_joined():
+    def block(before: int, after: int) -> Block:
+        size = 40_000
+        return Block(
+            bytearray(size),
+            None,
+            size,
+            sequence_after=0,
+            before=Position(3, before),
+            after=Position(3, after),
+            gtids=(),
+            is_inside_event=False,
+        )
+
+    assert len(joined([block(16384, 20000), block(20000, 30000)])) == 80_000
+    with pytest.raises(DumpError, match=r"binlog-000003\.ibb offset 20000, and binlog-000003\.ibb offset 20001"):
+        joined([block(16384, 20000), block(20001, 30000)])
+
+
+@pytest.mark.parametrize("kind", ["pages", "traditional", "memory"])
+def test_reading_goes_on_where_a_group_ended_whatever_stands_between(tmp_path, kind):
+    """Over states, parts of other groups, files that a FLUSH ended, long records that nobody reads to their ends."""
+    if kind == "pages":
+        engines = [random_log(seed, RealDisk(make_directory(tmp_path / str(seed)))) for seed in range(4)]
+        engines += [BinlogDirectory(RealDisk(path)) for path in sorted((FIXTURES / "ibb").iterdir())]
+        engines.append(long_records(RealDisk(make_directory(tmp_path / "long"))))
+    elif kind == "traditional":
+        engines = [
+            ClassicBinlog(sorted(path for path in capture.iterdir() if path.suffix[1:].isdigit()))
+            for capture in SMALL_CAPTURES
+        ]
+    else:
+        engines = [MemoryBinlog()]
+        for seq_no in range(1, 50):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            engines[0].write_direct(gtid, make_gtid_event(gtid), [make_event(16, 1, bytes(8))])
+            if seq_no % 7 == 0:
+                engines[0].flush()
+    chance = random.Random(1)
+    for engine in engines:
+        place = engine.plan_of_file(engine.files()[0].name)
+        with contextlib.closing(engine.event_groups(place)) as groups:
+            ended = (place.file_name, place.file_offset)
+            count = 0
+            while True:
+                assert groups.reads_from == ended
+                group = groups.next_group()
+                if group is None:
+                    break
+                count += 1
+                ended = (group.end_file_name, group.end_offset)
+                assert (group.file_name, group.file_offset) < ended
+                for _ in group.body if chance.random() < 0.5 else ():
+                    if chance.random() < 0.2:
+                        break
+            assert count or not isinstance(engine, MemoryBinlog)
+
+
+def make_directory(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def long_records(disk: RealDisk) -> BinlogStore:
+    """Groups of several MB in their commit records, over files."""
+    store = BinlogStore(disk, StoreOptions(max_file_bytes=2 << 20, spill_bytes=8 << 20, redo_bytes=64 << 20))
+    for seq_no in range(1, 12):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        size = 10 if seq_no % 3 else 3 << 20
+        store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(size)), make_event(16, 1, bytes(8))])
+    return store
+
+
+def test_long_records_go_out_whole_whichever_way_they_take(dump_of, tmp_path):
+    store = long_records(RealDisk(tmp_path))
+    for position in ("", "0-1-2", "0-1-6"):
+        careful = dump_of(store, is_fast=False, position=position)
+        assert careful.error is None
+        assert dump_of(store, is_fast=True, position=position).data == careful.data
+        assert dump_of(store, is_fast=True, is_pumped=True, position=position).data == careful.data
 
 
 def test_an_event_of_more_than_a_packet(dump_of, tmp_path):

@@ -54,6 +54,15 @@ def reading_failed(cause: IbbMasterError) -> DumpError:
     return DumpError("bogus data in log event", str(cause))
 
 
+def not_continuous(ended: tuple[str, int], begins: tuple[str, int]) -> DumpError:
+    """What would come next does not begin where the last ended: a fault of this server, found before it does harm."""
+    places = f"{ended[0]} offset {ended[1]}, and {begins[0]} offset {begins[1]} would come next"
+    return DumpError(
+        f"the stream would not go on where it ended: {places}",
+        f"the stream ended at {places}: nothing of that was sent; the replica may connect again, but please report it",
+    )
+
+
 def too_old(explanation: str) -> DumpError:
     """What the replica needs next has been purged."""
     return DumpError(

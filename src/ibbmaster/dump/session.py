@@ -14,7 +14,7 @@ from ibbmaster.dump.artificial import (
     heartbeat,
     opening_format_description,
 )
-from ibbmaster.dump.error import DumpError, reading_failed
+from ibbmaster.dump.error import DumpError, not_continuous, reading_failed
 from ibbmaster.dump.framing import EventFramer
 from ibbmaster.dump.profile import OpeningRotate, Profile
 from ibbmaster.dump.request import DumpRequest
@@ -148,9 +148,17 @@ class DumpSession:
             return iter(())
         self.begin_group()
         if self._needs_no_care and group.gtid is not None and self._skipping.decides_nothing:
-            self._place = (group.end_file_name, group.end_offset)  # the serving path
-            return self._guard(group, SEND)
+            return self._guard(group, SEND)  # the serving path
         return self._receive_with_care(group)
+
+    def check_place(self, file_name: str, file_offset: int) -> None:
+        """What comes next is read from this place in the log on, whoever reads it.
+
+        Raises:
+            DumpError: that is not where the last ended, so something would be lost or come twice.
+        """
+        if (file_name, file_offset) != self._place:
+            raise not_continuous(self._place, (file_name, file_offset))
 
     def begin_group(self) -> None:
         """A group begins that comes in parts, told by `receive_block`: until its last one nothing else may come."""
@@ -178,7 +186,7 @@ class DumpSession:
         return self._skipping.limits if self._needs_no_care and not self.is_finished else ()
 
     def receive_skipped(self, gtids: Iterable[Gtid], *, file_name: str, file_offset: int) -> None:
-        """Groups were passed over up to a place in the log; `gtids` are the last of each (domain, server) pair."""
+        """The log was read up to a place, and nothing was sent; `gtids` are the last of each (domain, server) pair."""
         self._place = (file_name, file_offset)
         for gtid in gtids:
             self._state.log(gtid)
@@ -198,12 +206,14 @@ class DumpSession:
         is_part: bool = False,
         is_inside_event: bool = False,
     ) -> None:
-        """Groups were framed by `selection`, up to a place in the log, or the last part of one; or a part before that.
+        """Groups were framed by `selection`, up to a place in the log, or the last part of one that ends there.
 
+        With `is_part` it was a part before that, and the place is still that where the group began.
         `size` is in bytes, `sequence` the number of the packet that comes next. A last word
         that waited for the end of an event is queued now.
         """
-        self._place = (file_name, file_offset)
+        if not is_part:
+            self._place = (file_name, file_offset)
         self.is_inside_group = is_part
         self._framer.note_framed(size, sequence, is_inside_event=is_inside_event)
         if self._last_word is not None and not is_inside_event:
@@ -301,11 +311,10 @@ class DumpSession:
             self._finish_group(verdict)
             if self._queued:
                 yield self.data_to_send()
-        self.is_inside_group = False
+        self._end_group(group)
 
     def _judge(self, group: EventGroup) -> Verdict | None:
         """What to do with a group, None for nothing; queues what comes before it."""
-        self._place = (group.end_file_name, group.end_offset)
         if group.gtid is None:
             if self._profile.sends_restarts and not self._skipping.is_skipping:
                 self._queue_event(group.gtid_event)
@@ -334,7 +343,11 @@ class DumpSession:
             self._finish_group(verdict)
         if self._queued:
             yield self.data_to_send()
+        self._end_group(group)
+
+    def _end_group(self, group: EventGroup) -> None:
         self.is_inside_group = False
+        self._place = (group.end_file_name, group.end_offset)
 
     def _finish_group(self, verdict: Verdict) -> None:
         """Queue what is to be said behind a group."""

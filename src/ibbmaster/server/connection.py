@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import ssl
@@ -277,18 +278,22 @@ class _Connection:
     async def _run_dump(self, dump: DumpSession, plan: Place) -> None:
         """Send until the dump is finished or the client has left."""
         primary = self._primary
-        producer = Producer(primary.engine.event_groups(plan), dump, primary.shared_blocks)
         sender = Sender(self.stream)
         lost: Exception | None = None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
-            try:
-                await run_dump(producer, dump, primary.follower, self._session, sender, primary.shared_blocks.pumps)
-            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
-                lost = error  # a nursery would wrap it
-            nursery.cancel_scope.cancel()
+        groups = primary.engine.event_groups(plan)
+        with contextlib.closing(Producer(groups, dump, primary.shared_blocks)) as producer:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
+                try:
+                    await run_dump(producer, dump, primary.follower, self._session, sender, primary.shared_blocks.pumps)
+                except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
+                    lost = error  # a nursery would wrap it
+                nursery.cancel_scope.cancel()
         if lost is not None:
-            raise lost
+            try:
+                raise lost
+            finally:
+                del lost  # its traceback holds this frame: together they would outlive the dump, and keep its block
 
     def _prepare_dump(self, command: commands.BinlogDump) -> tuple[DumpRequest, StartCheck, Place]:
         """Everything that may refuse a dump; reads the disk."""

@@ -52,6 +52,13 @@ class Producer:
         self._is_far_behind = False
         self.is_at_end = False  # after the block that was produced last
 
+    def close(self) -> None:
+        """The dump is over: leave those who share blocks, and let go of the log. Not while a thread produces."""
+        if self._fast is not None:
+            self._fast.close()
+        self._pieces = None
+        self._groups.close()
+
     def ready_block(self, generation: int) -> Buffer | Block | None:
         """The next block if it can be had at once; None where `next_block` must be asked, in a worker thread.
 
@@ -168,9 +175,14 @@ class Producer:
 
     def _next_group(self) -> EventGroup | None:
         """Read the next group: never while another one is under way, whichever path it takes."""
+        self._session.check_place(*self._groups.reads_from)
         assert self._pieces is None
         assert not self._session.is_inside_group, "the rest of a group would be lost"
-        return self._groups.next_group()
+        group = self._groups.next_group()
+        if group is None:
+            file_name, file_offset = self._groups.reads_from  # behind states, or in the next file
+            self._session.receive_skipped((), file_name=file_name, file_offset=file_offset)
+        return group
 
     def _fast_reader(self) -> FastReader | None:
         if self._fast is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 
@@ -43,17 +44,18 @@ class PrimaryFacts:
         return self._event_rows(groups, name, offset)
 
     def _event_rows(self, groups: EventGroups, file_name: str, offset: int) -> Iterator[BinlogEventRow]:
-        while (group := groups.next_group()) is not None and group.file_name == file_name:
-            if group.file_offset < offset:
-                continue
-            for event in event_heads(group.gtid_event, group.body):
-                header = decode_event_header(event)
-                yield BinlogEventRow(
-                    file_name=file_name,
-                    event_type=event_type_name(header.event_type),
-                    server_id=header.server_id,
-                    info=describe_event(event),
-                )
+        with contextlib.closing(groups):
+            while (group := groups.next_group()) is not None and group.file_name == file_name:
+                if group.file_offset < offset:
+                    continue
+                for event in event_heads(group.gtid_event, group.body):
+                    header = decode_event_header(event)
+                    yield BinlogEventRow(
+                        file_name=file_name,
+                        event_type=event_type_name(header.event_type),
+                        server_id=header.server_id,
+                        info=describe_event(event),
+                    )
 
     def gtid_position_at(self, file_name: str, offset: int) -> str | None:
         engine = self._engine

@@ -75,6 +75,7 @@ class Primary:
             await self._stopping.wait()
             await self._end_everybody()
             nursery.cancel_scope.cancel()
+        self._surroundings.shared_blocks.close()
 
     def stop(self) -> None:
         """End every dump with its last packet, then return from `serve`."""

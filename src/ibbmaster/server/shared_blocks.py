@@ -38,13 +38,18 @@ class Look:
 
 
 class SharedBlocks:
-    """One for each primary."""
+    """One for each primary; it is closed when nobody reads any longer."""
 
     def __init__(self) -> None:
         self._cache: BlockCache | None = None
         self.pumps = trio.CapacityLimiter(PUMPS_MAX)
         self.known_end: Where | None = None
         self.look: Look | None = None  # the latest of those under way
+
+    def close(self) -> None:
+        """Let go of the blocks, and of the files in memory that some of them lie in."""
+        if self._cache is not None:
+            self._cache.clear()
 
     def reader(self, groups: EventGroups, session: DumpSession) -> FastReader | None:
         """A reader of blocks, or None: the kernels are not ready, or the groups do not lie in pages."""
@@ -78,9 +83,15 @@ class FastReader:
         self._cache = cache
         self._kernels = ready
         self._blocks = BlockReader(groups, cache, ready)
+        cache.add_reader(self)
         self._make_parts = GroupParts
         self._parts: GroupParts | None = None  # of the group under way
         self._look: Look | None = None
+
+    def close(self) -> None:
+        """It reads no longer: others need not share with it."""
+        self._cache.remove_reader(self)
+        self._parts = None
 
     def next_block(self, *, only_cached: bool) -> Block | None:
         """Packets, perhaps none; None where the careful path must go on, or with `only_cached` would wait."""
@@ -90,16 +101,20 @@ class FastReader:
             return self._next_part(self._parts, only_cached=only_cached)
         if selection is None:
             return None
+        self._check_place()
         block = self._blocks.next_block(
             selection, session.sequence, watched=session.watched_domain_ids, only_cached=only_cached
         )
         if block is None:
             return None
-        file_no, file_offset = self._groups.place
-        session.receive_block(
-            len(block), block.sequence_after, file_name=format_file_name(file_no), file_offset=file_offset
-        )
+        file_name, file_offset = self._groups.reads_from
+        session.receive_block(len(block), block.sequence_after, file_name=file_name, file_offset=file_offset)
         return block
+
+    def _check_place(self) -> None:
+        """Whether reading goes on where the last block or group ended."""
+        self._groups.check_log()  # a reset is no fault of ours
+        self._session.check_place(*self._groups.reads_from)
 
     @property
     def may_go_on(self) -> bool:
@@ -109,10 +124,12 @@ class FastReader:
     def skip(self) -> bool:
         """Pass over groups that the replica has; whether there were any. For a worker thread."""
         limits = self._session.limits
-        gtids = self._blocks.skip(limits) if limits and self._parts is None else ()
-        if gtids:
-            file_no, file_offset = self._groups.place
-            self._session.receive_skipped(gtids, file_name=format_file_name(file_no), file_offset=file_offset)
+        if not limits or self._parts is not None:
+            return False
+        self._check_place()
+        gtids = self._blocks.skip(limits)
+        file_name, file_offset = self._groups.reads_from
+        self._session.receive_skipped(gtids, file_name=file_name, file_offset=file_offset)
         return bool(gtids)
 
     @property
@@ -134,9 +151,10 @@ class FastReader:
             return self._pump_parts(self._parts, socket)
         if selection is None or session.watched_domain_ids:
             return None
+        self._check_place()
         pumped = pump_blocks(
             self._blocks,
-            self._groups.disk,
+            self._groups,
             self._cache.buffers,
             self._kernels,
             selection=selection,
@@ -153,7 +171,7 @@ class FastReader:
         return pumped
 
     def _pump_parts(self, parts: GroupParts, socket: int) -> tuple[Block, int] | None:
-        pumped = parts.pump(self._session.sequence, socket)
+        pumped = parts.pump(self._session.sequence, socket, check_log=self._groups.check_log)
         if pumped is not None:
             self._note_part(parts, *pumped)
         return pumped

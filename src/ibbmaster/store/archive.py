@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
@@ -299,9 +300,9 @@ def _check_seam(seam: Seam, on_fault: OnFault | None) -> None:
 
 def read_on(engine: BinlogEngine, place: Place) -> Iterator[EventGroup]:
     """The groups behind a place."""
-    groups = engine.event_groups(place)
-    while (group := groups.next_group()) is not None:
-        yield group
+    with closing(engine.event_groups(place)) as groups:
+        while (group := groups.next_group()) is not None:
+            yield group
 
 
 def end_file_no(archive: Archive, group: EventGroup) -> int:

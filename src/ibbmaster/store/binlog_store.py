@@ -176,18 +176,27 @@ class BinlogStore(WritableBinlogEngine):
         return self.plan_of_file(format_file_name(self._directory.file_numbers()[0])).state
 
     def seek(self, position: GtidPosition) -> SeekPlan:
+        resets = self._reset_count
         mark, state = self._writer.durable.snapshot()
         pages = PageReader(self._visible, readahead_pages_max=1)
         oldest = self._directory.file_numbers()[0]
-        return seek(pages, position, oldest_file_no=oldest, active_file_no=mark.file_no, current_state=state)
+        plan = seek(pages, position, oldest_file_no=oldest, active_file_no=mark.file_no, current_state=state)
+        return replace(plan, resets=resets)
 
     def event_groups(self, place: Place) -> StoreReader:
-        reader = StoreReader(self._directory.event_groups(place), resets=lambda: self._reset_count)
+        began_at = place.resets if isinstance(place, SeekPlan) else self._reset_count
+        reader = StoreReader(
+            self._directory.event_groups(place),
+            resets=lambda: self._reset_count,
+            began_at=began_at,
+            closed=self._readers.discard,
+        )
         self._readers.add(reader)
         return reader
 
     def plan_of_file(self, name: str) -> SeekPlan:
-        return self._directory.plan_of_file(name)
+        resets = self._reset_count
+        return replace(self._directory.plan_of_file(name), resets=resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         durable, redo = self._writer.durable, self._writer.redo

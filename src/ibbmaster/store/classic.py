@@ -7,7 +7,7 @@ the first group is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 
 from ibbmaster.errors import ClassicFormatError
@@ -57,7 +57,7 @@ class ClassicReader:
         """How much of them was read so far."""
         return self._bytes_read + (self._current.bytes_read if self._current else 0)
 
-    def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Iterator[EventGroup]:
+    def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Generator[EventGroup]:
         """Every event group, to be called once; each body must be read, or dropped, before the next group.
 
         `take` is asked first, between groups: it may take whole ones itself, by moving the

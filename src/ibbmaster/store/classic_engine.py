@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,7 +77,8 @@ class ClassicBinlog(BinlogEngine):
 
     def event_groups(self, place: Place) -> ClassicGroups:
         names = [file.name for file in self._files]
-        return ClassicGroups(ClassicReader([file.path for file in self._files[names.index(place.file_name) :]]))
+        reader = ClassicReader([file.path for file in self._files[names.index(place.file_name) :]])
+        return ClassicGroups(reader, place)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         time.sleep(timeout_s)
@@ -96,9 +97,17 @@ class ClassicBinlog(BinlogEngine):
 class ClassicGroups:
     """The groups from the head of a file on, for one reader."""
 
-    def __init__(self, reader: ClassicReader) -> None:
-        self._groups: Iterator[EventGroup] = reader.groups()
+    def __init__(self, reader: ClassicReader, place: Place) -> None:
+        self._groups = reader.groups()
+        self.reads_from = (place.file_name, place.file_offset)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._groups.close()
 
     def next_group(self) -> EventGroup | None:
         """The next group, or None at the end of the last file."""
-        return next(self._groups, None)
+        group = next(self._groups, None)
+        if group is not None:
+            self.reads_from = (group.end_file_name, group.end_offset)
+        return group

@@ -42,6 +42,13 @@ class Place(Protocol):
 class EventGroups(Protocol):
     """The groups behind a place in the log, for one reader."""
 
+    @property
+    def reads_from(self) -> tuple[str, int]:
+        """File name and file offset where `next_group` goes on: where the last one ended, or what was read further."""
+
+    def close(self) -> None:
+        """Nobody reads here any longer: give back what is held. A second call does nothing."""
+
     def next_group(self) -> EventGroup | None:
         """The next durable group, or None at the durable end; then ask again later."""
 

@@ -63,7 +63,7 @@ class EventGroupReader:
         self._has_seen_group = False  # before that, the rest of a record that began before the page may come
         self._may_begin_inside = True
         self._state = None if state is None else state.copy()
-        self._rest: Iterator[Chunk] = iter(())  # of the commit record handed over last
+        self._behind: ChunkCursor | None = None  # the commit record handed over last, if it is read chunk by chunk
         self._out_of_band = OutOfBandReader(disk)
 
     @property
@@ -74,7 +74,13 @@ class EventGroupReader:
     @property
     def place(self) -> tuple[int, int]:
         """File number and file offset of what comes next."""
-        return self._cursor.file_no, self._cursor.page_no * PAGE_SIZE + self._cursor.page_offset
+        cursor = self._behind or self._cursor
+        return cursor.file_no, cursor.page_no * PAGE_SIZE + cursor.page_offset
+
+    @property
+    def reads_from(self) -> tuple[str, int]:
+        file_no, file_offset = self.place
+        return format_file_name(file_no), file_offset
 
     @property
     def disk(self) -> Disk:
@@ -83,9 +89,12 @@ class EventGroupReader:
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with; a directory of files always is."""
 
+    def close(self) -> None:
+        """Nothing is held but memory."""
+
     def pass_over(self, file_no: int, file_offset: int, gtids: Iterable[Gtid], *, is_inside_record: bool) -> None:
         """Go on at a place of the same file that somebody else has read up to; `gtids` are the last of each pair."""
-        self._rest = iter(())
+        self._behind = None
         page_no, page_offset = divmod(file_offset, PAGE_SIZE)
         self._cursor.go_to(ChunkCursor(self._pages, file_no=file_no, page_no=page_no, page_offset=page_offset))
         for gtid in gtids:
@@ -103,10 +112,11 @@ class EventGroupReader:
             FormatError: what comes next is damaged; the reader stays where it is.
             StoreError: a file cannot be read.
         """
-        for _ in self._rest:
-            pass
         cursor = self._cursor
         inside: ChunkCursor | None = None  # before the rest of a record whose end was not seen yet
+        if self._behind is not None:
+            cursor.go_to(self._behind)
+            self._behind = None
         while True:
             start = cursor.fork()
             try:
@@ -188,7 +198,7 @@ class EventGroupReader:
             head += chunk.data
             if len(head) >= HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX:
                 break
-        self._rest = chunks
+        self._behind = end
         return self._assemble(ref, bytes(head), chunks, end.file_no, end.page_no * PAGE_SIZE + end.page_offset)
 
     def _assemble(
@@ -206,7 +216,7 @@ class EventGroupReader:
             "end_file_name": format_file_name(end_file_no),
             "end_offset": end_offset,
         }
-        if not header.streams or rest is self._rest:
+        if not header.streams or self._behind is not None:
             return EventGroup(**common)
         return StoredGroup(**common, ref=ref, payload=payload, streams=header.streams)
 

@@ -40,7 +40,8 @@ class SeekStep:
 class SeekPlan:
     """Where to begin reading for a position, and how that was found.
 
-    `state` is what was logged before the page. `page_reads` counts pages asked of the disk.
+    `state` is what was logged before the page. `page_reads` counts pages asked of the disk,
+    `resets` how often the log was reset before: the place is one of that log only.
     """
 
     position: GtidPosition
@@ -49,6 +50,7 @@ class SeekPlan:
     state: GtidState
     steps: tuple[SeekStep, ...]
     page_reads: int
+    resets: int = 0
 
     @property
     def file_name(self) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
-from ibbmaster.errors import PositionPurgedError
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.disk import Disk
@@ -12,25 +15,46 @@ from ibbmaster.store.event_groups import EventGroupReader
 
 
 class StoreReader:
-    """Groups for one reader. The store purges nothing that it needs, for as long as the reader exists."""
+    """Groups for one reader. The store purges nothing that it needs, until it is closed.
 
-    def __init__(self, reader: EventGroupReader, *, resets: Callable[[], int]) -> None:
+    `resets` counts how often the log was reset, `began_at` is what it said when the place was
+    found from which this reads. `closed` is called with the reader when it is.
+    """
+
+    def __init__(
+        self,
+        reader: EventGroupReader,
+        *,
+        resets: Callable[[], int],
+        began_at: int,
+        closed: Callable[[StoreReader], None],
+    ) -> None:
         self._reader = reader
         self._resets = resets
-        self._began_at = resets()
+        self._began_at = began_at
+        self._closed = closed
+        self._group_file_no: int | None = None  # where the group begins that was handed over last and may be read still
 
     @property
     def file_no(self) -> int:
-        """The file it is in."""
-        return self._reader.place[0]
+        """The oldest file that it is in."""
+        file_no, group_file_no = self._reader.place[0], self._group_file_no
+        return file_no if group_file_no is None else min(file_no, group_file_no)
 
     @property
     def place(self) -> tuple[int, int]:
         return self._reader.place
 
     @property
+    def reads_from(self) -> tuple[str, int]:
+        return self._reader.reads_from
+
+    @property
     def disk(self) -> Disk:
         return self._reader.disk
+
+    def close(self) -> None:
+        self._closed(self)
 
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with.
@@ -43,12 +67,35 @@ class StoreReader:
 
     def pass_over(self, file_no: int, file_offset: int, gtids: Iterable[Gtid], *, is_inside_record: bool) -> None:
         self._reader.pass_over(file_no, file_offset, gtids, is_inside_record=is_inside_record)
+        self._group_file_no = None
 
     def next_group(self) -> EventGroup | None:
         """The next durable group, or None at the durable end; then ask again later.
 
         Raises:
-            PositionPurgedError: the log was reset since the reader was made.
+            PositionPurgedError: the log was reset since the reader was made; also from a body.
         """
+        with self._of_this_log():
+            before = self._reader.place[0]
+            group = self._reader.next_group()
+        self._group_file_no = None if group is None else before
+        return group if group is None else replace(group, body=self._checked(group.body))
+
+    def _checked(self, body: Iterator[Buffer]) -> Iterator[Buffer]:
+        """The pieces of a body, some of which are read from the disk only now."""
+        while True:
+            with self._of_this_log():
+                piece = next(body, None)
+            if piece is None:
+                return
+            yield piece
+
+    @contextlib.contextmanager
+    def _of_this_log(self) -> Iterator[None]:
+        """What is read inside is of the log that the reader began with, or an error: a new one has the same names."""
+        try:
+            yield
+        except IbbMasterError:
+            self.check_log()
+            raise
         self.check_log()
-        return self._reader.next_group()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.dump.error import not_continuous
 from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.fields import Field
 from ibbmaster.streaming.buffers import OUT_BYTES, Buffers
 from ibbmaster.streaming.position import PartPosition, Position
@@ -30,7 +33,17 @@ class Block:
     Such a file is never written again: what is on its way to a replica still lies there.
     """
 
-    __slots__ = ("_buffer", "_pool", "_size", "after", "descriptor", "gtids", "is_inside_event", "sequence_after")
+    __slots__ = (
+        "_buffer",
+        "_pool",
+        "_size",
+        "after",
+        "before",
+        "descriptor",
+        "gtids",
+        "is_inside_event",
+        "sequence_after",
+    )
 
     def __init__(
         self,
@@ -39,6 +52,7 @@ class Block:
         size: int,
         *,
         sequence_after: int,
+        before: Position | PartPosition,
         after: Position | PartPosition | None,
         gtids: tuple[Gtid, ...],
         is_inside_event: bool,
@@ -49,6 +63,7 @@ class Block:
         self._size = size
         self.descriptor = descriptor  # of the file in memory, which is the block's from now on
         self.sequence_after = sequence_after  # the number of the packet that comes next
+        self.before = before  # where it begins
         self.after = after  # None behind the last part of a group
         self.gtids = gtids  # the last one of each (domain, server) pair
         self.is_inside_event = is_inside_event
@@ -75,11 +90,27 @@ class Block:
             os.close(self.descriptor)
 
 
+def check_continues(block: Block, at: Position | PartPosition) -> None:
+    """Whether a block begins at a place.
+
+    Raises:
+        DumpError: it does not, so something would be lost or come twice.
+    """
+    if block.before != at:
+        raise not_continuous(_named(at), _named(block.before))
+
+
+def _named(at: Position | PartPosition) -> tuple[str, int]:
+    name = format_file_name(max(at.file_no, 0))
+    return name if isinstance(at, Position) else f"{name} (node {at.node} of a group)", at.file_offset
+
+
 def make_block(
     out: Any,
     pool: Buffers,
     state: Any,
     *,
+    before: Position | PartPosition,
     after: Position | PartPosition | None,
     gtids: tuple[Gtid, ...] = (),
     is_inside_event: bool = False,
@@ -95,6 +126,7 @@ def make_block(
         None if is_small else pool,
         size,
         sequence_after=int(state[Field.SEQUENCE]),
+        before=before,
         after=after,
         gtids=gtids,
         is_inside_event=is_inside_event,
@@ -113,6 +145,7 @@ def renumbered(block: Block, was: int, sequence: int, *, kernels: ModuleType, po
         pool if size <= OUT_BYTES else None,
         size,
         sequence_after=(block.sequence_after + delta) & SEQUENCE_MASK,
+        before=block.before,
         after=block.after,
         gtids=block.gtids,
         is_inside_event=block.is_inside_event,
@@ -131,8 +164,15 @@ def longer(first: Block, follow: Callable[[Block], Block | None], *, pieces_max:
 
 
 def joined(pieces: list[Block]) -> Block:
-    """Blocks that follow each other as one, where the system can send it from; the first of them if that fails."""
+    """Blocks that follow each other as one, where the system can send it from; the first of them if that fails.
+
+    Raises:
+        DumpError: they do not follow each other.
+    """
     first, last = pieces[0], pieces[-1]
+    for one, other in pairwise(pieces):
+        assert one.after is not None
+        check_continues(other, one.after)
     size = sum(map(len, pieces))
     if size < SMALL:
         return first
@@ -153,6 +193,7 @@ def joined(pieces: list[Block]) -> Block:
         None,
         size,
         sequence_after=last.sequence_after,
+        before=first.before,
         after=last.after,
         gtids=tuple(gtid for piece in pieces for gtid in piece.gtids),
         is_inside_event=last.is_inside_event,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -12,6 +11,7 @@ from ibbmaster.streaming.buffers import Buffers
 
 BYTES_MAX = 64 << 20  # of memory that all blocks take
 READERS_OF_SHARED = 8  # so many are worth the file in memory of a block
+READERS_OF_KEPT = 2  # one alone never comes to a place again
 
 
 class BlockCache:
@@ -22,7 +22,7 @@ class BlockCache:
 
     def __init__(self) -> None:
         self.buffers = Buffers()
-        self._readers: weakref.WeakSet[object] = weakref.WeakSet()
+        self._readers: set[object] = set()
         self._making = threading.Lock()  # held while a block for many is made: the others find it then
         self._lock = threading.Lock()
         self._blocks: OrderedDict[tuple[Key, int], Block] = OrderedDict()
@@ -30,8 +30,24 @@ class BlockCache:
         self._numbers: dict[Key, int] = {}  # that of the first packet of the block seen last
 
     def add_reader(self, reader: object) -> None:
-        """Somebody reads from here for as long as the object lives."""
-        self._readers.add(reader)
+        """Somebody reads from here, until `remove_reader`."""
+        with self._lock:
+            self._readers.add(reader)
+
+    def remove_reader(self, reader: object) -> None:
+        """It reads no longer; what was kept for others goes when there are none."""
+        with self._lock:
+            self._readers.discard(reader)
+            is_alone = len(self._readers) < READERS_OF_KEPT
+        if is_alone:
+            self.clear()
+
+    def clear(self) -> None:
+        """Keep no block any longer; one that is being sent goes when that is done."""
+        with self._lock:
+            dropped = self._blocks
+            self._blocks, self._numbers, self._bytes = OrderedDict(), {}, 0
+        del dropped  # now, without the lock
 
     @property
     def is_shared(self) -> bool:
@@ -77,7 +93,7 @@ class BlockCache:
 
     def _put(self, key: Key, sequence: int, block: Block) -> None:
         """Keep a block for other readers, if there are any; the one that was not used for longest goes."""
-        if len(self._readers) < 2:
+        if len(self._readers) < READERS_OF_KEPT:
             return
         dropped: list[Block] = []  # they go when the lock is free again
         with self._lock:

@@ -15,7 +15,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Status
 from ibbmaster.store.engine import PagedEventGroups
 from ibbmaster.store.pages import PageReader
-from ibbmaster.streaming.block import Block, longer, make_block, renumbered
+from ibbmaster.streaming.block import Block, check_continues, longer, make_block, renumbered
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, Workspace, pages_to_border
 from ibbmaster.streaming.position import Position
@@ -37,7 +37,6 @@ class BlockReader:
     def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: ModuleType) -> None:
         self._groups = groups
         self._cache = cache
-        cache.add_reader(self)
         self._kernels = kernels
         self._position = Position(-1, 0)  # behind the block that was given last
         self._care_end = self._position  # behind the block with a group of a watched domain
@@ -56,23 +55,26 @@ class BlockReader:
     ) -> Block | None:
         """The next packets, perhaps none; None where the careful path must go on, or with `only_cached` would wait.
 
-        `sequence` is the number of the first packet. Groups of `watched` domains are for the careful path.
+        A block without packets may stand for several. `sequence` is the number of the first
+        packet. Groups of `watched` domains are for the careful path.
 
         Raises:
             PositionPurgedError: the log was reset.
             StoreError: a file cannot be read.
         """
+        passed = None
         for _ in range(EMPTY_BLOCKS_MAX):
             block = None if self.needs_care else self._next(selection, sequence, only_cached=only_cached)
             if block is None:
-                return None
+                break
             if any(gtid.domain_id in watched for gtid in block.gtids):
                 self._care_end = _end(block)
-                return None
+                break
             self.pass_over(block)
+            passed = block
             if block:
                 break
-        return block
+        return passed
 
     @property
     def needs_care(self) -> bool:
@@ -90,8 +92,10 @@ class BlockReader:
         """Go on behind a block.
 
         Raises:
+            DumpError: it does not begin here.
             PositionPurgedError: the log was reset.
         """
+        check_continues(block, self.position)
         self._go_to(_end(block), block.gtids)
 
     def _go_to(self, position: Position, gtids: Iterable[Gtid]) -> None:
@@ -162,7 +166,7 @@ class BlockReader:
             if after is None:
                 buffers.give_back(out)
                 return None
-            return make_block(out, buffers, workspace.state, after=after, gtids=workspace.gtids())
+            return make_block(out, buffers, workspace.state, before=position, after=after, gtids=workspace.gtids())
 
     def _frame_in(
         self,

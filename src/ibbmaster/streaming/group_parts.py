@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import chain, islice, takewhile
 from types import ModuleType
 from typing import Any
@@ -20,7 +20,7 @@ from ibbmaster.store.disk import Disk
 from ibbmaster.store.event_groups import StoredGroup
 from ibbmaster.store.out_of_band import NodePlace, OutOfBandReader, check_stream
 from ibbmaster.store.pages import PageReader
-from ibbmaster.streaming.block import Block, longer, make_block, renumbered
+from ibbmaster.streaming.block import Block, check_continues, longer, make_block, renumbered
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import Workspace, pages_to_border
 from ibbmaster.streaming.position import PartPosition
@@ -75,7 +75,7 @@ class GroupParts:
 
         Raises:
             FormatError: nodes are damaged, or do not make up events.
-            DumpError: an event is larger than MariaDB sends.
+            DumpError: an event is larger than MariaDB sends, or a part does not begin where the last ended.
             StoreError: a file cannot be read.
         """
         position = self._position
@@ -99,11 +99,12 @@ class GroupParts:
         block = cache.find((*self._key, position, cache.is_shared), sequence, make, only_cached=only_cached)
         if block is None:
             return None
+        check_continues(block, position)
         assert block.after is None or isinstance(block.after, PartPosition)
         self._position = block.after
         return block
 
-    def pump(self, sequence: int, socket: int) -> tuple[Block, int] | None:
+    def pump(self, sequence: int, socket: int, *, check_log: Callable[[], None]) -> tuple[Block, int] | None:
         """Send parts to a socket; returns what it did not take, and the bytes framed. For a worker thread.
 
         None where it does not go, or not without trouble: `next_part` names it.
@@ -117,7 +118,9 @@ class GroupParts:
             return None
         ahead = self._nodes[position.node - 1 :]
         places = list(takewhile(lambda place: place.ref.file_no == file_no, ahead))
-        with pump_call(self._disk, file_no, self._cache.buffers, self._selection, sequence) as call:
+        with pump_call(
+            self._disk, file_no, self._cache.buffers, self._selection, sequence, check_log=check_log
+        ) as call:
             if call is None:
                 return None
             workspace, progress = call.workspace, call.progress
@@ -146,7 +149,7 @@ class GroupParts:
             else:
                 after = _place(workspace, number, NOT_BEGUN, 0)
             self._position = after
-            return call.result(after, is_inside_event=_is_inside_event(after.state))
+            return call.result(position, after, is_inside_event=_is_inside_event(after.state))
 
     def _frame(self, position: PartPosition, sequence: int, *, only_cached: bool) -> Block | None:
         buffers = self._cache.buffers
@@ -162,7 +165,7 @@ class GroupParts:
                 buffers.give_back(out)
                 return None
             is_inside = after is not None and _is_inside_event(after.state)
-            return make_block(out, buffers, workspace.state, after=after, is_inside_event=is_inside)
+            return make_block(out, buffers, workspace.state, before=position, after=after, is_inside_event=is_inside)
 
     def _resume(self, workspace: Workspace, at: PartPosition) -> None:
         """Have the framing go on at a place."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.store.disk import Disk
+from ibbmaster.store.engine import PagedEventGroups
 from ibbmaster.streaming.block import Block, make_block
 from ibbmaster.streaming.block_reader import BlockReader
 from ibbmaster.streaming.buffers import Buffers, Workspace
@@ -35,29 +36,53 @@ class PumpCall(NamedTuple):
     buffers: Buffers
 
     def result(
-        self, after: Position | PartPosition, *, gtids: tuple[Gtid, ...] = (), is_inside_event: bool = False
+        self,
+        before: Position | PartPosition,
+        after: Position | PartPosition,
+        *,
+        gtids: tuple[Gtid, ...] = (),
+        is_inside_event: bool = False,
     ) -> tuple[Block, int]:
         """What the socket did not take, a block that owns `rest` from now on, and how many bytes were framed."""
         state = self.workspace.state
         state[Field.OUT] = self.progress[Progress.REST]
-        block = make_block(self.rest, self.buffers, state, after=after, gtids=gtids, is_inside_event=is_inside_event)
+        block = make_block(
+            self.rest,
+            self.buffers,
+            state,
+            before=before,
+            after=after,
+            gtids=gtids,
+            is_inside_event=is_inside_event,
+        )
         return block, int(self.progress[Progress.FRAMED])
 
 
 @contextlib.contextmanager
 def pump_call(
-    disk: Disk, file_no: int, buffers: Buffers, selection: Selection, sequence: int
+    disk: Disk,
+    file_no: int,
+    buffers: Buffers,
+    selection: Selection,
+    sequence: int,
+    *,
+    check_log: Callable[[], None],
 ) -> Iterator[PumpCall | None]:
     """Prepare a call for one file; None if a socket cannot be fed from it.
 
+    `check_log` is asked once the file is open: from then on it is that of this log, whatever
+    becomes of its name.
+
     Raises:
         StoreError: the file cannot be opened.
+        PositionPurgedError: the log was reset.
     """
     file = disk.open(format_file_name(file_no))
     if file is None:
         yield None
         return
     try:
+        check_log()
         with buffers.workspace() as workspace:
             workspace.prepare(selection, sequence)
             progress = np.zeros(Progress.SIZE, dtype=np.int64)
@@ -71,7 +96,7 @@ def pump_call(
 
 def pump_blocks(
     blocks: BlockReader,
-    disk: Disk,
+    groups: PagedEventGroups,
     buffers: Buffers,
     kernels: ModuleType,
     *,
@@ -86,11 +111,12 @@ def pump_blocks(
 
     Raises:
         StoreError: the file cannot be opened.
+        PositionPurgedError: the log was reset.
     """
     position = blocks.position
     if position.file_offset <= PAGE_SIZE:
         return None
-    with pump_call(disk, position.file_no, buffers, selection, sequence) as call:
+    with pump_call(groups.disk, position.file_no, buffers, selection, sequence, check_log=groups.check_log) as call:
         if call is None:
             return None
         workspace, progress = call.workspace, call.progress
@@ -111,4 +137,4 @@ def pump_blocks(
             call.rest,
         )
         after = workspace.position(position.file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
-        return call.result(after, gtids=workspace.gtids())
+        return call.result(position, after, gtids=workspace.gtids())

@@ -56,6 +56,7 @@ class MemoryBinlog(WritableBinlogEngine):
         self.shape = _Unlimited()
         self._lock = threading.RLock()
         self._growth = threading.Condition(self._lock)
+        self.resets = 0
         self._begin(initial_state or GtidState())
         self._seen = 0
 
@@ -167,6 +168,7 @@ class MemoryBinlog(WritableBinlogEngine):
 
     def reset(self, state: GtidState | None = None) -> None:
         with self._growth:
+            self.resets += 1
             self._begin(state or GtidState())
             self._grow()
 
@@ -223,13 +225,22 @@ class MemoryGroups:
         self._binlog = binlog
         self._file_no = file_no
         self._index = 0
+        self._resets = binlog.resets
+        self.reads_from = (format_file_name(file_no), HEAD_SIZE)
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def next_group(self) -> EventGroup | None:
         while True:
+            if self._binlog.resets != self._resets:
+                raise PositionPurgedError("the log was reset while it was read")
             group = self._binlog.group_at(self._file_no, self._index)
             if group is not None:
                 self._index += 1
+                self.reads_from = (group.end_file_name, group.end_offset)
                 return group
             if self._binlog.is_last(self._file_no):
                 return None
             self._file_no, self._index = self._file_no + 1, 0
+            self.reads_from = (format_file_name(self._file_no), HEAD_SIZE)
