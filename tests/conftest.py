@@ -45,6 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=4,
         help="kills of drivers and workers of a stream, and a quarter as many of jobs (default: %(default)s)",
     )
+    group.addoption(
+        "--stream-seeds",
+        type=int,
+        help="seeds of each random walk through served streams (default: a short sample, another one in each run)",
+    )
+    group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: a new one)")
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 
 
@@ -113,6 +119,22 @@ def spark(java: None) -> Iterator[object]:
     session = open_session("local[2, 4]", name="tests", settings=settings)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def stream_seeds(request: pytest.FixtureRequest) -> Callable[[int], Iterator[int]]:
+    """Seeds of random walks: `stream_seeds(so many in a short run)`; the last one printed is that of a failure."""
+
+    def seeds(sample: int) -> Iterator[int]:
+        first = request.config.getoption("--stream-seed")
+        count = request.config.getoption("--stream-seeds")
+        if first is None:
+            first = random.randrange(2**32)
+        for seed in range(first, first + (sample if count is None else count)):
+            print(f"--stream-seed {seed} --stream-seeds 1")
+            yield seed
+
+    return seeds
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import random
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -14,12 +15,13 @@ import pytest
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import ChecksumError, Location, StoreError
-from ibbmaster.event.format_description import decode_format_description
+from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
 from ibbmaster.event.gtid_list import FLAG_UNTIL_REACHED, decode_gtid_list
 from ibbmaster.event.header import decode_event_header, has_valid_checksum
 from ibbmaster.event.heartbeat import decode_heartbeat
 from ibbmaster.event.rotate import decode_rotate
 from ibbmaster.event.types import EventFlag, EventType
+from ibbmaster.wire.packet import frame_packets, frame_payloads
 
 Converse = Callable[..., Any]
 
@@ -775,3 +777,207 @@ def test_a_group_is_delivered_with_the_same_events_after_a_reconnect(make: Simpl
         events = again.events()
         assert types(events)[1] == "GTID_LIST"
         assert first.events()[1:] == events[2:]
+
+
+# --- whatever comes between two calls
+
+
+ENDINGS = ("end_of_service", "terminated_by_newer", "fail")
+
+
+class Walk:
+    """A dump of groups by every way there is, with a tick of the clock, a KILL or a stop between any two calls."""
+
+    def __init__(self, seed: int, make: SimpleNamespace, converse: Converse) -> None:
+        self.chance = chance = random.Random(seed)
+        self.make = make
+        self.count = chance.randrange(1, 12)
+        self.begin = chance.randrange(self.count) if chance.random() < 0.5 else 0
+        self.until = chance.randrange(self.begin, self.count) + 1 if chance.random() < 0.3 else None
+        self.wants_annotate = chance.random() < 0.5
+        self.profile = chance.choice(list(PROFILES))
+        self.dump = converse(
+            make.request(
+                f"0-1-{self.begin}" if self.begin else "",
+                until=None if self.until is None else f"0-1-{self.until}",
+                heartbeat_period_s=chance.choice([0.0, 0.001, 1.0]),
+                wants_annotate_rows=self.wants_annotate,
+                has_semi_sync=chance.random() < 0.3,
+            ),
+            profile=self.profile,
+            current_state=f"0-1-{self.count}",
+        )
+        self.session = self.dump.session
+        self.now = 0.0
+        self.heartbeats = 0
+        self.was_ended = self.is_speechless = False
+        self.expected: list[tuple[int, bytes]] = []
+
+    def events_of(self, number: int) -> list[bytes]:
+        chance, make = self.chance, self.make
+        events = [make.gtid_event(f"0-1-{number}")]
+        for _ in range(chance.randrange(5)):
+            kind = chance.choice([EventType.ANNOTATE_ROWS, EventType.WRITE_ROWS_V1])
+            events.append(make.event(kind, chance.randbytes(chance.choice([10, 300, 3000, 70_000]))))
+        return [*events, make.event(EventType.XID, bytes(8))]
+
+    def run(self) -> None:
+        for number in range(1, self.count + 1):
+            events = self.events_of(number)
+            if self.begin < number <= (self.until or self.count):
+                self.expected += [
+                    (event[4], event[19:])
+                    for event in events
+                    if event[4] != EventType.ANNOTATE_ROWS or self.wants_annotate
+                ]
+            self.between_groups()
+            self.deliver(number, events)
+            self.interrupt()
+        self.between_groups()
+        self.dump.take_queued()
+
+    def deliver(self, number: int, events: list[bytes]) -> None:
+        """A group by one of the ways."""
+        session, chance = self.session, self.chance
+        file_name = f"binlog-{number // 4:06}.ibb"
+        group = self.make.group(
+            f"0-1-{number}",
+            pieces=self.make.cut(b"".join(events[1:]), chance.choice([100, 5000, 10**6])),
+            file_name=file_name,
+            end_offset=number * 1000,
+        )
+        group = dataclasses.replace(group, gtid_event=events[0])
+        if session.selection is None or chance.random() < 0.4:
+            for piece in session.receive_group(group):
+                self.dump._take(bytes(piece))
+                self.interrupt(inside=True)
+            return
+        selection = session.selection
+        kept = [e for e in events if not (selection.leaves_out_annotate and e[4] == EventType.ANNOTATE_ROWS)]
+        packets = [selection.prefix + event for event in kept]
+        if chance.random() < 0.5:
+            data, sequence = frame_payloads(packets, session.sequence)
+            session.receive_block(len(data), sequence, file_name=file_name, file_offset=number * 1000)
+            self.dump._take(data)
+            return
+        session.begin_group()
+        for index, packet in enumerate(packets):
+            self.interrupt(inside=True)
+            if session.is_finished:
+                return
+            data, sequence = frame_packets(packet, session.sequence)
+            cuts = chance.choice([[], [chance.randrange(1, len(data))]])
+            is_last = index == len(packets) - 1
+            for start, end in itertools.pairwise([0, *cuts, len(data)]):
+                part, is_inside = data[start:end], end < len(data)
+                session.receive_block(
+                    len(part),
+                    sequence,
+                    file_name=file_name,
+                    file_offset=number * 1000,
+                    is_part=not is_last or is_inside,
+                    is_inside_event=is_inside,
+                )
+                self.dump._take(part)
+                if is_inside:
+                    self.interrupt(inside=True)
+                    if session.is_finished:
+                        return
+
+    def between_groups(self) -> None:
+        self.interrupt()
+        match self.chance.randrange(4):
+            case 0:
+                self.session.reached_end(now=self.now)
+            case 1:
+                self.session.sent_nothing(now=self.now)
+            case 2:
+                self.session.sent()
+        self.interrupt()
+
+    def interrupt(self, *, inside: bool = False) -> None:
+        """Perhaps time passes, or somebody ends the dump; what is queued goes out before anything else."""
+        session, chance = self.session, self.chance
+        for _ in range(chance.choice([0, 0, 1, 2])):
+            self.now += chance.choice([0.0, 0.0005, 0.5, 30.0])
+            is_due = self.now >= session.heartbeat_due and not session.is_finished
+            was_queued, is_inside_group = session.has_data_to_send, session.is_inside_group
+            session.advance_clock(now=self.now)
+            assert not inside or session.has_data_to_send == was_queued
+            if is_due and not is_inside_group:
+                assert session.has_data_to_send
+                self.heartbeats += 1
+        if chance.random() < 0.01:
+            ending = chance.choice(ENDINGS)
+            self.is_speechless |= ending == "fail" and session._framer.is_inside_event
+            getattr(session, ending)(*(DumpError("no more", "planted"),) if ending == "fail" else ())
+            self.was_ended = True
+        self.dump.take_queued()
+
+    def check(self) -> None:
+        """Every group once, in order and in one piece; heartbeats between groups; and one last word."""
+        payloads = []
+        while (packet := self.dump._reader.next_packet()) is not None:
+            payloads.append(packet.payload)
+        is_cut = self.dump._reader.unread_size > 0
+        has_last_word = bool(payloads) and (payloads[-1] == EOF or payloads[-1][0] == 0xFF)
+        assert self.session.is_finished == (self.was_ended or self.until is not None)
+        if self.is_speechless:  # nothing can be said there, be it that the event went out already
+            assert not has_last_word
+        else:
+            assert has_last_word == self.session.is_finished
+            assert not is_cut
+        prefix = 3 if self.dump.session._request.has_semi_sync else 1
+        trailer = 4 if PROFILES[self.profile].event_checksum is ChecksumAlgorithm.CRC32 else 0
+        found, heartbeats, is_inside = [], 0, False
+        for payload in payloads[: -1 if has_last_word else None]:
+            event = payload[prefix:]
+            kind = EventType(event[4])
+            heartbeats += kind is EventType.HEARTBEAT
+            is_of_group = kind in (EventType.GTID, EventType.WRITE_ROWS_V1, EventType.ANNOTATE_ROWS, EventType.XID)
+            assert is_of_group or not is_inside, kind
+            if is_of_group:
+                assert is_inside == (kind is not EventType.GTID)
+                is_inside = kind is not EventType.XID
+                found.append((event[4], event[19 : len(event) - trailer]))
+        assert found == self.expected[: len(found)]
+        assert len(found) == len(self.expected) or self.was_ended
+        assert heartbeats == self.heartbeats
+
+
+def test_whatever_happens_between_two_calls_groups_come_whole_and_heartbeats_between_them(
+    make: SimpleNamespace, converse: Converse, stream_seeds: Callable[[int], Iterator[int]]
+) -> None:
+    for seed in stream_seeds(400):
+        walk = Walk(seed, make, converse)
+        walk.run()
+        walk.check()
+
+
+def test_a_group_that_begins_inside_another_one_is_a_mistake(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request(""))
+    pieces = dump.session.receive_group(make.group("0-1-1"))
+    next(pieces)
+    for begin in (dump.session.begin_group, lambda: dump.session.receive_group(make.group("0-1-2"))):
+        with pytest.raises(AssertionError, match="inside another one"):
+            begin()
+
+
+def test_what_does_not_begin_where_the_last_ended_is_refused(make: SimpleNamespace, converse: Converse) -> None:
+    dump = converse(make.request(""), file_offset=16384)
+    dump.session.check_place("binlog-000000.ibb", 16384)
+    dump.send(make.group("0-1-1", end_offset=17000))
+    dump.session.check_place("binlog-000000.ibb", 17000)
+    dump.session.receive_skipped((), file_name="binlog-000001.ibb", file_offset=16500)
+    for place in [("binlog-000001.ibb", 16501), ("binlog-000000.ibb", 16500), ("binlog-000000.ibb", 17000)]:
+        with pytest.raises(DumpError) as failure:
+            dump.session.check_place(*place)
+        assert failure.value.code == 1236
+        where = f"binlog-000001.ibb offset 16500, and {place[0]} offset {place[1]} would come next"
+        assert where in failure.value.text
+        assert where in failure.value.explanation
+    dump.session.begin_group()
+    dump.session.receive_block(10, 7, file_name="binlog-000001.ibb", file_offset=20000, is_part=True)
+    dump.session.check_place("binlog-000001.ibb", 16500)  # a part moves nothing: the group has not ended
+    dump.session.receive_block(10, 8, file_name="binlog-000001.ibb", file_offset=20000)
+    dump.session.check_place("binlog-000001.ibb", 20000)
