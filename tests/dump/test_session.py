@@ -954,6 +954,19 @@ def test_whatever_happens_between_two_calls_groups_come_whole_and_heartbeats_bet
         walk.check()
 
 
+def test_nothing_of_a_group_follows_a_last_word_said_before_its_first_event(
+    make: SimpleNamespace, converse: Converse
+) -> None:
+    dump = converse(make.request(""), profile="classic-11.8", file_name="binlog-000000.ibb")
+    dump.send()
+    pieces = dump.session.receive_group(make.group("0-1-1", file_name="binlog-000001.ibb"))
+    dump._take(bytes(next(pieces)))  # what announces the file
+    dump.session.end_of_service()
+    dump.take_queued()
+    assert list(pieces) == []
+    assert dump.payloads()[-1] == EOF
+
+
 def test_a_group_that_begins_inside_another_one_is_a_mistake(make: SimpleNamespace, converse: Converse) -> None:
     dump = converse(make.request(""))
     pieces = dump.session.receive_group(make.group("0-1-1"))

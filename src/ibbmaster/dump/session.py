@@ -304,6 +304,8 @@ class DumpSession:
             verdict = None
         if self._queued:
             yield self.data_to_send()
+            if self.is_finished:  # meanwhile
+                return
         if verdict is not None and verdict.is_wanted:
             yield from self._guard(group, verdict)
             return
