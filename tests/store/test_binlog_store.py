@@ -470,6 +470,61 @@ def test_purge_never_takes_what_a_reader_needs(store):
         store.seek(GtidPosition())
 
 
+def test_a_place_that_was_found_before_a_reset_is_none_of_the_new_log(store):
+    for number in range(1, 60):
+        feed(store, number, 9000)
+    places = [store.seek(GtidPosition.parse("0-1-50")), store.plan_of_file("binlog-000001.ibb")]
+    store.reset()
+    for number in range(1, 60):
+        feed(store, number, 9000)
+    for place in places:
+        with pytest.raises(PositionPurgedError, match="reset"):
+            store.event_groups(place).next_group()
+
+
+def test_a_group_that_is_being_read_when_the_log_is_reset_goes_on_with_nothing_of_the_new_one(disk):
+    store = BinlogStore(disk, OPTIONS)
+    feed(store, 1, 60_000)  # out of band
+    reader = store.event_groups(store.seek(GtidPosition()))
+    body = reader.next_group().body
+    next(body)
+    store.reset()
+    feed(store, 1, 60_000)
+    with pytest.raises(PositionPurgedError, match="reset"):
+        for _ in body:
+            pass
+
+
+def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk):
+    store = BinlogStore(disk, OPTIONS)
+    number = 0
+    while store.end()[0] == "binlog-000000.ibb":
+        number += 1
+        feed(store, number, 9000)
+    reader = store.event_groups(store.seek(GtidPosition()))
+    while (group := reader.next_group()).end_file_name == "binlog-000000.ibb":
+        pass
+    assert group.file_name == "binlog-000000.ibb", "a group that reaches over the border was wanted"
+    for later in range(number + 1, number + 30):
+        feed(store, later, 9000)
+    assert store.purge(PurgeRequest(to_file_no=1)).file_nos == ()
+    assert sum(map(len, group.body)) > 9000
+    assert reader.next_group() is not None
+    assert store.purge(PurgeRequest(to_file_no=1)).file_nos == (0,)
+
+
+def test_a_reader_that_was_closed_holds_no_file(store):
+    for number in range(1, 60):
+        feed(store, number, 9000)
+    readers = [store.event_groups(store.seek(GtidPosition())) for _ in range(2)]
+    assert store.purge(PurgeRequest(to_file_no=3)).file_nos == ()
+    readers[0].close()
+    assert store.purge(PurgeRequest(to_file_no=3)).file_nos == ()
+    readers[1].close()
+    readers[1].close()
+    assert store.purge(PurgeRequest(to_file_no=3)).file_nos == (0, 1, 2)
+
+
 def test_a_purge_that_was_interrupted_is_finished_by_the_next_start(disk):
     store = BinlogStore(disk, OPTIONS)
     for number in range(1, 60):

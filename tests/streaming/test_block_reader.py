@@ -207,7 +207,8 @@ def check_broken_off(dump, whole: bytes) -> None:
     last = sent.rfind(b"\xff" + (1236).to_bytes(2, "little") + b"#HY000the stream would not go on")
     if last >= 0:  # not inside an event
         sent = sent[: last - 4]
-    assert whole.startswith(sent)
+    is_beginning = whole.startswith(sent)
+    assert is_beginning
 
 
 PATHS = {
@@ -232,6 +233,49 @@ def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, tmp_path, 
         assert calls < 1000
 
     check_broken_off(dump_of(store, between=take_one, **PATHS[path]), whole)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("size", [200, 100_000, 3 << 20], ids=["small", "out of band", "long records"])
+def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, tmp_path, path, size):
+    """The new one has groups of the same sizes at the same places, and its files the same names."""
+    options = StoreOptions(
+        max_file_bytes=16 << 20,
+        state_interval_bytes=0,
+        redo_bytes=64 << 20,
+        spill_bytes=60_000 if size < 1 << 20 else 8 << 20,
+    )
+    store = BinlogStore(RealDisk(tmp_path), options)
+
+    def feed(content: bytes) -> None:
+        for seq_no in range(1, 1 + max(4, (6 << 20) // max(size, 2000))):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            body = [make_event(23, 1, content * size), make_event(16, 1, bytes(8))]
+            ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+        store.group_commit_ordered(ticket)
+        store.checkpoint()
+
+    feed(b"o")
+    whole = bytes(dump_of(store, is_fast=False).data)
+    for at in (1, 2, 3):
+        calls = 0
+
+        def begin_anew(session: DumpSession, at=at) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                store.reset()
+                feed(b"n")
+            assert calls < 1000
+
+        dump = dump_of(store, between=begin_anew, **{**PATHS[path], "send_buffer": 1 << 20})
+        assert dump.error is not None
+        assert "the log was reset while it was read" in dump.error
+        last = dump.data.rfind(b"\xff" + (1236).to_bytes(2, "little") + b"#HY000Could not find GTID state")
+        is_beginning = whole.startswith(dump.data[: last - 4] if last >= 0 else dump.data)  # no error inside an event
+        assert is_beginning
+        store.reset()
+        feed(b"o")
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["another block", "the same block again"])
