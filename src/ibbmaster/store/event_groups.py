@@ -65,6 +65,7 @@ class EventGroupReader:
         self._state = None if state is None else state.copy()
         self._behind: ChunkCursor | None = None  # the commit record handed over last, if it is read chunk by chunk
         self._out_of_band = OutOfBandReader(disk)
+        self._name = (file_no, format_file_name(file_no))  # the last one asked for: formatting takes longer
 
     @property
     def page_reads(self) -> int:
@@ -79,8 +80,8 @@ class EventGroupReader:
 
     @property
     def reads_from(self) -> tuple[str, int]:
-        file_no, file_offset = self.place
-        return format_file_name(file_no), file_offset
+        cursor = self._behind or self._cursor
+        return self._file_name(cursor.file_no), cursor.page_no * PAGE_SIZE + cursor.page_offset
 
     @property
     def disk(self) -> Disk:
@@ -150,6 +151,11 @@ class EventGroupReader:
                 cursor.go_to(start)
                 raise
 
+    def _file_name(self, file_no: int) -> str:
+        if file_no != self._name[0]:
+            self._name = (file_no, format_file_name(file_no))
+        return self._name[1]
+
     def _check_full_state(self, first: Chunk) -> bool:
         """Compare a file's full state with the groups before it; False if its end cannot be seen yet."""
         ref = self._cursor.ref_of(first)
@@ -211,9 +217,9 @@ class EventGroupReader:
             "gtid": gtid,
             "gtid_event": head[size:event_end],
             "body": self._body(payload, rest, header.streams, ref),
-            "file_name": format_file_name(ref.file_no),
+            "file_name": self._file_name(ref.file_no),
             "file_offset": ref.file_offset,
-            "end_file_name": format_file_name(end_file_no),
+            "end_file_name": self._file_name(end_file_no),
             "end_offset": end_offset,
         }
         if not header.streams or self._behind is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -75,27 +74,22 @@ class StoreReader:
         Raises:
             PositionPurgedError: the log was reset since the reader was made; also from a body.
         """
-        with self._of_this_log():
-            before = self._reader.place[0]
+        before = self._reader.place[0]
+        try:
             group = self._reader.next_group()
+        except IbbMasterError:
+            self.check_log()
+            raise
+        self.check_log()  # only now: what was read is of the log that the reader began with
         self._group_file_no = None if group is None else before
         return group if group is None else replace(group, body=self._checked(group.body))
 
     def _checked(self, body: Iterator[Buffer]) -> Iterator[Buffer]:
-        """The pieces of a body, some of which are read from the disk only now."""
-        while True:
-            with self._of_this_log():
-                piece = next(body, None)
-            if piece is None:
-                return
-            yield piece
-
-    @contextlib.contextmanager
-    def _of_this_log(self) -> Iterator[None]:
-        """What is read inside is of the log that the reader began with, or an error: a new one has the same names."""
+        """The pieces of a body, some of which are read only now; a log that began anew has files of the same names."""
         try:
-            yield
+            for piece in body:
+                self.check_log()
+                yield piece
         except IbbMasterError:
             self.check_log()
             raise
-        self.check_log()
