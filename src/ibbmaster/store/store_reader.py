@@ -93,3 +93,4 @@ class StoreReader:
         except IbbMasterError:
             self.check_log()
             raise
+        self.check_log()  # where the body ends was read, too
