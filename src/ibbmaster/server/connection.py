@@ -322,7 +322,8 @@ class _Connection:
         if primary.options.profile.opening_timestamp is OpeningTimestamp.ZERO:
             return 0
         try:
-            group = primary.engine.event_groups(plan).next_group()
+            with contextlib.closing(primary.engine.event_groups(plan)) as groups:
+                group = groups.next_group()
         except IbbMasterError:
             group = None  # the dump will meet the same, and say so
         if group is None:

@@ -65,12 +65,12 @@ class PrimaryFacts:
             return None
         place = engine.plan_of_file(file.name)
         state = place.state.copy()
-        groups = engine.event_groups(place)
-        while (group := groups.next_group()) is not None and group.file_name == file.name:
-            if group.file_offset >= offset:
-                break
-            if group.gtid is not None:
-                state.log(group.gtid)
+        with contextlib.closing(engine.event_groups(place)) as groups:
+            while (group := groups.next_group()) is not None and group.file_name == file.name:
+                if group.file_offset >= offset:
+                    break
+                if group.gtid is not None:
+                    state.log(group.gtid)
         return str(state.position())
 
     def replica_hosts(self) -> list[tuple[int, str, int]]:
