@@ -66,7 +66,7 @@ class Feeder:
         options = StoreOptions(
             durability=Durability.LATER,
             max_file_bytes=chance.choice([8, 24, 96]) * PAGE_SIZE,
-            state_interval_bytes=chance.choice([0, 2, 8]) * PAGE_SIZE,
+            state_interval_bytes=chance.choice([2, 8, 256]) * PAGE_SIZE,
             oob_piece_bytes=40_000,
             spill_bytes=chance.choice([20_000, 60_000]),
             redo_bytes=8 << 20,

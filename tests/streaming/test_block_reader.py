@@ -241,7 +241,7 @@ def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, tmp_path,
     """The new one has groups of the same sizes at the same places, and its files the same names."""
     options = StoreOptions(
         max_file_bytes=16 << 20,
-        state_interval_bytes=0,
+        state_interval_bytes=4 << 20,
         redo_bytes=64 << 20,
         spill_bytes=60_000 if size < 1 << 20 else 8 << 20,
     )

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from ibbmaster.errors import IbbMasterError, MissingFileError, PositionPurgedError, StoreError
@@ -83,18 +84,21 @@ class FollowedDirectory(BinlogEngine):
         return self._ask(lambda opened: opened.initial_state()) or GtidState()
 
     def seek(self, position: GtidPosition) -> SeekPlan:
-        return self._ask(lambda opened: opened.seek(position)) or _empty_plan(position)
+        resets = self._reset_count
+        plan = self._ask(lambda opened: opened.seek(position)) or _empty_plan(position)
+        return replace(plan, resets=resets)
 
     def plan_of_file(self, name: str) -> SeekPlan:
+        resets = self._reset_count
         found = self._ask(lambda opened: opened.plan_of_file(name))
         if found is None and name != format_file_name(0):
             raise KeyError(name)
-        return found or _empty_plan(GtidPosition())
+        return replace(found or _empty_plan(GtidPosition()), resets=resets)
 
     def event_groups(self, place: Place) -> FollowedReader:
         with self._lock:
-            reader = BinlogDirectory(self._view).event_groups(place)
-            return FollowedReader(reader, self)
+            began_at = place.resets if isinstance(place, SeekPlan) else self._reset_count
+            return FollowedReader(BinlogDirectory(self._view).event_groups(place), self, began_at)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
@@ -247,8 +251,8 @@ class FollowedDirectory(BinlogEngine):
 class FollowedReader(StoreReader):
     """Groups for one reader of a directory that it does not own: files may be removed under it."""
 
-    def __init__(self, reader: EventGroupReader, directory: FollowedDirectory) -> None:
-        super().__init__(reader, resets=lambda: directory.reset_count)
+    def __init__(self, reader: EventGroupReader, directory: FollowedDirectory, began_at: int) -> None:
+        super().__init__(reader, resets=lambda: directory.reset_count, began_at=began_at, closed=_let_go)
         self._directory = directory
 
     def check_log(self) -> None:
@@ -257,7 +261,7 @@ class FollowedReader(StoreReader):
     def next_group(self) -> EventGroup | None:
         file_no, _ = before = self.place
         group = super().next_group()
-        if self.file_no != file_no:  # was its rest still there when it was read?
+        if self.place[0] != file_no:  # was its rest still there when it was read?
             self._directory.look(is_urgent=True)
             self._directory.check(before, self._began_at)
         return group
@@ -300,6 +304,10 @@ class _View(ReadOnlyDisk):
 
     def open(self, name: str) -> int | None:
         return self._current.open(name)
+
+
+def _let_go(reader: StoreReader) -> None:
+    """Nothing is kept for a reader of what somebody else owns."""
 
 
 def _empty_plan(position: GtidPosition) -> SeekPlan:
