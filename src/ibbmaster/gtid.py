@@ -162,15 +162,23 @@ class GtidState:
 
         Source: MariaDB 12.3, sql_repl.cc and rpl_gtid.cc, rpl_binlog_state_base::is_before_pos().
         """
-        for gtid in position.values():
-            seq_no = self.seq_no(gtid.domain_id, gtid.server_id)
-            if seq_no is None:
-                continue
-            if seq_no > gtid.seq_no:
-                return False
-            if seq_no == gtid.seq_no and self.latest(gtid.domain_id) != gtid:
-                return False
-        return all(domain_id in position for domain_id in self._domains)
+        return not self.domains_beyond(position)
+
+    def domains_beyond(self, position: GtidPosition) -> list[int]:
+        """The domains of which more was logged than a replica at `position` has."""
+        return [domain_id for domain_id in self._domains if self._is_beyond(domain_id, position.get(domain_id))]
+
+    def _is_beyond(self, domain_id: int, wanted: Gtid | None) -> bool:
+        if wanted is None:
+            return True
+        seq_no = self.seq_no(domain_id, wanted.server_id)
+        if seq_no is None:
+            return False
+        return seq_no > wanted.seq_no or (seq_no == wanted.seq_no and self.latest(domain_id) != wanted)
+
+    def servers(self, domain_id: int) -> Mapping[int, int]:
+        """The last sequence number of each server in a domain; the latest server comes last."""
+        return self._domains.get(domain_id, {})
 
     def __iter__(self) -> Iterator[Gtid]:
         """Every pair, domains together, the latest of a domain last."""

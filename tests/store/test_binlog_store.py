@@ -8,6 +8,7 @@ import pytest
 
 from ibbmaster.errors import BusyError, ConfigurationError, FailedError, PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.binlog_store import BinlogStore
@@ -424,6 +425,23 @@ def test_a_domain_is_forgotten_once_no_file_holds_a_group_of_it(store):
     assert str(store.binlog_state()) == "0-1-2"
     feed(store, 3)
     assert gtids(store, "0-1-2") == ["0-1-3"]
+
+
+def test_a_replica_without_a_forgotten_domain_starts_behind_it_though_older_files_begin_with_it(store):
+    feed(store, 1, domain_id=2)
+    feed(store, 1)
+    store.flush()
+    for seq_no in range(2, 8):
+        feed(store, seq_no)
+        store.flush()
+    store.purge(PurgeRequest(to_file_no=1))
+    store.flush(delete_domain_ids=[2])
+    feed(store, 8)
+    feed(store, 9)
+    plan = store.seek(GtidPosition.parse("0-1-7"))
+    assert (plan.file_no, plan.page_no) == (parse_file_name(store.end()[0]), 1)
+    assert gtids(store, "0-1-7") == ["0-1-8", "0-1-9"]
+    assert gtids(store, "0-1-3,2-1-1") == [f"0-1-{seq_no}" for seq_no in range(4, 10)]
 
 
 def test_a_forgotten_domain_stays_forgotten_after_a_crash(disk):

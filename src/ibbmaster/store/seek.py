@@ -1,13 +1,16 @@
 """From a GTID position to the page where reading must begin, by binary search over state records.
 
-The log is a line of states, each holding more than the one before: page 1 of every file,
-then the pages at that file's interval. The place wanted is the last one whose state the
-replica has wholly. What is behind it and the replica has already is passed over by
-whoever reads on; that is at most one interval.
+The log is a line of states: page 1 of every file, then the pages at that file's interval.
+The place wanted is the newest one whose state the replica has wholly. What is behind it and
+the replica has already is passed over by whoever reads on; that is at most one interval.
+
+States grow from file to file, so halving finds it, but for FLUSH with DELETE_DOMAIN_ID:
+files before it may hold what the replica lacks, and those after it nothing of that domain.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ibbmaster.errors import PositionPurgedError
@@ -17,6 +20,8 @@ from ibbmaster.ibb.gtid_state import GtidStateRecord
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.pages import PageReader
 from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
+
+WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,8 @@ class SeekPlan:
 
     `state` is what was logged before the page. `page_reads` counts pages asked of the disk,
     `resets` how often the log was reset before: the place is one of that log only.
+    `forgotten` are domains that the file begins without, and the newest file before it that
+    was seen to begin with them.
     """
 
     position: GtidPosition
@@ -51,6 +58,7 @@ class SeekPlan:
     steps: tuple[SeekStep, ...]
     page_reads: int
     resets: int = 0
+    forgotten: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def file_name(self) -> str:
@@ -67,6 +75,11 @@ class SeekPlan:
         return [
             f"position [{self.position}]",
             *(f"  {step}" for step in self.steps),
+            *(
+                f"  domain {domain_id}: deleted between {format_file_name(older_no)} and {self.file_name}, "
+                "which begins without it: a replica needs nothing of it from before"
+                for domain_id, older_no in self.forgotten.items()
+            ),
             f"{found}; {self.page_reads} pages read",
         ]
 
@@ -80,15 +93,54 @@ class _Search:
 
     pages: PageReader
     position: GtidPosition
+    oldest: int  # file
     steps: list[SeekStep] = field(default_factory=list)
+    _full: dict[int, GtidState | None] = field(default_factory=dict)  # what page 1 of a file says
+    _judged: dict[int, bool] = field(default_factory=dict)  # files that are among the steps
 
     def full_state(self, file_no: int) -> GtidState | None:
-        record = read_state_record(self.pages, file_no, FULL_STATE_PAGE)
-        return None if record is None else GtidState(record.gtids)
+        if file_no not in self._full:
+            record = read_state_record(self.pages, file_no, FULL_STATE_PAGE)
+            self._full[file_no] = None if record is None else GtidState(record.gtids)
+        return self._full[file_no]
+
+    def noted(self, file_no: int) -> GtidState:
+        """The full state of a file that was judged to be before the position."""
+        state = self.full_state(file_no)
+        assert state is not None
+        return state
+
+    def judge(self, file_no: int) -> bool:
+        """Whether the full state of a file is before the position; the first time that is a step."""
+        if file_no not in self._judged:
+            self._judged[file_no] = self.is_before(file_no, FULL_STATE_PAGE, self.full_state(file_no))
+        return self._judged[file_no]
+
+    def _was_left_behind(self, state: GtidState) -> bool:
+        """Whether a domain was deleted behind the position and logged anew: the replica lacks what was logged since."""
+        first = self.full_state(self.oldest) or GtidState()
+        return any(
+            state.servers(gtid.domain_id)
+            and state.seq_no(gtid.domain_id, gtid.server_id) is None
+            and (first.seq_no(gtid.domain_id, gtid.server_id) or 0) >= gtid.seq_no
+            for gtid in self.position.values()
+        )
+
+    def forgotten(self, file_no: int) -> dict[int, int]:
+        """Domains that a file begins without, and the newest file before it that was seen to begin with them."""
+        self.full_state(self.oldest)
+        kept = (self.full_state(file_no) or GtidState()).domain_ids
+        return {
+            domain_id: older_no
+            for older_no, state in sorted(self._full.items())
+            if older_no < file_no and state is not None
+            for domain_id in state.domain_ids
+            if domain_id not in kept
+        }
 
     def is_before(self, file_no: int, page_no: int, state: GtidState | None) -> bool:
         """Judge a state, and note the step."""
-        is_before = state is not None and state.is_before(self.position)
+        is_before = state is not None and state.is_before(self.position) and not self._was_left_behind(state)
         self.steps.append(SeekStep(file_no=file_no, page_no=page_no, state=state, is_before=is_before))
         return is_before
 
@@ -113,13 +165,9 @@ def seek(
     Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
     """
     reads_before = pages.page_reads
-    search = _Search(pages, position)
-    file_no, base = _find_file(search, oldest_file_no, active_file_no)
-    page_no, state = _find_page(search, file_no, base)
-    if page_no > FULL_STATE_PAGE:
-        end = current_state if file_no == active_file_no else search.full_state(file_no + 1)
-        if end is None or not _tells_all(pages, file_no, page_no, base, end):
-            page_no, state = _walk_pages(search, file_no, base, page_no)
+    search = _Search(pages, position, oldest_file_no)
+    file_no, base = _find_file(search, active_file_no)
+    page_no, state = _find_page(search, file_no, base, current_state if file_no == active_file_no else None)
     return SeekPlan(
         position=position,
         file_no=file_no,
@@ -127,40 +175,95 @@ def seek(
         state=state,
         steps=tuple(search.steps),
         page_reads=pages.page_reads - reads_before,
+        forgotten=search.forgotten(file_no),
     )
 
 
-def _find_file(search: _Search, oldest: int, active: int) -> tuple[int, GtidState]:
-    """The newest file whose full state is before the position: MariaDB walks back from the newest, this halves."""
-    low, high = oldest, active + 1  # below low: before the position; from high on: not
-    best: GtidState | None = None
-    while low < high:
-        middle = (low + high) // 2
-        state = search.full_state(middle)
-        if search.is_before(middle, FULL_STATE_PAGE, state):
-            assert state is not None
-            best, low = state, middle + 1
-        else:
-            high = middle
-    if best is not None:
-        return low - 1, best
-    oldest_state = search.full_state(oldest)
-    if oldest_state is None and oldest == 0:
+def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
+    """The newest file whose full state is before the position: MariaDB walks back from the newest.
+
+    Raises:
+        PositionPurgedError: there is none.
+    """
+    oldest = search.oldest
+    while not search.judge(active) and search.full_state(active) is None and active > oldest:
+        active -= 1  # its first state is not there yet
+    if search.judge(active):
+        return active, search.noted(active)
+    if search.full_state(active) is None and active == 0:
         return 0, GtidState()  # nothing is there yet, not even the first state
-    raise PositionPurgedError(explain_purged(search.position, format_file_name(oldest), oldest_state or GtidState()))
+    if active > oldest:
+        search.judge(oldest)
+        found = _newest_before(search, oldest, active)
+        if found is None:  # before a replica is sent away, every file is looked at
+            found = next((file_no for file_no in range(active - 1, oldest, -1) if search.judge(file_no)), None)
+        if found is not None:
+            return found, search.noted(found)
+    name = format_file_name(oldest)
+    raise PositionPurgedError(explain_purged(search.position, name, search.full_state(oldest) or GtidState()))
 
 
-def _find_page(search: _Search, file_no: int, base: GtidState) -> tuple[int, GtidState]:
+def _newest_before(search: _Search, low: int, high: int) -> int | None:
+    """The newest file from `low` to before `high` whose full state is before the position, by halving.
+
+    Both were judged, and `high` is not before it.
+    """
+    if not search.judge(low) and _stays_so(search, low, high):
+        return None
+    if high - low <= 1:
+        return low if search.judge(low) else None
+    middle = (low + high) // 2
+    is_before = search.judge(middle)
+    newer = _newest_before(search, middle, high)
+    return newer if newer is not None or is_before else _newest_before(search, low, middle)
+
+
+def _stays_so(search: _Search, low: int, high: int) -> bool:
+    """Whether a state that has more than the replica is followed by such states only, up to file `high`.
+
+    It is, if a domain of which it has more is still there, without a step back, and cannot have
+    been deleted and begun anew in between: a domain can be deleted only while no file holds
+    groups of it, so not once it has changed since the oldest file.
+    """
+    before, after, first = (search.full_state(file_no) or GtidState() for file_no in (low, high, search.oldest))
+    return any(
+        all((after.seq_no(domain_id, server_id) or 0) >= seq_no for server_id, seq_no in pairs.items())
+        and (pairs != first.servers(domain_id) or pairs == after.servers(domain_id))
+        for domain_id in before.domains_beyond(search.position)
+        if (pairs := before.servers(domain_id))
+    )
+
+
+def _find_page(
+    search: _Search, file_no: int, base: GtidState, current_state: GtidState | None
+) -> tuple[int, GtidState]:
     """The last page of the file whose state is before the position.
 
-    A page where a record is due may have none: then the one before it counts.
+    Where a file has few states all are looked at. Else it is halved, and what was found
+    counts if it tells all that was logged up to the end of the file.
     """
     header = search.pages.header(file_no)
     interval = 0 if header is None else header.state_interval_pages
-    page_no, state = FULL_STATE_PAGE, base
     if header is None or not 0 < interval < header.size_pages:
-        return page_no, state
-    low, high = 0, -(-header.size_pages // interval)  # both count intervals
+        return FULL_STATE_PAGE, base
+    count = -(-header.size_pages // interval)
+    if count <= WALKED_STATES_MAX:
+        return _walk_pages(search, file_no, base, (count - 1) * interval, interval)
+    page_no, state = _halve_pages(search, file_no, base, count, interval)
+    if page_no > FULL_STATE_PAGE:
+        end = current_state or search.full_state(file_no + 1)
+        if end is None or not _tells_all(search.pages, file_no, page_no, base, end):
+            return _walk_pages(search, file_no, base, page_no, interval)
+    return page_no, state
+
+
+def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, interval: int) -> tuple[int, GtidState]:
+    """The last of `count` pages whose state is before the position.
+
+    A page where a record is due may have none: then the one before it counts.
+    """
+    page_no, state = FULL_STATE_PAGE, base
+    low, high = 0, count  # both count intervals
     while high - low > 1:
         middle = probe = (low + high) // 2
         if _is_behind_the_end(search.pages, file_no, middle * interval):
@@ -196,15 +299,19 @@ def _tells_all(pages: PageReader, file_no: int, page_no: int, base: GtidState, e
     )
 
 
-def _walk_pages(search: _Search, file_no: int, base: GtidState, last_page_no: int) -> tuple[int, GtidState]:
-    """As `_find_page` up to a page, with every differential state on top of all before it: sure, and slower."""
-    header = search.pages.header(file_no)
-    assert header is not None
+def _walk_pages(
+    search: _Search, file_no: int, base: GtidState, last_page_no: int, interval: int
+) -> tuple[int, GtidState]:
+    """As `_halve_pages` up to a page, with every differential state on top of all before it: sure, and slower."""
     page_no, best, state = FULL_STATE_PAGE, base, base
-    interval = header.state_interval_pages
     for probe in range(interval, last_page_no + 1, interval):
-        record = _differential(search.pages, file_no, probe)
+        if probe <= FULL_STATE_PAGE:
+            continue
+        record = read_state_record(search.pages, file_no, probe)
         if record is None:
+            if _is_behind_the_end(search.pages, file_no, probe):
+                search.is_before(file_no, probe, None)
+                break
             continue
         state = state_at(state, record)
         if not search.is_before(file_no, probe, state):
