@@ -18,6 +18,7 @@ from ibbmaster.store.classic_series import find_series
 from ibbmaster.store.classic_window import EventWindow
 from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.end_check import PATIENCE_S, STEP_PAGES
 from ibbmaster.store.engine import BinlogEngine, Place
 from ibbmaster.store.event_groups import EventGroupReader
 from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange
@@ -107,6 +108,8 @@ class IbbArchive:
     def end_point(self) -> LogPoint:
         try:
             name, offset = self._directory.end()
+            if self._is_strict:
+                self._directory.check_end(patience_s=PATIENCE_S, pages_max=STEP_PAGES)
         except IbbMasterError:
             if self._is_strict:
                 raise

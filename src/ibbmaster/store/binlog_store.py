@@ -69,7 +69,7 @@ class BinlogStore(WritableBinlogEngine):
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
             self._visible = VisibleDisk(disk, self._writer.fifo, lambda: self._writer.durable.mark)
-            self._directory = BinlogDirectory(self._visible)
+            self._directory = BinlogDirectory(self._visible, is_end_known=True)
             self._writer.explain_order = self._explain_order
             self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)
             decide(self._writer, engines, was_replayed=found.replayed_records > 0)

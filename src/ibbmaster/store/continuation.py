@@ -62,7 +62,7 @@ def find_continuation(disk: Disk) -> Continuation | None:
     Reads what lies behind the last state record, and a few pages to find it.
 
     Raises:
-        FormatError: a page that must be read is damaged.
+        FormatError: a page that must be read is damaged, or there is data behind the end.
         StoreError: a file is missing, the newest files have no data, or the log ends inside a record.
 
     Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_discover().
@@ -80,6 +80,7 @@ def find_continuation(disk: Disk) -> Continuation | None:
     if base is None:
         raise StoreError(f"{name}: no GTID state on page {FULL_STATE_PAGE}")
     state = directory.binlog_state()
+    directory.check_end()
     size_pages = disk.size(name) // PAGE_SIZE
     page_no, page_offset = _write_position(pages, file_no, size_pages)
     return Continuation(

@@ -9,6 +9,7 @@ from ibbmaster.errors import ChunkError, Location
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.record import RecordRef
+from ibbmaster.store.end_check import gap_error, page_behind_in_file
 from ibbmaster.store.pages import PageReader
 
 NESTABLE = (RecordType.GTID_STATE, RecordType.DUMMY)  # what may stand between the chunks of another record
@@ -48,7 +49,7 @@ class ChunkCursor:
         """The next chunk, or None at the end of what can be seen; then ask again later.
 
         Raises:
-            ChecksumError, ChunkError, HeaderError: what comes next is damaged.
+            ChecksumError, ChunkError, HeaderError: what comes next is damaged, or lost before the end of the file.
 
         Source: MariaDB 12.3, fsp_binlog.cc, binlog_chunk_reader; the end of a file as §17.2 of the format has it.
         """
@@ -129,6 +130,8 @@ class ChunkCursor:
                 return page is not None
             if self.pages.header(self.file_no + 1) is None:
                 return False
+        if (found := page_behind_in_file(self.pages.disk, self.location)) is not None:
+            raise gap_error(self.location, found)
         return self._enter_next_file()
 
     def _enter_next_file(self) -> bool:

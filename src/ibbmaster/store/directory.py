@@ -6,13 +6,14 @@ import itertools
 import threading
 import time
 
-from ibbmaster.errors import MissingFileError, StoreError
+from ibbmaster.errors import FormatError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.store.disk import Disk
+from ibbmaster.store.end_check import EndWatch, gap_error, page_behind
 from ibbmaster.store.engine import BinlogEngine, BinlogFile, Place
 from ibbmaster.store.event_groups import EventGroupReader
 from ibbmaster.store.pages import PageReader
@@ -21,6 +22,7 @@ from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
 
 POLL_PERIOD_S = 0.002  # how late a group that another process wrote may be noticed
 POLLS_PER_LOOK = 10  # one byte is read at each; so often it is looked for a new file, too
+END_POLL_PERIOD_S = 0.1
 EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
 
 
@@ -32,12 +34,14 @@ class BinlogDirectory(BinlogEngine):
         FormatError: a header or state that must be read is damaged.
     """
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, *, is_end_known: bool = False) -> None:
+        """With `is_end_known` the disk shows nothing behind the end of the log."""
         self._disk = disk
         self._lock = threading.Lock()  # for everything below
         self._state: GtidState | None = None  # what `_tail` has seen
         self._tail: EventGroupReader | None = None  # stands at the end
         self._seen_end: tuple[int, int] | None = None
+        self._end_watch = None if is_end_known else EndWatch(disk)
 
     def __str__(self) -> str:
         return str(self._disk)
@@ -86,6 +90,27 @@ class BinlogDirectory(BinlogEngine):
             assert self._state is not None
             return self._state.copy()
 
+    def check_end(self, *, patience_s: float = 0.0, pages_max: int | None = None) -> None:
+        """Look behind the end, in all that follows or in so many pages.
+
+        Where another process may be writing, what was found must stay there for a while.
+
+        Raises:
+            FormatError: there is data behind it, so it is not the end.
+        """
+        deadline = time.monotonic() + patience_s
+        while True:
+            with self._lock:
+                self._catch_up()
+                assert self._tail is not None
+                end = self._tail.stopped_at
+            found = None if end is None else page_behind(self._disk, end, pages_max=pages_max)
+            if end is None or found is None:
+                return
+            if time.monotonic() >= deadline:
+                raise gap_error(end, found)
+            time.sleep(END_POLL_PERIOD_S)
+
     def seek(self, position: GtidPosition) -> SeekPlan:
         pages = PageReader(self._disk, readahead_pages_max=1)
         numbers = self.file_numbers()
@@ -103,7 +128,8 @@ class BinlogDirectory(BinlogEngine):
         assert file_no is not None
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
         state = place.state if page_no == FULL_STATE_PAGE else None
-        return EventGroupReader(self._disk, file_no=file_no, page_no=page_no, state=state)
+        at_end = None if self._end_watch is None else self._end_watch.check
+        return EventGroupReader(self._disk, file_no=file_no, page_no=page_no, state=state, at_end=at_end)
 
     def plan_of_file(self, name: str) -> SeekPlan:
         file_no = parse_file_name(name)
@@ -152,7 +178,13 @@ class BinlogDirectory(BinlogEngine):
             end = self._tail.place
             has_grown = self._seen_end is not None and end != self._seen_end
             self._seen_end = end
-            return has_grown
+            stopped_at = self._tail.stopped_at
+        if self._end_watch is not None and stopped_at is not None:
+            try:
+                self._end_watch.check(stopped_at)
+            except FormatError:
+                return True  # whoever reads on is told
+        return has_grown
 
     def _find_active(self, pages: PageReader, numbers: range) -> int:
         for empty, number in enumerate(reversed(numbers), start=1):

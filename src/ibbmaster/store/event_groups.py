@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import ChunkError, EventError, RecordError
+from ibbmaster.errors import ChunkError, EventError, Location, RecordError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
@@ -45,7 +45,8 @@ class EventGroupReader:
     logged before the page, if that is known for sure; from the first full state record on
     it is, and each file must begin with what the groups before it come to: a log with a
     hole is damaged. With `end`, a file number and an offset, no record that begins there or
-    behind it is looked at. Not thread-safe, one for each reader of the log.
+    behind it is looked at. `at_end` is called, where nothing is written yet, with that
+    place, and may raise. Not thread-safe, one for each reader of the log.
     """
 
     def __init__(
@@ -56,8 +57,11 @@ class EventGroupReader:
         page_no: int,
         state: GtidState | None = None,
         end: tuple[int, int] | None = None,
+        at_end: Callable[[Location], None] | None = None,
     ) -> None:
+        self.stopped_at: Location | None = None  # where nothing is written yet, as far as was seen last
         self._end = end
+        self._at_end = at_end
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
         self._has_seen_group = False  # before that, the rest of a record that began before the page may come
@@ -122,8 +126,11 @@ class EventGroupReader:
             start = cursor.fork()
             try:
                 chunk = cursor.next_chunk()
-                if chunk is None or (self._end is not None and cursor.ref_of(chunk) >= self._end):
-                    cursor.go_to(inside or start)  # nobody could tell later that this is inside a record
+                if chunk is None:
+                    self._wait(inside or start)  # nobody could tell later that this is inside a record
+                    return None
+                if self._end is not None and cursor.ref_of(chunk) >= self._end:
+                    cursor.go_to(inside or start)
                     return None
                 if not chunk.is_first:
                     if not self._may_begin_inside:
@@ -133,7 +140,7 @@ class EventGroupReader:
                 if chunk.record_type == RecordType.COMMIT:
                     group = self._group(chunk)
                     if group is None:
-                        cursor.go_to(start)
+                        self._wait(start)
                         return None
                     self._has_seen_group, self._may_begin_inside = True, False
                     if self._state is not None and group.gtid is not None:
@@ -141,11 +148,11 @@ class EventGroupReader:
                     return group
                 if chunk.record_type == RecordType.GTID_STATE and cursor.page_no == FULL_STATE_PAGE:
                     if not self._check_full_state(chunk):
-                        cursor.go_to(start)
+                        self._wait(start)
                         return None
                     continue
                 if not chunk.is_last and not cursor.skip_record(chunk):
-                    cursor.go_to(start)
+                    self._wait(start)
                     return None
             except BaseException:
                 cursor.go_to(start)
@@ -155,6 +162,13 @@ class EventGroupReader:
         if file_no != self._name[0]:
             self._name = (file_no, format_file_name(file_no))
         return self._name[1]
+
+    def _wait(self, start: ChunkCursor) -> None:
+        """Stay before what is not whole yet, unless it never will be."""
+        self.stopped_at = self._cursor.location
+        self._cursor.go_to(start)
+        if self._at_end is not None:
+            self._at_end(self.stopped_at)
 
     def _check_full_state(self, first: Chunk) -> bool:
         """Compare a file's full state with the groups before it; False if its end cannot be seen yet."""

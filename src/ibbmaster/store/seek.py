@@ -190,8 +190,6 @@ def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
         active -= 1  # its first state is not there yet
     if search.judge(active):
         return active, search.noted(active)
-    if search.full_state(active) is None and active == 0:
-        return 0, GtidState()  # nothing is there yet, not even the first state
     if active > oldest:
         search.judge(oldest)
         found = _newest_before(search, oldest, active)
@@ -199,8 +197,10 @@ def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
             found = next((file_no for file_no in range(active - 1, oldest, -1) if search.judge(file_no)), None)
         if found is not None:
             return found, search.noted(found)
-    name = format_file_name(oldest)
-    raise PositionPurgedError(explain_purged(search.position, name, search.full_state(oldest) or GtidState()))
+    oldest_state = search.full_state(oldest)
+    if oldest_state is None and oldest == 0:
+        return 0, GtidState()  # nothing is there yet, not even the first state
+    raise PositionPurgedError(explain_purged(search.position, format_file_name(oldest), oldest_state or GtidState()))
 
 
 def _newest_before(search: _Search, low: int, high: int) -> int | None:
