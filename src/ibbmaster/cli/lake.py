@@ -137,9 +137,11 @@ def run_verify(args: argparse.Namespace) -> int:
             "page_no": fault.location and fault.location.page_no,
             "offset": fault.location and fault.location.page_offset,
             "problem": fault.problem,
+            "grade": fault.grade.value,
         }
         for fault in found.faults
     ]
+    damage_count = sum(fault.is_damage for fault in found.faults)
     totals = found.totals
     if args.json:
         counts = {
@@ -152,12 +154,12 @@ def run_verify(args: argparse.Namespace) -> int:
     else:
         for fault in found.faults:
             print(fault)
-        verdict = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else "no faults"
+        verdict = f"{damage_count} fault{'s' * (damage_count != 1)}" if damage_count else "no faults"
         print(
             f"{totals.files} files, {totals.pages} pages, {totals.groups} event groups, "
             f"{totals.oob_records} out-of-band records: {verdict}"
         )
-    return 1 if faults else 0
+    return 1 if damage_count else 0
 
 
 def run_export(args: argparse.Namespace) -> int:

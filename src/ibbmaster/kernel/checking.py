@@ -5,11 +5,14 @@ The twin, which says what is wrong: `ibbmaster.store.verify`.
 
 from __future__ import annotations
 
+from numba import uint64
+
 from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
 from ibbmaster.kernel.fields import (
     CAREFUL,
     COMMIT,
     CONT,
+    EVENT_HEADER,
     F_FIRST_SIZE,
     F_OFFSET,
     F_PAGE,
@@ -23,11 +26,16 @@ from ibbmaster.kernel.fields import (
     S_GROUPS,
     S_OFFSET,
     S_PAGE,
+    S_PAIRS,
     TYPE_MASK,
+    PairColumn,
 )
-from ibbmaster.kernel.memory import copy, jit, load16
+from ibbmaster.kernel.memory import copy, jit, load16, load32, load64
 from ibbmaster.kernel.records import is_group, note_group
 
+P_LAST, P_FIRST = int(PairColumn.LAST), int(PairColumn.FIRST)
+P_FIRST_PAGE, P_FIRST_OFFSET = int(PairColumn.FIRST_PAGE), int(PairColumn.FIRST_OFFSET)
+P_LAST_PAGE, P_LAST_OFFSET = int(PairColumn.LAST_PAGE), int(PairColumn.LAST_OFFSET)
 NODE_HEAD_MIN = 64  # bytes of a node in its first chunk, unless the record ends there: its header is no longer
 
 
@@ -81,13 +89,35 @@ def walk_record(block, page_count, page, offset, scratch):  # type: ignore[no-un
 
 
 @jit
+def note_in_order(source, start, pairs, state, page, offset):  # type: ignore[no-untyped-def]
+    """As `note_group`, with the place of the record; False also if the number is not above the last of its pair."""
+    server_id = load32(source, start + 5)
+    domain_id = load32(source, start + EVENT_HEADER + 8)
+    sequence = load64(source, start + EVENT_HEADER)
+    count = state[S_PAIRS]
+    pair = 0
+    while pair < count and (pairs[pair, 0] != domain_id or pairs[pair, 1] != server_id):
+        pair += 1
+    if pair < count and sequence <= uint64(pairs[pair, P_LAST]):
+        return False
+    if not note_group(source, start, pairs, state):
+        return False
+    if pair == count:
+        pairs[pair, P_FIRST] = int(sequence)
+        pairs[pair, P_FIRST_PAGE], pairs[pair, P_FIRST_OFFSET] = page, offset
+    pairs[pair, P_LAST_PAGE], pairs[pair, P_LAST_OFFSET] = page, offset
+    return True
+
+
+@jit
 def check_groups(block, page_count, state, pairs, nodes, scratch):  # type: ignore[no-untyped-def]
     """Check whole inline groups and out-of-band records from a place between records on.
 
     Stops, with the place in `state`, before the first record that is another, not whole here,
-    or not right. The page of the place was verified if OFFSET is not 0. GROUPS and PAIRS go
-    on counting. Returns how many nodes were found, what is in them was not looked at, and
-    NEED_MORE where that record goes on behind the block.
+    or not right, and before a group whose number is not above the one before of its pair. The
+    page of the place was verified if OFFSET is not 0. GROUPS and PAIRS go on counting.
+    Returns how many nodes were found, what is in them was not looked at, and NEED_MORE where
+    that record goes on behind the block.
     """
     page = state[S_PAGE]
     offset = state[S_OFFSET]
@@ -117,7 +147,7 @@ def check_groups(block, page_count, state, pairs, nodes, scratch):  # type: igno
             if type_byte & LAST:
                 if block[start + 3] != 0 or not is_group(block, start + 4, start + 3 + data_size):
                     break
-                if not note_group(block, start + 4, pairs, state):
+                if not note_in_order(block, start + 4, pairs, state, page, offset):
                     break
                 offset = end
             else:
@@ -127,7 +157,7 @@ def check_groups(block, page_count, state, pairs, nodes, scratch):  # type: igno
                     break
                 if size > len(scratch) or scratch[0] != 0 or not is_group(scratch, 1, size):
                     break
-                if not note_group(scratch, 1, pairs, state):
+                if not note_in_order(scratch, 1, pairs, state, page, offset):
                     break
                 page, offset = next_page, next_offset
             state[S_GROUPS] += 1

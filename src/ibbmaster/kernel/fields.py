@@ -103,6 +103,21 @@ class Found(IntEnum):
     COLUMNS = 4
 
 
+class PairColumn(IntEnum):
+    """Columns of the pairs that a check has found; the first ones are those of `noted_gtids`."""
+
+    DOMAIN = 0
+    SERVER = 1
+    LAST = 2  # sequence number, as if it had a sign
+    TURN = 3  # of all groups
+    FIRST = 4  # sequence number
+    FIRST_PAGE = 5  # index in the block
+    FIRST_OFFSET = 6  # of the commit record on that page
+    LAST_PAGE = 7
+    LAST_OFFSET = 8
+    COLUMNS = 9
+
+
 class GroupColumn(IntEnum):
     """Columns of the groups that were collected."""
 

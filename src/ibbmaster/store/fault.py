@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 from ibbmaster.errors import Location
+
+
+class Grade(enum.Enum):
+    """How bad something is."""
+
+    DAMAGE = "damage"  # something was lost or changed
+    NOTE = "note"  # what a healthy server leaves, too: a known quirk of MariaDB, or a primary without gtid_strict_mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,9 +21,15 @@ class Fault:
 
     problem: str
     location: Location | None = None
+    grade: Grade = Grade.DAMAGE
+
+    @property
+    def is_damage(self) -> bool:
+        return self.grade is Grade.DAMAGE
 
     def __str__(self) -> str:
-        return self.problem if self.location is None else f"{self.location}: {self.problem}"
+        text = self.problem if self.location is None else f"{self.location}: {self.problem}"
+        return text if self.is_damage else f"note: {text}"
 
 
 @dataclass(slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import ModuleType
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Found, Status, noted_gtids
+from ibbmaster.kernel.fields import Field, Found, PairColumn, Status
 
 PAIRS_MAX = 256
 NODES_MAX = 4096
@@ -21,7 +22,8 @@ class Checked(NamedTuple):
     page: int
     offset: int
     groups: int
-    gtids: tuple[Gtid, ...]  # the last of each (domain, server) pair
+    gtids: list[Gtid]  # the last of each (domain, server) pair, in the order in which they came
+    ends_of_pairs: list[tuple[Gtid, int, int]]  # the first and the last of each, with page and offset in the block
     nodes: list[tuple[int, int, int, int]]  # out-of-band records: page, offset, bytes, bytes of the first chunk
     is_cut: bool  # what comes there goes on behind the block
 
@@ -35,7 +37,7 @@ class PageChecks:
         self._numpy = np
         self._kernels = kernels
         self._state = np.zeros(Field.SIZE, dtype=np.int64)
-        self._pairs = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64)
+        self._pairs = np.zeros((PAIRS_MAX, PairColumn.COLUMNS), dtype=np.int64)
         self._nodes = np.zeros((NODES_MAX, Found.COLUMNS), dtype=np.int64)
         self._scratch = np.empty(SCRATCH_BYTES, dtype=np.uint8)
 
@@ -49,14 +51,28 @@ class PageChecks:
         state[Field.PAGE], state[Field.OFFSET] = page, offset
         pages = self._numpy.frombuffer(block, dtype=self._numpy.uint8)
         count, reason = self._kernels.check_groups(pages, page_count, state, self._pairs, self._nodes, self._scratch)
+        rows = sorted(self._pairs[: state[Field.PAIRS]].tolist(), key=lambda row: row[PairColumn.TURN])
         return Checked(
             page=int(state[Field.PAGE]),
             offset=int(state[Field.OFFSET]),
             groups=int(state[Field.GROUPS]),
-            gtids=noted_gtids(self._pairs, state[Field.PAIRS]),
+            gtids=[_gtid(row, PairColumn.LAST) for row in rows],
+            ends_of_pairs=[end for row in rows for end in _ends(row)],
             nodes=[tuple(row) for row in self._nodes[:count].tolist()],
             is_cut=reason == Status.NEED_MORE,
         )
+
+
+def _gtid(row: list[int], column: PairColumn) -> Gtid:
+    return Gtid(domain_id=row[PairColumn.DOMAIN], server_id=row[PairColumn.SERVER], seq_no=row[column] % 2**64)
+
+
+def _ends(row: list[int]) -> Iterator[tuple[Gtid, int, int]]:
+    first = row[PairColumn.FIRST_PAGE], row[PairColumn.FIRST_OFFSET]
+    last = row[PairColumn.LAST_PAGE], row[PairColumn.LAST_OFFSET]
+    yield (_gtid(row, PairColumn.FIRST), *first)
+    if last != first:
+        yield (_gtid(row, PairColumn.LAST), *last)
 
 
 def node_head(block: Buffer, node: tuple[int, int, int, int]) -> memoryview:

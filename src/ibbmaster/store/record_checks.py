@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ibbmaster.errors import EventError, FormatError
+from ibbmaster.errors import EventError, FormatError, Location
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.chunk import FILLER, Chunk, RecordType
+from ibbmaster.ibb.chunk import FILLER, Chunk, ChunkEnd, RecordType
 from ibbmaster.ibb.commit import HEADER_SIZE_MAX, decode_commit_header
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.gtid_state import decode_gtid_state
+from ibbmaster.ibb.gtid_state import decode_gtid_state, encode_gtid_state
 from ibbmaster.ibb.oob import decode_oob_node
+from ibbmaster.ibb.page import DATA_SIZE
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
 from ibbmaster.store.cursor import NESTABLE
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.event_groups import GTID_EVENT_SIZE_MAX, decode_first_event
-from ibbmaster.store.fault import Fault, Totals
+from ibbmaster.store.fault import Fault, Grade, Totals
+from ibbmaster.store.order_checks import OrderChecks
 from ibbmaster.store.out_of_band import OutOfBandReader
+from ibbmaster.store.state_checks import Fit, GroupsOfFile
 from ibbmaster.store.states import FULL_STATE_PAGE
 
 HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge how it begins
@@ -45,15 +48,16 @@ class RecordChecks:
         is_lost: what comes next may be inside a record.
     """
 
-    def __init__(self, disk: Disk, totals: Totals) -> None:
+    def __init__(self, disk: Disk, totals: Totals, order: OrderChecks) -> None:
         self.header: FileHeader | None = None
         self.is_lost = True
         self._totals = totals
         self._out_of_band = OutOfBandReader(disk)
         self._record: _Record | None = None
         self._nested: _Record | None = None
-        self._state: GtidState | None = None  # what was logged; None: not known
-        self._differential: GtidState | None = None
+        self._order = order
+        self._groups: GroupsOfFile | None = None  # None: what was logged is not known
+        self._state_end: tuple[int, int, int] | None = None  # file, page and offset behind the last state record
         self._waiting_states: list[tuple[RecordRef, bytes]] = []  # inside a commit record whose GTID is not known yet
 
     @property
@@ -65,7 +69,8 @@ class RecordChecks:
         """Forget what a fault has made doubtful."""
         self._record = self._nested = None
         self._waiting_states.clear()
-        self._state = self._differential = None
+        self._groups = None
+        self._order.lose_track()
         self.is_lost = True
 
     def take_chunk(self, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
@@ -82,7 +87,7 @@ class RecordChecks:
             if chunk.record_type not in NESTABLE:  # one of those may stand inside a record that began earlier
                 self.is_lost = False
             self._record = _Record(chunk.record_type, ref)
-            yield from self._add(self._record, chunk)
+            yield from self._add(self._record, chunk, ref)
             if chunk.is_last:
                 self._record = None
         elif chunk.record_type != self._record.record_type:
@@ -92,7 +97,7 @@ class RecordChecks:
                 self.lose_track()
                 return
             nested = _Record(chunk.record_type, ref)
-            yield from self._add(nested, chunk)
+            yield from self._add(nested, chunk, ref)
             self._nested = None if chunk.is_last else nested
         else:
             yield from self._continue(self._record, chunk, ref)
@@ -104,10 +109,12 @@ class RecordChecks:
             yield Fault(location=ref.location, problem=f"a record begins before the one at {record.ref} has ended")
             self.lose_track()
             return
-        yield from self._add(record, chunk)
+        yield from self._add(record, chunk, ref)
 
-    def _add(self, record: _Record, chunk: Chunk) -> Iterator[Fault]:
+    def _add(self, record: _Record, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
         """Take the data of one chunk; judge the record's head once it is there."""
+        if record.record_type == RecordType.GTID_STATE:
+            self._state_end = ref.file_no, ref.page_no, chunk.end_offset
         try:
             if record.is_open:
                 self._pass_events(record, chunk.data)
@@ -166,16 +173,14 @@ class RecordChecks:
         gtid, event_end = decode_first_event(head, size, ref)
         self._totals.groups += 1
         if gtid is not None:
-            self.log(gtid)
+            self.log(gtid, ref.location)
         for state_ref, data in self._waiting_states:
             yield from self._check_state(state_ref, data)
         self._waiting_states.clear()
         events = EventSplitter()
         for stream in header.streams:
             if self.header is not None and stream.first.file_no < self.header.oob_file_no:
-                oldest = format_file_name(self.header.oob_file_no)
-                problem = f"refers to {stream.first}, but the file header says nothing older than {oldest} is needed"
-                yield Fault(location=ref.location, problem=problem)
+                yield _too_old(ref, stream.first, self.header)
             try:
                 for piece in self._out_of_band.data(stream, ref):
                     for _ in events.feed(piece):
@@ -189,11 +194,36 @@ class RecordChecks:
         record.events = EventSplitter()
         self._pass_events(record, memoryview(head)[event_end:])
 
-    def log(self, gtid: Gtid) -> None:
-        """A group was logged."""
-        for state in (self._state, self._differential):
-            if state is not None:
-                state.log(gtid)
+    def log(self, gtid: Gtid, location: Location) -> None:
+        """A group was logged, whose record begins at a place."""
+        self._order.log(gtid, location)
+        self.log_last(gtid)
+
+    def log_last(self, gtid: Gtid) -> None:
+        """Many groups of a pair were logged, this one as the last of them."""
+        if self._groups is not None:
+            self._groups.log(gtid)
+
+    def check_page_begin(self, found: Chunk | ChunkEnd, page: Location) -> Iterator[Fault]:
+        """Compare how a page begins with where state records are due."""
+        if self.header is None or self.is_lost or page.page_no <= FULL_STATE_PAGE or not isinstance(found, Chunk):
+            return
+        interval = self.header.state_interval_pages
+        is_due = interval > 0 and page.page_no % interval == 0
+        if found.record_type == RecordType.GTID_STATE:
+            if found.is_first and not is_due:
+                yield Fault(location=page, problem="a GTID state record on a page where none is due")
+        elif is_due and self._has_room_for_state(page):
+            yield Fault(location=page, problem="the GTID state record that is due on this page is missing")
+
+    def _has_room_for_state(self, page: Location) -> bool:
+        """Whether a state record must stand here: it never reaches the last page of a file."""
+        if self.header is None or self._groups is None:
+            return False
+        if self._state_end == (page.file_no, page.page_no - 1, DATA_SIZE):
+            return False  # the one before has just ended, and no other is tried
+        size = len(encode_gtid_state(self._groups.differential, self.header.file_no))
+        return page.page_no + -(-size // DATA_SIZE) < self.header.size_pages
 
     def _check_state(self, ref: RecordRef, data: bytes | bytearray) -> Iterator[Fault]:
         """Compare a state record with what the groups before it come to."""
@@ -201,14 +231,41 @@ class RecordChecks:
         if ref.page_offset:
             yield Fault(location=ref.location, problem="a GTID state record that does not begin a page")
         if ref.page_no == FULL_STATE_PAGE:
-            is_very_first = ref.file_no == 0 and not len(found)
-            if self._state is not None and found != self._state and not is_very_first:
-                problem = f"GTID state is [{found}], the groups come to [{self._state}]"
-                yield Fault(location=ref.location, problem=problem)
-            if self._state is None or not is_very_first:
-                self._state = found
-            self._differential = GtidState()
-        elif self._differential is not None and found != self._differential:
-            computed = self._differential
-            problem = f"differential GTID state is [{found}], the groups of this file come to [{computed}]"
-            yield Fault(location=ref.location, problem=problem)
+            yield from self._check_full_state(ref, found)
+        elif self._groups is not None:
+            fit = self._groups.fit_of_differential(found)
+            self._order.decide(is_contradicted=fit is Fit.WRONG)
+            if fit is not Fit.EQUAL:
+                computed = self._groups.differential
+                problem = f"differential GTID state is [{found}], the groups of this file come to [{computed}]"
+                yield _misfit(ref, fit, problem)
+
+    def _check_full_state(self, ref: RecordRef, found: GtidState) -> Iterator[Fault]:
+        state = None if self._groups is None else self._groups.state
+        is_very_first = ref.file_no == 0 and not len(found)
+        if self._groups is not None and not is_very_first:
+            fit = self._groups.fit_of_next_file(found)
+            self._order.decide(is_contradicted=fit is Fit.WRONG)
+            if fit is not Fit.EQUAL:
+                yield _misfit(ref, fit, f"GTID state is [{found}], the groups come to [{state}]")
+        yield from self._order.finish_file()
+        begins_with = state if state is not None and is_very_first else found
+        self._groups = GroupsOfFile(begins_with)
+        self._order.begin_file(begins_with, ref.location)
+
+
+def _too_old(ref: RecordRef, first: RecordRef, header: FileHeader) -> Fault:
+    """A reference to a file older than the header names; after a restart MariaDB names it as the XA reference only."""
+    oldest = format_file_name(header.oob_file_no)
+    problem = f"refers to {first}, but the file header says nothing older than {oldest} is needed"
+    if header.xa_file_no is None or first.file_no < header.xa_file_no:
+        return Fault(location=ref.location, problem=problem)
+    why = "after a restart MariaDB counts prepared XA transactions in the XA reference alone"
+    return Fault(location=ref.location, problem=f"{problem}: {why}", grade=Grade.NOTE)
+
+
+def _misfit(ref: RecordRef, fit: Fit, problem: str) -> Fault:
+    if fit is Fit.WRONG:
+        return Fault(location=ref.location, problem=problem)
+    why = "MariaDB forgets pairs that it logged before a restart in the middle of a file"
+    return Fault(location=ref.location, problem=f"{problem}: {why}", grade=Grade.NOTE)

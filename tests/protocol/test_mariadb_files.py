@@ -1,0 +1,194 @@
+"""Directories that MariaDB's own engine code wrote, read in every way; expected.json says what is in them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.cli.main import main
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.dump.start import check_start
+from ibbmaster.event.split import EventSplitter
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.kernel import loading
+from ibbmaster.server import shared_blocks
+from ibbmaster.server.dumping import Producer
+from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.store import verify as verifying
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.verify import verify
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.wire.packet import PacketReader
+
+FILES = Path(__file__).parents[2] / "fixtures" / "ibb-mariadb"
+NAMES = sorted(path.name for path in FILES.iterdir())
+
+
+@pytest.fixture(params=NAMES)
+def written(request):
+    """One of the directories, and what is in it."""
+    return FILES / request.param, json.loads((FILES / request.param / "expected.json").read_text())
+
+
+@pytest.fixture(params=["with kernels", "without"])
+def kernels_or_not(request, monkeypatch):
+    ready = loading.load if request.param == "with kernels" else lambda: None
+    for module in (verifying, shared_blocks):
+        monkeypatch.setattr(module, "kernels", ready)
+
+
+def events_of(pieces):
+    """Type, length and SHA-1 of each event."""
+    splitter = EventSplitter()
+    events, data, kind = [], b"", 0
+    for piece in pieces:
+        for part in splitter.feed(piece):
+            if part.header is not None:
+                data, kind = b"", int(part.header.event_type)
+            data += part.data
+            if part.is_last:
+                events.append([kind, len(data), hashlib.sha1(data).hexdigest()])
+    splitter.finish()
+    return events
+
+
+def groups_behind(directory, position):
+    """As expected.json has them."""
+    reader = directory.event_groups(directory.seek(position))
+    found = []
+    while (group := reader.next_group()) is not None:
+        gtid = None if group.gtid is None else str(group.gtid)
+        found.append({"gtid": gtid, "events": events_of([group.gtid_event, *group.body])})
+    return found
+
+
+def test_there_are_four():
+    assert NAMES == ["delete-domain", "large-pieces", "mixed", "two-restarts"]
+
+
+def test_the_files_are_those_that_were_written(written):
+    path, expected = written
+    for file in expected["files"]:
+        assert hashlib.sha256((path / file["name"]).read_bytes()).hexdigest() == file["sha256"]
+
+
+def test_every_event_of_every_group_is_read_in_order(written):
+    path, expected = written
+    directory = BinlogDirectory(RealDisk(path))
+    assert groups_behind(directory, directory.initial_state().position()) == expected["groups"]
+
+
+@pytest.mark.usefixtures("kernels_or_not")
+def test_verify_finds_no_damage_and_notes_what_mariadb_forgets_at_a_restart(written):
+    path, expected = written
+    totals = Totals()
+    found = list(verify(RealDisk(path), totals))
+    assert [str(fault) for fault in found if fault.is_damage] == []
+    assert totals.groups == len(expected["groups"])
+    places = [(fault.location.file_no, fault.location.page_no) for fault in found]
+    assert places == ([(0, 8), (0, 10), (0, 12), (0, 14), (0, 16), (1, 1)] if path.name == "two-restarts" else [])
+    assert all("MariaDB forgets pairs that it logged before a restart" in str(fault) for fault in found)
+
+
+def test_the_command_ends_well_over_notes_and_takes_them_for_faults_if_told_to(capsys):
+    path = str(FILES / "two-restarts")
+    assert main(["verify", path]) == 0
+    assert capsys.readouterr().out.endswith("no faults, 6 notes\n")
+    assert main(["verify", path, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["faults"], len(answer["notes"])) == ([], 6)
+    assert main(["verify", path, "--strict"]) == 1
+    assert capsys.readouterr().out.endswith(": 6 faults\n")
+
+
+def test_from_every_position_of_the_log_what_follows_it_is_found(written):
+    path, expected = written
+    directory = BinlogDirectory(RealDisk(path))
+    state = directory.initial_state()
+    for index, group in enumerate(expected["groups"]):
+        if group["gtid"] is None:
+            continue
+        state.log(Gtid.parse(group["gtid"]))
+        rest = expected["groups"][index + 1 :]
+        found = groups_behind(directory, state.position())
+        assert found[len(found) - len(rest) :] == rest
+
+
+def test_a_replica_without_a_deleted_domain_starts_where_mariadb_starts_it(capsys):
+    plan = BinlogDirectory(RealDisk(FILES / "delete-domain")).seek(GtidPosition.parse("0-1-25"))
+    assert (plan.file_name, plan.page_no) == ("binlog-000005.ibb", 1)
+    assert main(["seek", str(FILES / "delete-domain"), "0-1-25"]) == 0
+    assert "domain 2: deleted between binlog-000001.ibb and binlog-000005.ibb" in capsys.readouterr().out
+
+
+def test_what_a_restart_made_the_states_forget_is_not_passed_over_where_the_states_before_tell_of_it():
+    """Domain 1 is named by the first differential states only; MariaDB itself starts at page 14, behind it."""
+    directory = BinlogDirectory(RealDisk(FILES / "two-restarts"))
+    found = groups_behind(directory, GtidPosition.parse("0-1-25"))
+    assert "1-1-1" in [group["gtid"] for group in found]
+
+
+def served(directory):
+    """The events that a replica without anything gets until the end, but for the artificial ones."""
+    request = DumpRequest(
+        replica_server_id=9, position=directory.initial_state().position(), capability=4, wants_annotate_rows=True
+    )
+    place = directory.seek(request.position)
+    session = DumpSession(
+        request,
+        check_start(request, directory.binlog_state()),
+        profile=PROFILES["engine"],
+        server_id=1,
+        start_state=place.state,
+        current_state=directory.binlog_state,
+        file_name=place.file_name,
+        file_offset=place.file_offset,
+    )
+    producer = Producer(directory.event_groups(place), session, SharedBlocks())
+    session.start()
+    packets = PacketReader(limit=1 << 26, next_sequence=1)
+    packets.receive_data(session.data_to_send())
+    block: object = b""
+    while block or not producer.is_at_end:
+        block = producer.next_block(1)
+        packets.receive_data(block if isinstance(block, bytes | bytearray) else block.data())
+    assert session.error is None
+    return events_of(packet.payload[1:] for packet in iter(packets.next_packet, None))
+
+
+@pytest.mark.usefixtures("kernels_or_not")
+def test_a_replica_is_served_every_event(written):
+    path, expected = written
+    events = [event for group in expected["groups"] if group["gtid"] for event in group["events"]]
+    made = (int(EventType.FORMAT_DESCRIPTION),)
+    assert [event for event in served(BinlogDirectory(RealDisk(path))) if event[0] not in made] == events
+
+
+def test_a_log_that_mariadb_wrote_can_be_continued(written, tmp_path):
+    path, expected = written
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in path.glob("*.ibb"):
+        shutil.copyfile(file, copy / file.name)
+    with BinlogWriter(RealDisk(copy)) as writer:
+        assert writer.state == BinlogDirectory(RealDisk(path)).binlog_state()
+    directory = BinlogDirectory(RealDisk(copy))
+    assert groups_behind(directory, directory.initial_state().position()) == expected["groups"]
+
+
+def test_spark_reads_every_event(spark, written):
+    path, expected = written
+    rows = spark.read.format("ibb").option("granularity", "events").load(str(path)).collect()
+    raw = [bytes(row.asDict()["data"]) for row in rows]
+    assert [[data[4], len(data), hashlib.sha1(data).hexdigest()] for data in raw] == [
+        event for group in expected["groups"] for event in group["events"]
+    ]
