@@ -7,6 +7,7 @@ import tracemalloc
 import pytest
 
 from ibbmaster.errors import FormatError, RecordError
+from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.oob import OobForest
@@ -147,3 +148,23 @@ def test_an_unknown_record_type_is_not_skipped(long_log):
     long_log.disk.files["binlog-000002.ibb"][16384 : 2 * 16384] = page
     with pytest.raises(FormatError, match=r"binlog-000002\.ibb page 1 offset 11: record type 9 is unknown"):
         read_all(long_log.disk)
+
+
+def test_a_pair_that_mariadb_has_set_back_at_a_restart_does_not_stop_a_reader(new_log, event):
+    """After two restarts in one file its server has 1-1-5 again, as when the file began, and so has the next file."""
+    log = new_log(size_pages=8, state="1-1-5", first_file_no=3)
+    log.commit("1-1-6", event(50))
+    log.commit("0-1-1", event(50))
+    log.appender.state = GtidState.parse("1-1-5,0-1-1")
+    log.flush()
+    log.commit("0-1-2", event(50))
+    assert read_all(log.disk, file_no=3) == log.groups
+
+
+def test_a_file_that_begins_behind_other_groups_stops_a_reader(new_log, event):
+    log = new_log(size_pages=8, state="1-1-5", first_file_no=3)
+    log.commit("1-1-6", event(50))
+    log.appender.state = GtidState.parse("1-1-7")
+    log.flush()
+    with pytest.raises(RecordError, match="the file begins after 1-1-7, the groups before it end with number 6"):
+        read_all(log.disk, file_no=3)

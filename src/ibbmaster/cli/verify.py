@@ -16,10 +16,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "verify",
         help="check every checksum, chunk, record, reference and GTID state of a directory",
-        description="Read every page of every file in DIR and list each fault with file, page and offset. What a healthy "
-        "MariaDB server leaves, too, is a note: GTID states that lack what was logged before a restart, an extra page "
-        "behind a full file, sequence numbers that go back without gtid_strict_mode. Ends with 0 if there is no fault, 1 "
-        "if there are some, 2 if the directory cannot be read.",
+        description="Read every page of every file in DIR and list each fault with file, page and offset. What a "
+        "healthy MariaDB server leaves, too, is a note: GTID states that lack what was logged before a restart, an "
+        "extra page behind a full file, sequence numbers that go back without gtid_strict_mode. Ends with 0 if there "
+        "is no fault, 1 if there are some, 2 if the directory cannot be read.",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
     parser.add_argument(

@@ -5,8 +5,6 @@ The twin, which says what is wrong: `ibbmaster.store.verify`.
 
 from __future__ import annotations
 
-from numba import uint64
-
 from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
 from ibbmaster.kernel.fields import (
     CAREFUL,
@@ -30,8 +28,8 @@ from ibbmaster.kernel.fields import (
     TYPE_MASK,
     PairColumn,
 )
-from ibbmaster.kernel.memory import copy, jit, load16, load32, load64
-from ibbmaster.kernel.records import is_group, note_group
+from ibbmaster.kernel.memory import copy, jit, load16, load32
+from ibbmaster.kernel.records import is_group, is_step_back, note_group
 
 P_LAST, P_FIRST = int(PairColumn.LAST), int(PairColumn.FIRST)
 P_FIRST_PAGE, P_FIRST_OFFSET = int(PairColumn.FIRST_PAGE), int(PairColumn.FIRST_OFFSET)
@@ -93,17 +91,14 @@ def note_in_order(source, start, pairs, state, page, offset):  # type: ignore[no
     """As `note_group`, with the place of the record; False also if the number is not above the last of its pair."""
     server_id = load32(source, start + 5)
     domain_id = load32(source, start + EVENT_HEADER + 8)
-    sequence = load64(source, start + EVENT_HEADER)
     count = state[S_PAIRS]
     pair = 0
     while pair < count and (pairs[pair, 0] != domain_id or pairs[pair, 1] != server_id):
         pair += 1
-    if pair < count and sequence <= uint64(pairs[pair, P_LAST]):
-        return False
-    if not note_group(source, start, pairs, state):
+    if is_step_back(source, start, pairs, state) or not note_group(source, start, pairs, state):
         return False
     if pair == count:
-        pairs[pair, P_FIRST] = int(sequence)
+        pairs[pair, P_FIRST] = pairs[pair, P_LAST]
         pairs[pair, P_FIRST_PAGE], pairs[pair, P_FIRST_OFFSET] = page, offset
     pairs[pair, P_LAST_PAGE], pairs[pair, P_LAST_OFFSET] = page, offset
     return True

@@ -15,6 +15,7 @@ from ibbmaster.kernel.fields import (
     COMMIT,
     CONT,
     DONE,
+    EVENT_HEADER,
     FILLER,
     FULL,
     KNOWN_TYPES,
@@ -44,13 +45,14 @@ from ibbmaster.kernel.fields import (
     TYPE_MASK,
 )
 from ibbmaster.kernel.framing import frame_bytes, frame_plain
-from ibbmaster.kernel.memory import jit, load16, load32
+from ibbmaster.kernel.memory import jit, load16, load32, load64
 from ibbmaster.kernel.records import (
     gather,
     is_group,
     is_group_begin,
     is_same_pair,
     is_skipped,
+    is_step_back,
     note_group,
     passed_chunk,
     record_chunk,
@@ -76,9 +78,14 @@ def frame_run(block, page_start, offset, state, prefix, pairs, out):  # type: ig
         start += 4
         if not is_group_begin(block, start, end) or state[S_PAIRS] + 1 >= len(pairs):
             break
-        if noted_last != page_start and not is_same_pair(block, start, noted_last):
-            note_group(block, noted_last, pairs, state)
-            noted_last = page_start
+        if noted_last != page_start:
+            if not is_same_pair(block, start, noted_last):
+                note_group(block, noted_last, pairs, state)
+                noted_last = page_start
+            elif load64(block, start + EVENT_HEADER) <= load64(block, noted_last + EVENT_HEADER):
+                break
+        if noted_last == page_start and is_step_back(block, start, pairs, state):
+            break
         behind, sequence = frame_plain(block, start, end, out, room, position, sequence, prefix, prefix_size)
         if behind < 0:
             break
@@ -199,8 +206,14 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
                 if block[source_start] != 0 or not is_group(block, source_start + 1, source_end):
                     status = CAREFUL
                     break
+                if is_step_back(block, source_start + 1, pairs, state):
+                    status = CAREFUL
+                    break
                 _, framed = frame_bytes(block, source_start + 1, source_end, state, head, prefix, out, segments)
             elif block[start + 3] == 0 and is_group_begin(block, start + 4, start + 3 + data_size):
+                if is_step_back(block, start + 4, pairs, state):
+                    status = CAREFUL
+                    break
                 framed, next_page, next_offset, verified = frame_long(
                     block, page_count, page, offset, verified, state, head, prefix, out, segments
                 )
@@ -211,6 +224,9 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
                 if gathered == NEED_MORE:
                     break
                 if gathered != DONE or scratch[0] != 0 or not is_group(scratch, 1, size):
+                    status = CAREFUL
+                    break
+                if is_step_back(scratch, 1, pairs, state):
                     status = CAREFUL
                     break
                 is_gathered = True

@@ -167,6 +167,18 @@ def is_same_pair(source, one, other):
 
 
 @inlined
+def is_step_back(source, start, pairs, state):
+    """Whether a group that begins at `start` has a number that is not above the one noted last for its pair."""
+    server_id = load32(source, start + 5)
+    domain_id = load32(source, start + EVENT_HEADER + 8)
+    count = state[S_PAIRS]
+    pair = 0
+    while pair < count and (pairs[pair, 0] != domain_id or pairs[pair, 1] != server_id):
+        pair += 1
+    return pair < count and load64(source, start + EVENT_HEADER) <= uint64(pairs[pair, 2])
+
+
+@inlined
 def note_group(source, start, pairs, state):
     """Note the GTID of a group that begins at `start`, and its turn; False if there is no room for another pair."""
     server_id = load32(source, start + 5)

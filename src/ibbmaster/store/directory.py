@@ -16,6 +16,7 @@ from ibbmaster.store.disk import Disk
 from ibbmaster.store.end_check import EndWatch, gap_error, page_behind
 from ibbmaster.store.engine import BinlogEngine, BinlogFile, Place
 from ibbmaster.store.event_groups import EventGroupReader
+from ibbmaster.store.misplacement import MisplacementCheck
 from ibbmaster.store.pages import PageReader
 from ibbmaster.store.seek import SeekPlan, seek
 from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record, state_at
@@ -41,6 +42,7 @@ class BinlogDirectory(BinlogEngine):
         self._state: GtidState | None = None  # what `_tail` has seen
         self._tail: EventGroupReader | None = None  # stands at the end
         self._seen_end: tuple[int, int] | None = None
+        self._misplacement = MisplacementCheck(disk)
         self._end_watch = None if is_end_known else EndWatch(disk)
 
     def __str__(self) -> str:
@@ -129,7 +131,14 @@ class BinlogDirectory(BinlogEngine):
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
         state = place.state if page_no == FULL_STATE_PAGE else None
         at_end = None if self._end_watch is None else self._end_watch.check
-        return EventGroupReader(self._disk, file_no=file_no, page_no=page_no, state=state, at_end=at_end)
+        return EventGroupReader(
+            self._disk,
+            file_no=file_no,
+            page_no=page_no,
+            state=state,
+            at_end=at_end,
+            at_step_back=self._misplacement.check,
+        )
 
     def plan_of_file(self, name: str) -> SeekPlan:
         file_no = parse_file_name(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.chunk import Chunk, RecordType
+from ibbmaster.ibb.chunk import LAST, Chunk, RecordType
 from ibbmaster.ibb.commit import HEADER_SIZE_MAX, OobStream, decode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state
@@ -26,6 +27,8 @@ from ibbmaster.store.pages import PageReader
 from ibbmaster.store.states import FULL_STATE_PAGE, check_continuation
 
 COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
+GLANCE = struct.Struct("<9xI10xQI")  # server, number and domain of a commit record whose header is one byte
+GLANCE_SIZE = GLANCE.size
 GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
 
 
@@ -46,7 +49,8 @@ class EventGroupReader:
     it is, and each file must begin with what the groups before it come to: a log with a
     hole is damaged. With `end`, a file number and an offset, no record that begins there or
     behind it is looked at. `at_end` is called, where nothing is written yet, with that
-    place, and may raise. Not thread-safe, one for each reader of the log.
+    place, and may raise; `at_step_back` likewise where groups begin whose numbers are not above
+    the last of their domain and server. Not thread-safe, one for each reader of the log.
     """
 
     def __init__(
@@ -58,15 +62,19 @@ class EventGroupReader:
         state: GtidState | None = None,
         end: tuple[int, int] | None = None,
         at_end: Callable[[Location], None] | None = None,
+        at_step_back: Callable[[Location], None] | None = None,
     ) -> None:
         self.stopped_at: Location | None = None  # where nothing is written yet, as far as was seen last
         self._end = end
         self._at_end = at_end
+        self._at_step_back = at_step_back
+        self._last = GtidState() if state is None else state.copy()  # of each pair, as far as is known
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
         self._has_seen_group = False  # before that, the rest of a record that began before the page may come
         self._may_begin_inside = True
         self._state = None if state is None else state.copy()
+        self._base = GtidState() if state is None else state.copy()  # with which the file at hand begins
         self._behind: ChunkCursor | None = None  # the commit record handed over last, if it is read chunk by chunk
         self._out_of_band = OutOfBandReader(disk)
         self._name = (file_no, format_file_name(file_no))  # the last one asked for: formatting takes longer
@@ -100,6 +108,9 @@ class EventGroupReader:
     def pass_over(self, file_no: int, file_offset: int, gtids: Iterable[Gtid], *, is_inside_record: bool) -> None:
         """Go on at a place of the same file that somebody else has read up to; `gtids` are the last of each pair."""
         self._behind = None
+        begin, gtids = self._cursor.location, tuple(gtids)
+        for gtid in (*self._first_gtid(begin), *gtids):
+            self._log_in_order(gtid, begin)
         page_no, page_offset = divmod(file_offset, PAGE_SIZE)
         self._cursor.go_to(ChunkCursor(self._pages, file_no=file_no, page_no=page_no, page_offset=page_offset))
         for gtid in gtids:
@@ -142,6 +153,8 @@ class EventGroupReader:
                     if group is None:
                         self._wait(start)
                         return None
+                    if group.gtid is not None:
+                        self._log_in_order(group.gtid, start.location)
                     self._has_seen_group, self._may_begin_inside = True, False
                     if self._state is not None and group.gtid is not None:
                         self._state.log(group.gtid)
@@ -163,6 +176,21 @@ class EventGroupReader:
             self._name = (file_no, format_file_name(file_no))
         return self._name[1]
 
+    def _first_gtid(self, place: Location) -> tuple[Gtid, ...]:
+        """The GTID of the group whose record begins at a place, if it can be had at a glance."""
+        head = self.disk.read(
+            format_file_name(place.file_no), place.page_no * PAGE_SIZE + place.page_offset, GLANCE_SIZE
+        )
+        if len(head) < GLANCE_SIZE or head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:
+            return ()
+        server_id, seq_no, domain_id = GLANCE.unpack_from(head)
+        return (Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no),)
+
+    def _log_in_order(self, gtid: Gtid, location: Location) -> None:
+        if self._at_step_back is not None and gtid.seq_no <= (self._last.seq_no(gtid.domain_id, gtid.server_id) or 0):
+            self._at_step_back(location)
+        self._last.log(gtid)
+
     def _wait(self, start: ChunkCursor) -> None:
         """Stay before what is not whole yet, unless it never will be."""
         self.stopped_at = self._cursor.location
@@ -178,8 +206,8 @@ class EventGroupReader:
             return False
         found = GtidState(decode_gtid_state(b"".join(chunk.data for chunk in chunks), ref.location).gtids)
         if self._state is not None:
-            check_continuation(found, self._state, ref.location)
-        self._state = found
+            check_continuation(found, self._state, ref.location, base=self._base)
+        self._state, self._base, self._last = found, found.copy(), found.copy()
         return True
 
     def _group(self, first: Chunk) -> EventGroup | None:

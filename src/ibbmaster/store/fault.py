@@ -22,6 +22,7 @@ class Fault:
     problem: str
     location: Location | None = None
     grade: Grade = Grade.DAMAGE
+    is_misplaced: bool = False  # it is about a page in the wrong place
 
     @property
     def is_damage(self) -> bool:

@@ -82,7 +82,7 @@ class OrderChecks:
             else:
                 why = "no GTID state contradicts that; a primary without gtid_strict_mode logs so, too"
             grade = Grade.DAMAGE if copy is not None or back.is_contradicted else Grade.NOTE
-            yield Fault(location=back.location, problem=f"{problem}: {why}", grade=grade)
+            yield Fault(location=back.location, problem=f"{problem}: {why}", grade=grade, is_misplaced=True)
         if (more := len(backs[NAMED_MAX:]) + self._unheld) > 0:
             grade = Grade.DAMAGE if any(back.is_contradicted for back in backs) else Grade.NOTE
             name = format_file_name(backs[-1].location.file_no)

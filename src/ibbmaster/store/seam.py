@@ -25,10 +25,10 @@ class Seam:
         """Raises FormatError: the state of the file is damaged."""
         self._disk = disk
         self._range = log_range
-        first = None
-        if log_range.start_offset <= FULL_STATE_PAGE * PAGE_SIZE:
-            first = read_state_record(self._pages(), log_range.file_no, FULL_STATE_PAGE)
-        self._state = GtidState(() if first is None else first.gtids)
+        first = read_state_record(self._pages(), log_range.file_no, FULL_STATE_PAGE)
+        self._base = GtidState(() if first is None else first.gtids)
+        is_whole = log_range.start_offset <= FULL_STATE_PAGE * PAGE_SIZE
+        self._state = self._base.copy() if is_whole else GtidState()
 
     def _pages(self) -> PageReader:
         return PageReader(self._disk, readahead_pages_max=1)
@@ -51,4 +51,4 @@ class Seam:
         record = read_state_record(pages, next_no, FULL_STATE_PAGE) if pages.header(next_no) is not None else None
         if record is not None:
             location = Location(file_no=next_no, page_no=FULL_STATE_PAGE, page_offset=0)
-            check_continuation(record.gtids, self._state, location, is_complete=False)
+            check_continuation(record.gtids, self._state, location, base=self._base, is_complete=False)

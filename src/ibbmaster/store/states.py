@@ -38,20 +38,23 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
 
 
 def check_continuation(
-    found: Iterable[Gtid], state: GtidState, location: Location, *, is_complete: bool = True
+    found: Iterable[Gtid], state: GtidState, location: Location, *, base: GtidState, is_complete: bool = True
 ) -> None:
     """Compare what a file begins with and what the groups before it come to.
 
-    A domain may be missing in the file: FLUSH has deleted it. In the first file, a state of one
-    pair of domain and server with sequence number 1 may be written as empty; unless `is_complete`,
-    pairs may be missing in the state.
+    A domain may be missing in the file: FLUSH has deleted it. After two restarts in one file
+    MariaDB has forgotten what was logged there before: a pair may be missing, or be as in `base`,
+    with which that file begins. In the first file, a state of one pair of domain and server with
+    sequence number 1 may be written as empty; unless `is_complete`, pairs may be missing in the state.
 
     Raises:
         RecordError: the file begins behind other groups.
     """
     for gtid in found:
         seq_no = state.seq_no(gtid.domain_id, gtid.server_id)
-        if seq_no == gtid.seq_no or (seq_no is None and (gtid.seq_no == 1 or not is_complete)):
+        if gtid.seq_no in (seq_no, base.seq_no(gtid.domain_id, gtid.server_id)):
+            continue
+        if seq_no is None and (gtid.seq_no == 1 or not is_complete):
             continue
         last = "with none of that server" if seq_no is None else f"with number {seq_no}"
         raise RecordError(location, f"the file begins after {gtid}, the groups before it end {last}")
