@@ -51,6 +51,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="seeds of each random walk through served streams (default: a short sample, another one in each run)",
     )
     group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: a new one)")
+    group.addoption(
+        "--mutations", type=int, default=40, help="damaged logs that kernels and reference read (default: %(default)s)"
+    )
+    group.addoption("--mutation-seed", type=int, help="seed of the first of them (default: a new one)")
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 
 

@@ -91,10 +91,11 @@ def collect_groups(block, page_count, state, file_no, base, last, groups, data):
             status = CAREFUL
             break
         if type_byte & TYPE_MASK != COMMIT or skip_type >= 0:
-            is_good, skip_type, nested_type = passed_chunk(type_byte, skip_type, nested_type)
+            is_good, next_skip, next_nested = passed_chunk(type_byte, skip_type, nested_type)
             if not is_good:
                 status = CAREFUL
                 break
+            skip_type, nested_type = next_skip, next_nested
             offset = end
             continue
         if type_byte & CONT:

@@ -248,10 +248,11 @@ def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, se
             state[S_GROUPS] += 1
             page, offset = next_page, next_offset
             continue
-        is_good, skip_type, nested_type = passed_chunk(type_byte, skip_type, nested_type)
+        is_good, next_skip, next_nested = passed_chunk(type_byte, skip_type, nested_type)
         if not is_good:
             status = CAREFUL
             break
+        skip_type, nested_type = next_skip, next_nested
         offset = end
     state[S_PAGE] = page
     state[S_OFFSET] = offset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ibbmaster.errors import ChunkError, Location
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
@@ -23,6 +23,7 @@ class ChunkCursor:
 
     def __init__(self, pages: PageReader, *, file_no: int, page_no: int, page_offset: int = 0) -> None:
         self.pages = pages
+        self.on_file: Callable[[int], None] = lambda file_no: None  # called when another file is entered
         self.file_no = file_no
         self.page_no = page_no
         self.page_offset = page_offset
@@ -142,4 +143,5 @@ class ChunkCursor:
         self.page_no = 1
         self.page_offset = 0
         self._page = None
+        self.on_file(self.file_no)
         return True

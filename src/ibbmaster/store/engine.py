@@ -71,7 +71,15 @@ class PagedEventGroups(EventGroups, Protocol):
             PositionPurgedError: it is not.
         """
 
-    def pass_over(self, file_no: int, file_offset: int, gtids: Iterable[Gtid], *, is_inside_record: bool) -> None:
+    def pass_over(
+        self,
+        file_no: int,
+        file_offset: int,
+        gtids: Iterable[Gtid],
+        *,
+        is_inside_record: bool,
+        record_type: int = -1,
+    ) -> None:
         """Go on at a place of the same file that was read up to; `gtids` are the last of each pair on the way."""
 
 

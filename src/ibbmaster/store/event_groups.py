@@ -20,11 +20,11 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.record import RecordRef
-from ibbmaster.store.cursor import ChunkCursor
+from ibbmaster.store.cursor import NESTABLE, ChunkCursor
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.out_of_band import OutOfBandReader
 from ibbmaster.store.pages import PageReader
-from ibbmaster.store.states import FULL_STATE_PAGE, check_continuation
+from ibbmaster.store.states import FULL_STATE_PAGE, check_continuation, read_state_record
 
 COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
 GLANCE = struct.Struct("<9xI10xQI")  # server, number and domain of a commit record whose header is one byte
@@ -71,6 +71,9 @@ class EventGroupReader:
         self._last = GtidState() if state is None else state.copy()  # of each pair, as far as is known
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
+        self._cursor.on_file = self._enter_file
+        self._inside_type = -1  # of the record that must go on
+        self._is_inside_other = False  # a record that is no commit record is passed over
         self._has_seen_group = False  # before that, the rest of a record that began before the page may come
         self._may_begin_inside = True
         self._state = None if state is None else state.copy()
@@ -105,8 +108,20 @@ class EventGroupReader:
     def close(self) -> None:
         """Nothing is held but memory."""
 
-    def pass_over(self, file_no: int, file_offset: int, gtids: Iterable[Gtid], *, is_inside_record: bool) -> None:
-        """Go on at a place of the same file that somebody else has read up to; `gtids` are the last of each pair."""
+    def pass_over(
+        self,
+        file_no: int,
+        file_offset: int,
+        gtids: Iterable[Gtid],
+        *,
+        is_inside_record: bool,
+        record_type: int = -1,
+    ) -> None:
+        """Go on at a place of the same file that somebody else has read up to; `gtids` are the last of each pair.
+
+        `record_type` is that of the record that goes on there, if it is known.
+        """
+        self._inside_type = record_type
         self._behind = None
         begin, gtids = self._cursor.location, tuple(gtids)
         for gtid in (*self._first_gtid(begin), *gtids):
@@ -135,6 +150,7 @@ class EventGroupReader:
             self._behind = None
         while True:
             start = cursor.fork()
+            self._is_inside_other = False
             try:
                 chunk = cursor.next_chunk()
                 if chunk is None:
@@ -143,6 +159,8 @@ class EventGroupReader:
                 if self._end is not None and cursor.ref_of(chunk) >= self._end:
                     cursor.go_to(inside or start)
                     return None
+                if self._inside_type >= 0:
+                    self._check_inside(chunk)
                 if not chunk.is_first:
                     if not self._may_begin_inside:
                         raise ChunkError(cursor.ref_of(chunk).location, "a record continues that has not begun")
@@ -158,15 +176,19 @@ class EventGroupReader:
                     self._has_seen_group, self._may_begin_inside = True, False
                     if self._state is not None and group.gtid is not None:
                         self._state.log(group.gtid)
+                    if group.end_file_name != group.file_name:
+                        self._check_file_begin(cursor.file_no)
                     return group
                 if chunk.record_type == RecordType.GTID_STATE and cursor.page_no == FULL_STATE_PAGE:
                     if not self._check_full_state(chunk):
                         self._wait(start)
                         return None
                     continue
+                self._is_inside_other = True
                 if not chunk.is_last and not cursor.skip_record(chunk):
                     self._wait(start)
                     return None
+                self._is_inside_other = False
             except BaseException:
                 cursor.go_to(start)
                 raise
@@ -186,6 +208,18 @@ class EventGroupReader:
         server_id, seq_no, domain_id = GLANCE.unpack_from(head)
         return (Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no),)
 
+    def _check_inside(self, chunk: Chunk) -> None:
+        """Compare the next chunk with the record that somebody else has begun to pass over."""
+        location = self._cursor.ref_of(chunk).location
+        if chunk.record_type == self._inside_type:
+            if chunk.is_first:
+                raise ChunkError(location, "a record begins before the one before it has ended")
+            if chunk.is_last:
+                self._inside_type = -1
+        elif chunk.record_type not in NESTABLE:
+            problem = f"record of type {chunk.record_type} inside one of type {self._inside_type}"
+            raise ChunkError(location, problem)
+
     def _log_in_order(self, gtid: Gtid, location: Location) -> None:
         if self._at_step_back is not None and gtid.seq_no <= (self._last.seq_no(gtid.domain_id, gtid.server_id) or 0):
             self._at_step_back(location)
@@ -198,6 +232,22 @@ class EventGroupReader:
         if self._at_end is not None:
             self._at_end(self.stopped_at)
 
+    def _enter_file(self, file_no: int) -> None:
+        """A file begins; inside a commit record its state counts that group, too, and is compared behind it."""
+        if self._is_inside_other:
+            self._check_file_begin(file_no)
+
+    def _check_file_begin(self, file_no: int) -> None:
+        """Compare the full state of a file that begins inside a record."""
+        record = read_state_record(PageReader(self.disk, readahead_pages_max=1), file_no, FULL_STATE_PAGE)
+        if record is not None:
+            self._begin_file(GtidState(record.gtids), Location(file_no=file_no, page_no=FULL_STATE_PAGE))
+
+    def _begin_file(self, found: GtidState, location: Location) -> None:
+        if self._state is not None:
+            check_continuation(found, self._state, location, base=self._base)
+        self._state, self._base, self._last = found, found.copy(), found.copy()
+
     def _check_full_state(self, first: Chunk) -> bool:
         """Compare a file's full state with the groups before it; False if its end cannot be seen yet."""
         ref = self._cursor.ref_of(first)
@@ -205,9 +255,7 @@ class EventGroupReader:
         if not chunks[-1].is_last:
             return False
         found = GtidState(decode_gtid_state(b"".join(chunk.data for chunk in chunks), ref.location).gtids)
-        if self._state is not None:
-            check_continuation(found, self._state, ref.location, base=self._base)
-        self._state, self._base, self._last = found, found.copy(), found.copy()
+        self._begin_file(found, ref.location)
         return True
 
     def _group(self, first: Chunk) -> EventGroup | None:

@@ -64,8 +64,16 @@ class StoreReader:
         if self._resets() != self._began_at:
             raise PositionPurgedError("the log was reset while it was read")
 
-    def pass_over(self, file_no: int, file_offset: int, gtids: Iterable[Gtid], *, is_inside_record: bool) -> None:
-        self._reader.pass_over(file_no, file_offset, gtids, is_inside_record=is_inside_record)
+    def pass_over(
+        self,
+        file_no: int,
+        file_offset: int,
+        gtids: Iterable[Gtid],
+        *,
+        is_inside_record: bool,
+        record_type: int = -1,
+    ) -> None:
+        self._reader.pass_over(file_no, file_offset, gtids, is_inside_record=is_inside_record, record_type=record_type)
         self._group_file_no = None
 
     def next_group(self) -> EventGroup | None:

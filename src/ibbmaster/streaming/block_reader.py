@@ -102,7 +102,7 @@ class BlockReader:
         self._groups.check_log()
         self._position = position
         file_no, file_offset, skip_type, _ = position
-        self._groups.pass_over(file_no, file_offset, gtids, is_inside_record=skip_type >= 0)
+        self._groups.pass_over(file_no, file_offset, gtids, is_inside_record=skip_type >= 0, record_type=skip_type)
 
     def skip(self, limits: Iterable[Gtid]) -> tuple[Gtid, ...]:
         """Go on behind groups that come before the limit of their domain; returns the last of each pair.

@@ -1,0 +1,177 @@
+"""Damaged logs: kernels and reference give the same groups and the same faults, and never what was not written.
+
+`pytest tests/simulation/test_mutations.py --mutations 5000` for a long run; a failure prints its seed.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.dump.start import check_start
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.types import EventType
+from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.kernel import loading
+from ibbmaster.server import shared_blocks
+from ibbmaster.server.dumping import Producer
+from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.store import verify as verifying
+from ibbmaster.store.directory import BinlogDirectory
+from ibbmaster.store.fault import Totals
+from ibbmaster.store.verify import verify
+from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.random_log import random_log
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+from ibbmaster.wire.packet import PacketReader
+
+LOGS = 8
+
+
+@pytest.fixture(scope="module")
+def logs():
+    """Random logs, as names and bytes of their files, and older images of their pages."""
+    found = []
+    for seed in range(LOGS):
+        disk = SimulatedDisk()
+        random_log(seed, disk).close()
+        found.append({name: bytes(data) for name, data in disk.files().items() if name.endswith(".ibb")})
+    return found
+
+
+def page_of(files, name, page_no):
+    return files[name][page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE]
+
+
+def with_page(files, name, page_no, page):
+    data = files[name]
+    return {**files, name: data[: page_no * PAGE_SIZE] + bytes(page) + data[(page_no + 1) * PAGE_SIZE :]}
+
+
+def older_image(page, chance):
+    """What a page may have been when it had less: its first chunks, and zeros."""
+    image, offset, ends = bytearray(page), 0, [0]
+    while offset <= PAGE_SIZE - 8 and page[offset] not in (0, 0xFF):
+        offset += 3 + int.from_bytes(page[offset + 1 : offset + 3], "little")
+        ends.append(min(offset, PAGE_SIZE - 4))
+    end = chance.choice(ends)
+    image[end:] = bytes(PAGE_SIZE - end)
+    if end:
+        seal_page(image)
+    return bytes(image)
+
+
+def mutated(files, chance, *, first_kind=0):
+    """One kind of damage, or several: bits, pages in wrong places, swapped, older, blank, files cut or lost."""
+    for _ in range(chance.choice((1, 1, 1, 2))):
+        names = [name for name, data in files.items() if data.strip(b"\0")]
+        name = chance.choice(names)
+        page_no = chance.randrange(1, len(files[name]) // PAGE_SIZE)
+        page = page_of(files, name, page_no)
+        other_name = chance.choice(names)
+        other_no = chance.randrange(1, len(files[other_name]) // PAGE_SIZE)
+        match chance.randrange(first_kind, 7):
+            case 0 | 1:
+                changed = bytearray(page)
+                for _ in range(chance.randint(1, 3)):
+                    changed[chance.randrange(PAGE_SIZE - 4)] ^= 1 << chance.randrange(8)
+                if chance.random() < 0.8:
+                    seal_page(changed)
+                files = with_page(files, name, page_no, changed)
+            case 2:
+                files = with_page(files, name, page_no, page_of(files, other_name, other_no))
+            case 3:
+                other = page_of(files, other_name, other_no)
+                files = with_page(with_page(files, other_name, other_no, page), name, page_no, other)
+            case 4:
+                files = with_page(files, name, page_no, older_image(page, chance))
+            case 5:
+                files = with_page(files, name, page_no, bytes(PAGE_SIZE))
+            case 6:
+                files = {
+                    **files,
+                    name: files[name][: chance.randrange(1, len(files[name]) // PAGE_SIZE + 1) * PAGE_SIZE],
+                }
+    return files
+
+
+def served(files):
+    """The packets that a replica without anything gets, and why it gets no more."""
+    directory = BinlogDirectory(MemoryDisk(files))
+    try:
+        request = DumpRequest(replica_server_id=9, position=directory.initial_state().position(), capability=4)
+        place = directory.seek(request.position)
+        session = DumpSession(
+            request,
+            check_start(request, directory.binlog_state()),
+            profile=PROFILES["engine"],
+            server_id=1,
+            start_state=place.state,
+            current_state=directory.binlog_state,
+            file_name=place.file_name,
+            file_offset=place.file_offset,
+        )
+    except IbbMasterError as error:
+        return [], str(error)
+    producer = Producer(directory.event_groups(place), session, SharedBlocks())
+    session.start()
+    packets = PacketReader(limit=1 << 26, next_sequence=1)
+    packets.receive_data(session.data_to_send())
+    block: object = b""
+    while block or not (producer.is_at_end or session.is_finished):
+        block = producer.next_block(1)
+        packets.receive_data(block if isinstance(block, bytes | bytearray) else block.data())
+    found = [packet.payload for packet in iter(packets.next_packet, None)]
+    return [data for data in found if data[0] == 0], None if session.error is None else str(session.error)
+
+
+def test_kernels_and_reference_say_the_same_of_damaged_logs(logs, monkeypatch, request):
+    seed = request.config.getoption("--mutation-seed")
+    seed = random.randrange(2**32) if seed is None else seed
+    for number in range(request.config.getoption("--mutations")):
+        chance = random.Random(seed + number)
+        files = mutated(chance.choice(logs), chance)
+        told, dumped = [], []
+        for ready in (loading.load, lambda: None):
+            monkeypatch.setattr(verifying, "kernels", ready)
+            monkeypatch.setattr(shared_blocks, "kernels", ready)
+            totals = Totals()
+            told.append((list(verify(MemoryDisk(files), totals)), totals))
+            dumped.append(served(files))
+        replay = f"--mutations 1 --mutation-seed {seed + number}"
+        assert told[0] == told[1], replay
+        assert fault_of(dumped[0][1]) == fault_of(dumped[1][1]), replay
+        fewer, more = sorted((dumped[0][0], dumped[1][0]), key=len)
+        assert fewer == more[: len(fewer)], replay
+        assert len(fewer) == len(more) or dumped[0][1] is not None, replay  # a block is refused as a whole
+
+
+def fault_of(error):
+    """The text of an error, without how much of an event that was cut is there, which each counts in its own way."""
+    return None if error is None else re.sub(r"(inside an event).*", r"\1", error)
+
+
+def gtids(events):
+    """Server, sequence number and domain of each group."""
+    return [(data[6:10], data[20:32]) for data in events if data[5] == EventType.GTID]
+
+
+def test_what_is_served_without_an_error_is_how_the_log_began_or_verify_tells_of_something(logs, request):
+    """But for the end, and pages inside the data of large groups, of which nothing tells where they belong."""
+    seed = request.config.getoption("--mutation-seed")
+    seed = random.randrange(2**32) if seed is None else seed
+    for number in range(request.config.getoption("--mutations")):
+        chance = random.Random(seed + number)
+        sound = chance.choice(logs)
+        files = mutated(sound, chance, first_kind=2)
+        whole, _ = served(sound)
+        found, error = served(files)
+        whole, found = gtids(whole), gtids(found)
+        replay = f"--mutations 1 --mutation-seed {seed + number}"
+        if found != whole[: len(found)] and error is None:
+            assert list(verify(MemoryDisk(files), Totals())), replay
