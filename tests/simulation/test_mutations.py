@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import random
-import re
 
 import pytest
 
@@ -152,8 +151,10 @@ def test_kernels_and_reference_say_the_same_of_damaged_logs(logs, monkeypatch, r
 
 
 def fault_of(error):
-    """The text of an error, without how much of an event that was cut is there, which each counts in its own way."""
-    return None if error is None else re.sub(r"(inside an event).*", r"\1", error)
+    """The text of an error; of the data of a large group, read in another order by each, only that it is damaged."""
+    if error is not None and any(words in error for words in ("inside an event", "out-of-band", "an event of")):
+        return "the data of a group"
+    return error
 
 
 def gtids(events):

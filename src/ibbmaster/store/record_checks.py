@@ -237,7 +237,9 @@ class RecordChecks:
             self._order.decide(is_contradicted=fit is Fit.WRONG)
             if fit is not Fit.EQUAL:
                 computed = self._groups.differential
-                problem = f"differential GTID state is [{found}], the groups of this file come to [{computed}]"
+                problem = (
+                    f"differential GTID state is [{_text(found)}], the groups of this file come to [{_text(computed)}]"
+                )
                 yield _misfit(ref, fit, problem)
 
     def _check_full_state(self, ref: RecordRef, found: GtidState) -> Iterator[Fault]:
@@ -247,7 +249,9 @@ class RecordChecks:
             fit = self._groups.fit_of_next_file(found)
             self._order.decide(is_contradicted=fit is Fit.WRONG)
             if fit is not Fit.EQUAL:
-                yield _misfit(ref, fit, f"GTID state is [{found}], the groups come to [{state}]")
+                yield _misfit(
+                    ref, fit, f"GTID state is [{_text(found)}], the groups come to [{_text(self._groups.state)}]"
+                )
         yield from self._order.finish_file()
         begins_with = state if state is not None and is_very_first else found
         self._groups = GroupsOfFile(begins_with)
@@ -262,6 +266,11 @@ def _too_old(ref: RecordRef, first: RecordRef, header: FileHeader) -> Fault:
         return Fault(location=ref.location, problem=problem)
     why = "after a restart MariaDB counts prepared XA transactions in the XA reference alone"
     return Fault(location=ref.location, problem=f"{problem}: {why}", grade=Grade.NOTE)
+
+
+def _text(state: GtidState) -> str:
+    """A state in the order of its domains, however it came about."""
+    return ",".join(map(str, sorted(state, key=lambda gtid: gtid.domain_id)))
 
 
 def _misfit(ref: RecordRef, fit: Fit, problem: str) -> Fault:
