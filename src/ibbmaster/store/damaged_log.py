@@ -65,6 +65,7 @@ class DamagedLog:
         self._lost = lost
         self._noted: set[tuple[int, int, str]] = set()
         self._state: GtidState | None = None  # what was logged so far, where nothing is missing
+        self._base = GtidState()  # with which the file before began
         self.numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
 
     @property
@@ -148,12 +149,12 @@ class DamagedLog:
             record = read_state_record(PageReader(self._disk), file_no, FULL_STATE_PAGE)
             found = None if record is None else GtidState(record.gtids)
             if found is not None and self._state is not None:
-                check_continuation(found, self._state, location)
+                check_continuation(found, self._state, location, base=self._base)
         except RecordError as error:
             self._note(error.location, error.location.page_no, error.problem)
         except IbbMasterError:
             found = None  # the reader meets the same
-        self._state = found
+        self._state, self._base = found, GtidState() if found is None else found.copy()
 
     def _skip_record(self, reader: EventGroupReader, error: RecordError) -> bool:
         """Go behind a record that is whole and makes no sense; whether that is possible."""
