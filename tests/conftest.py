@@ -40,6 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--interop-seed", type=int, help="seed of the random cut-offs in tests/interop (default: a new one)"
     )
     group.addoption(
+        "--cuts",
+        type=int,
+        default=240,
+        help="cuts of replicas' connections in tests/interop/test_cuts.py (default: %(default)s)",
+    )
+    group.addoption(
         "--stream-kills",
         type=int,
         default=4,

@@ -30,15 +30,19 @@ def code_of(**variables: UserValue) -> tuple[int, str]:
     return caught.value.code, caught.value.text
 
 
-NO_POSITION = (4246, "GTID starting position is required on master with --binlog-storage-engine enabled")
+NO_POSITION = "GTID starting position is required on master with --binlog-storage-engine enabled"
 
 
-def test_an_engine_primary_refuses_a_dump_without_a_gtid_position() -> None:
-    assert code_of() == NO_POSITION
+@pytest.mark.parametrize(("capability", "code"), [(None, 1236), (0, 1236), (4, 1236), (5, 4246), (6, 4246)])
+def test_a_dump_without_a_gtid_position_is_refused_with_a_code_the_client_knows(
+    capability: int | None, code: int
+) -> None:
+    variables: dict[str, UserValue] = {} if capability is None else {"mariadb_slave_capability": capability}
+    assert code_of(**variables) == (code, NO_POSITION)
 
 
 def test_a_null_position_counts_as_unset() -> None:
-    assert code_of(slave_connect_state=None) == NO_POSITION
+    assert code_of(slave_connect_state=None) == (1236, NO_POSITION)
 
 
 def test_an_empty_position_counts_as_set() -> None:
@@ -262,4 +266,4 @@ def test_hostile_values_give_a_request_or_a_dump_error(seed: int) -> None:
             error = None
             assert 0 <= request.heartbeat_period_s <= 4294967
             assert 0 <= request.capability <= 255
-        assert error is None or (error.code in (1941, 1943, 4246) and str(error))
+        assert error is None or (error.code in (1236, 1941, 1943, 4246) and str(error))

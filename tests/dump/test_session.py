@@ -649,8 +649,11 @@ def test_what_cannot_be_read_ends_the_dump_with_error_1236_in_its_place(
         raise error
 
     for error, text in (
-        (ChecksumError(Location(file_no=1, page_no=2), "x"), "event read from binlog did not pass crc check"),
-        (StoreError("disk"), "I/O error reading log event"),
+        (
+            ChecksumError(Location(file_no=1, page_no=2), "x"),
+            "event read from binlog did not pass crc check (binlog-000001.ibb page 2 offset 0)",
+        ),
+        (StoreError("disk"), "I/O error reading log event (group 0-1-2 at binlog-000000.ibb offset 16384)"),
     ):
         dump = converse(make.request(""))
         dump.send(make.group("0-1-1"), make.group("0-1-2", pieces=damaged(error)), make.group("0-1-3"))
@@ -676,7 +679,8 @@ def test_bytes_that_do_not_divide_into_events_end_the_dump(
     for filler in ([], [make.event(EventType.ANNOTATE_ROWS, bytes(100_000))]):
         dump = converse(make.request(""))
         dump.send(make.group("0-1-1", pieces=[*filler, *pieces]))
-        assert error_of(dump.events()[-1]) == (1236, "bogus data in log event")
+        text = "bogus data in log event (group 0-1-1 at binlog-000000.ibb offset 16384)"
+        assert error_of(dump.events()[-1]) == (1236, text)
 
 
 def test_an_event_beyond_one_gib_ends_the_dump(make: SimpleNamespace, converse: Converse) -> None:
@@ -701,7 +705,7 @@ def test_inside_an_event_nothing_can_be_said(make: SimpleNamespace, converse: Co
     before = len(dump.stream)
     pieces = [bytes(piece) for piece in dump.session.receive_group(make.group("0-1-1", pieces=damaged()))]
     assert dump.session.is_finished
-    assert dump.session.error.text == "I/O error reading log event"
+    assert dump.session.error.text.startswith("I/O error reading log event (group 0-1-")
     assert dump.session.data_to_send() == b""
     assert before
     assert sum(map(len, pieces)) == 4 + 1 + 38 + 4 + 1 + 100_000

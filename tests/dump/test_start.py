@@ -5,10 +5,19 @@ import pickle
 
 import pytest
 
-from ibbmaster.dump.error import DumpError, reading_failed, too_old
+from ibbmaster.dump.error import DumpError, reading_failed, seeking_failed, too_old
+from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.start import StartCheck, check_start, choose_file
-from ibbmaster.errors import ChecksumError, EventError, Location, PositionPurgedError, StoreError
+from ibbmaster.dump.start import StartCheck, check_start, choose_file, opening_file_name
+from ibbmaster.errors import (
+    ChecksumError,
+    ChunkError,
+    ClassicFormatError,
+    EventError,
+    Location,
+    PositionPurgedError,
+    StoreError,
+)
 from ibbmaster.gtid import GtidPosition, GtidState
 
 NOT_IN_BINLOG = "Error: connecting slave requested to start from GTID {}, which is not in the master's binlog"
@@ -110,11 +119,28 @@ def test_a_purged_position_says_too_old() -> None:
     assert too_old("why").text == text
 
 
-def test_damage_is_told_as_mariadb_tells_it() -> None:
+def test_damage_is_told_in_mariadbs_words_and_with_its_place() -> None:
     place = Location(file_no=1, page_no=2)
-    assert reading_failed(ChecksumError(place, "x")).text == "event read from binlog did not pass crc check"
-    assert reading_failed(StoreError("x")).text == "I/O error reading log event"
-    assert reading_failed(EventError("x")).text == "bogus data in log event"
+    in_group = "group 0-1-7 at binlog-000001.ibb offset 40000"
+    crc, io, bogus = (
+        "event read from binlog did not pass crc check",
+        "I/O error reading log event",
+        "bogus data in log event",
+    )
+    told = {
+        ChecksumError(place, "x"): f"{crc} (binlog-000001.ibb page 2 offset 0)",
+        ChunkError(place, "x"): f"{bogus} (binlog-000001.ibb page 2 offset 0)",
+        ClassicFormatError("binlog.000003", 4711, "x"): f"{bogus} (binlog.000003 offset 4711)",
+        EventError("x"): f"{bogus} ({in_group})",
+        StoreError("x"): f"{io} ({in_group})",
+    }
+    assert {cause: reading_failed(cause, group_place=in_group).text for cause in told} == told
+    assert reading_failed(EventError("x")).text == bogus
+    assert reading_failed(EventError("x")).code == 1236
+    lookup = "Error while looking up GTID position in engine binlog"
+    assert seeking_failed(ChunkError(place, "x")).text == f"{lookup} (binlog-000001.ibb page 2 offset 0)"
+    assert seeking_failed(StoreError("x")).text == lookup
+    assert seeking_failed(PositionPurgedError("x")).text == too_old("x").text
     own = DumpError("text", "why")
     assert reading_failed(own) is own
 
@@ -159,3 +185,33 @@ def test_an_offset_before_the_first_event_is_refused(name: str, shown: str) -> N
 def test_without_files_there_is_none_to_begin_in() -> None:
     with pytest.raises(DumpError, match="there are no files"):
         choose_file(file_request("", 4), [])
+
+
+def opening_name(
+    held: str, *, profile: str = "engine", newest: str = "binlog-000009.ibb", is_registered: bool = True
+) -> str:
+    """What a replica hears that knows the name `held`, and of which the next group is in file 5."""
+    replica = DumpRequest(replica_server_id=2, position=GtidPosition(), file_name=held, is_registered=is_registered)
+    return opening_file_name(replica, PROFILES[profile], start_file_name="binlog-000005.ibb", newest_file_name=newest)
+
+
+@pytest.mark.parametrize("profile", ["engine", "compat"])
+@pytest.mark.parametrize("held", ["binlog-000000.ibb", "binlog-000005.ibb", "binlog-000009.ibb"])
+def test_a_replica_that_connects_again_hears_the_name_it_knows(held: str, profile: str) -> None:
+    assert opening_name(held, profile=profile) == held
+
+
+@pytest.mark.parametrize(
+    "held", ["", "binlog-000010.ibb", "binlog.000001", "binlog-000001.ibb.1", "../binlog-000001.ibb", "x" * 200]
+)
+def test_a_name_that_this_log_never_had_is_not_repeated(held: str) -> None:
+    assert opening_name(held) == "binlog-000005.ibb"
+
+
+def test_a_primary_that_begins_each_file_with_a_rotate_names_the_file_of_the_group() -> None:
+    for profile in ("classic-10.11", "classic-11.8"):
+        assert opening_name("binlog-000001.ibb", profile=profile) == "binlog-000005.ibb"
+
+
+def test_a_tool_hears_the_file_in_which_reading_begins() -> None:
+    assert opening_name("binlog-000001.ibb", is_registered=False) == "binlog-000005.ibb"

@@ -234,7 +234,7 @@ def ibb_directory(
     return import_
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def import_files() -> Callable[..., None]:
     """`ibbmaster import` of classic files into a directory of the test's own."""
     return run_import

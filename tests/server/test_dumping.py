@@ -6,8 +6,10 @@ import contextlib
 import gc
 import json
 import os
+import re
 import resource
 import socket
+import shutil
 import struct
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import pytest
 import trio
 
 from ibbmaster.dump.session import DumpSession
+from ibbmaster.dump.profile import PROFILES
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
@@ -29,6 +32,7 @@ from ibbmaster.server.registry import EndReason
 from ibbmaster.server.sending import Sender
 from ibbmaster.server.shared_blocks import FastReader
 from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.classic_engine import ClassicBinlog
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.store_reader import StoreReader
@@ -284,22 +288,50 @@ async def test_a_purged_position_is_refused_with_1236_and_the_session_is_closed(
         assert b"Could not find GTID state requested by slave in any binlog files" in refusal
 
 
-async def test_a_damaged_page_ends_the_dump_with_an_error_and_harms_no_other(serving, connect, growing):
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_damaged_page_ends_the_dump_with_an_error_that_names_it_and_harms_no_other(
+    serving, connect, growing, profile
+):
     await trio.to_thread.run_sync(growing.commit, 2000)
     path = growing.directory / "binlog-000001.ibb"
-    async with serving(growing.directory) as (_, port):
+    async with serving(growing.directory, profile=profile) as (_, port):
         data = bytearray(path.read_bytes())
         data[40000] ^= 1
         path.write_bytes(data)
         replica = await connect(port)
+        await replica.query("SET @master_binlog_checksum='CRC32'")
         await replica.dump(server_id=3)
         last = b""
         while (payload := await replica.packet()) is not None:
             last = payload
         assert last[:3] == b"\xff" + (1236).to_bytes(2, "little")
+        assert b"event read from binlog did not pass crc check (binlog-000001.ibb page 2 offset " in last
         other = await connect(port)
+        await other.query("SET @master_binlog_checksum='CRC32'")
         await other.dump(server_id=4, position="0-1-1990")
-        assert (await other.event_types(1)) == [EventType.FORMAT_DESCRIPTION]
+        assert EventType.FORMAT_DESCRIPTION in (await other.event_types(2))
+
+
+@pytest.mark.parametrize("profile", ["classic-10.11", "engine"])
+async def test_damage_in_a_traditional_file_is_told_with_its_place(serving, connect, fixtures, tmp_path, profile):
+    shutil.copytree(fixtures / "classic/10.11/domains", tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "binlog.000003"
+    engine = ClassicBinlog([tmp_path])
+    engine.binlog_state()
+    data = bytearray(path.read_bytes())
+    data[1500] ^= 1
+    path.write_bytes(data)
+    async with serving(tmp_path, profile=profile, engine=engine) as (_, port):
+        replica = await connect(port)
+        await replica.query("SET @master_binlog_checksum='CRC32'")
+        await replica.dump()
+        last = b""
+        while (payload := await replica.packet()) is not None:
+            last = payload
+        assert last[:3] == b"\xff" + (1236).to_bytes(2, "little")
+        place = re.search(rb"\(binlog\.000003 offset ([0-9]+)\)", last)
+        assert place is not None, last
+        assert int(place[1]) <= 1500
 
 
 async def test_many_replicas_at_once_get_what_one_gets(serving, connect, growing):

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from ibbmaster.errors import ChecksumError, IbbMasterError, PositionPurgedError, StoreError
+from ibbmaster.errors import (
+    ChecksumError,
+    ClassicFormatError,
+    FormatError,
+    IbbMasterError,
+    PositionPurgedError,
+    StoreError,
+)
 from ibbmaster.wire.response import Err
 
 FATAL_ERROR_READING_BINLOG = 1236  # the only code that stops a replica for good; after others it connects again
@@ -41,17 +48,41 @@ def _rebuild(text: str, explanation: str, code: int, sqlstate: str) -> DumpError
     return DumpError(text, explanation, code=code, sqlstate=sqlstate)
 
 
-def reading_failed(cause: IbbMasterError) -> DumpError:
-    """What the replica is told when the binlog cannot be read on: damage is fatal to it too."""
+def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError:
+    """What the replica is told when the binlog cannot be read on: damage is fatal to it too.
+
+    Behind MariaDB's words stands the place of the damage, or else `group_place`, that of the group it is in.
+    """
     if isinstance(cause, DumpError):
         return cause
     if isinstance(cause, PositionPurgedError):
         return too_old(str(cause))
     if isinstance(cause, ChecksumError):
-        return DumpError("event read from binlog did not pass crc check", str(cause))
-    if isinstance(cause, StoreError):
-        return DumpError("I/O error reading log event", str(cause))
-    return DumpError("bogus data in log event", str(cause))
+        text = "event read from binlog did not pass crc check"
+    elif isinstance(cause, StoreError):
+        text = "I/O error reading log event"
+    else:
+        text = "bogus data in log event"
+    return DumpError(text + _in_brackets(_place(cause) or group_place), str(cause))
+
+
+def seeking_failed(cause: IbbMasterError) -> DumpError:
+    """What the replica is told when damage lies on the way to its position."""
+    if isinstance(cause, PositionPurgedError):
+        return too_old(str(cause))
+    return DumpError("Error while looking up GTID position in engine binlog" + _in_brackets(_place(cause)), str(cause))
+
+
+def _place(cause: IbbMasterError) -> str:
+    if isinstance(cause, FormatError):
+        return str(cause.location)
+    if isinstance(cause, ClassicFormatError):
+        return f"{cause.file_name} offset {cause.file_offset}"
+    return ""
+
+
+def _in_brackets(place: str) -> str:
+    return f" ({place})" if place else ""
 
 
 def not_continuous(ended: tuple[str, int], begins: tuple[str, int]) -> DumpError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TypeAlias
 
-from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.error import FATAL_ERROR_READING_BINLOG, DumpError
 from ibbmaster.dump.profile import Profile
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.event.format_description import ChecksumAlgorithm
@@ -25,6 +25,7 @@ GTID_POSITION_REQUIRED = 4246
 NANOSECONDS_PER_S = 10**9
 HEARTBEAT_PERIOD_MIN_S = 0.001  # MariaDB's limits for MASTER_HEARTBEAT_PERIOD
 HEARTBEAT_PERIOD_MAX_S = 4294967.0
+CAPABILITY_ENGINE = 5  # knows primaries that keep their binlog in the engine: MariaDB 12.3
 CAPABILITY_MAX = 255
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]{1,40})", re.ASCII)
@@ -80,13 +81,9 @@ def dump_request(
     Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send().
     """
     position = _gtid_list(variables, "slave_connect_state")
+    capability = min(max(_number(variables.get("mariadb_slave_capability")), 0), CAPABILITY_MAX)
     if position is None and profile.requires_gtid:
-        raise DumpError(
-            "GTID starting position is required on master with --binlog-storage-engine enabled",
-            f"replica {command.server_id} asks by file and offset ({command.file_name!r}, {command.position}): "
-            "use MASTER_USE_GTID=slave_pos there, or a classic profile here",
-            code=GTID_POSITION_REQUIRED,
-        )
+        raise _position_required(command, capability)
     checksum = _text(variables.get("master_binlog_checksum")).upper()
     knows_checksums = "master_binlog_checksum" in variables
     has_unclear_checksum = knows_checksums and checksum not in ("NONE", "CRC32")
@@ -99,7 +96,7 @@ def dump_request(
         until_is_before=_is_set(variables, "slave_gtid_until_before_gtids"),
         is_strict=_is_set(variables, "slave_gtid_strict_mode"),
         ignores_duplicates=_is_set(variables, "slave_gtid_ignore_duplicates"),
-        capability=min(max(_number(variables.get("mariadb_slave_capability")), 0), CAPABILITY_MAX),
+        capability=capability,
         heartbeat_period_s=_period_s(_number(variables.get("master_heartbeat_period"))),
         wants_annotate_rows=bool(command.flags & DumpFlag.SEND_ANNOTATE_ROWS),
         leaves_out_marked=skip_replication,
@@ -131,6 +128,19 @@ def check_variable(name: str, value: UserValue) -> DumpError | None:
             code=HEARTBEAT_PERIOD_IMPOSSIBLE,
         )
     return None
+
+
+def _position_required(command: BinlogDump, capability: int) -> DumpError:
+    """A dump by file and offset is refused, with a code that the client takes for the end of its attempts.
+
+    To replicas from before 12.3 every code but one means to connect again, for ever.
+    """
+    return DumpError(
+        "GTID starting position is required on master with --binlog-storage-engine enabled",
+        f"replica {command.server_id} asks by file and offset ({command.file_name!r}, {command.position}): "
+        "use MASTER_USE_GTID=slave_pos there, or a classic profile here",
+        code=GTID_POSITION_REQUIRED if capability >= CAPABILITY_ENGINE else FATAL_ERROR_READING_BINLOG,
+    )
 
 
 def _gtid_list(variables: Mapping[str, UserValue], name: str) -> GtidPosition | None:

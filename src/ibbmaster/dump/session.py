@@ -17,7 +17,7 @@ from ibbmaster.dump.artificial import (
 from ibbmaster.dump.error import DumpError, not_continuous, reading_failed
 from ibbmaster.dump.framing import EventFramer
 from ibbmaster.dump.profile import OpeningRotate, Profile
-from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.request import CAPABILITY_ENGINE, DumpRequest
 from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter, Selection
 from ibbmaster.dump.skipping import SEND, Skipping, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
@@ -30,7 +30,6 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.wire.response import Eof, encode_eof, encode_err
 
 SAME_SERVER_ID = 4052
-CAPABILITY_ENGINE = 5  # knows primaries that keep their binlog in the engine
 
 
 class DumpSession:
@@ -70,15 +69,17 @@ class DumpSession:
         current_state: Callable[[], GtidState],
         file_name: str,
         file_offset: int = FIRST_POSITION,
+        announced_file_name: str | None = None,
         started_at: int = 0,
         opening_timestamp: int = 0,
     ) -> None:
         """Prepare a dump that reads from a place in a file.
 
         `start_state` is what was logged before that place, `current_state` gives what is
-        logged now. `started_at`, in seconds since 1970, stamps what opens a traditional
-        file, `opening_timestamp` the artificial FORMAT_DESCRIPTION of any other stream;
-        `server_version` None is that of the profile.
+        logged now. The opening ROTATE says `announced_file_name`, by default `file_name`;
+        `start.opening_file_name` chooses it. `started_at`, in seconds since 1970, stamps what
+        opens a traditional file, `opening_timestamp` the artificial FORMAT_DESCRIPTION of any
+        other stream; `server_version` None is that of the profile.
         """
         self._request = request
         self._profile = profile
@@ -98,7 +99,7 @@ class DumpSession:
         self._framer = EventFramer(self._rewriter, has_semi_sync=request.has_semi_sync)
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
         self._needs_no_care = not profile.rotates_with_files  # see receive_group
-        self._announced_file_name = file_name  # what the last ROTATE said
+        self._announced_file_name = announced_file_name or file_name  # what the last ROTATE said
         self._place = (file_name, file_offset)  # behind the group seen last
         self._queued = bytearray()
         self._last_word: bytes | None = None  # payload to end with, once the event under way is complete
@@ -300,7 +301,7 @@ class DumpSession:
         try:
             verdict = self._judge(group)
         except IbbMasterError as error:
-            self.fail(reading_failed(error))
+            self.fail(reading_failed(error, group_place=_place(group)))
             verdict = None
         if self._queued:
             yield self.data_to_send()
@@ -337,7 +338,7 @@ class DumpSession:
                 if self._last_word is not None and not self._framer.is_inside_event:
                     break
         except IbbMasterError as error:
-            failure = reading_failed(error)
+            failure = reading_failed(error, group_place=_place(group))
             self.fail(failure.with_place(self._where()) if self._profile.errors_name_places else failure)
         if self._last_word is not None:
             self._end(self._last_word)
@@ -440,3 +441,7 @@ class DumpSession:
             f"; the first event '{first}' at {self._request.file_position}, the last event read from '{name}' at "
             f"{rewriter.last_position}, the last byte read from '{name}' at {rewriter.position}."
         )
+
+
+def _place(group: EventGroup) -> str:
+    return f"group {group.gtid} at {group.file_name} offset {group.file_offset}"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.profile import Profile
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 
 FILE_POSITION_MIN = 4  # behind the first bytes of a traditional file
+
+_NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,20})(?P<after>[^0-9]*)", re.ASCII | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +78,27 @@ def choose_file(request: DumpRequest, file_names: Sequence[str]) -> str:
     if request.file_position < FILE_POSITION_MIN:
         raise impossible_position(request)
     return request.file_name or file_names[0]
+
+
+def opening_file_name(request: DumpRequest, profile: Profile, *, start_file_name: str, newest_file_name: str) -> str:
+    """The name an opening ROTATE gives a replica, which reads from `start_file_name`.
+
+    A replica that lost its connection inside a group has counted the events it got, and
+    passes over as many when the group comes again; unless the ROTATE names another file than
+    the one it knows: then it takes the primary for crashed and gives the group up. On a
+    primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere
+    the replica knows only what an earlier opening said, wherever it has come to since; so it
+    hears that name again, as long as it is one of this log's.
+
+    Source: MariaDB 10.11 and 12.3, slave.cc, queue_event(), the case of a ROTATE.
+    """
+    if profile.rotates_with_files or not request.is_registered:
+        return start_file_name
+    held, newest = _NUMBERED.fullmatch(request.file_name), _NUMBERED.fullmatch(newest_file_name)
+    if held is None or newest is None or int(held["number"]) > int(newest["number"]):
+        return start_file_name
+    is_ours = (held["before"], held["after"]) == (newest["before"], newest["after"])
+    return request.file_name if is_ours else start_file_name
 
 
 def impossible_position(request: DumpRequest) -> DumpError:

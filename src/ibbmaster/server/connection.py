@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import trio
 
 from ibbmaster.dump.dialog import Dialog, Kill
-from ibbmaster.dump.error import DumpError, too_old
+from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.dump.request import DumpRequest, dump_request
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import StartCheck, check_start, choose_file
+from ibbmaster.dump.start import StartCheck, check_start, choose_file, opening_file_name
 from ibbmaster.errors import (
     ClassicFormatError,
     FormatError,
@@ -266,6 +266,12 @@ class _Connection:
             current_state=primary.engine.binlog_state,
             file_name=plan.file_name,
             file_offset=plan.file_offset,
+            announced_file_name=opening_file_name(
+                request,
+                primary.options.profile,
+                start_file_name=plan.file_name,
+                newest_file_name=primary.engine.end()[0],
+            ),
             started_at=primary.facts.started_at,
             opening_timestamp=opening_timestamp,
         )
@@ -311,10 +317,8 @@ class _Connection:
                 name = choose_file(request, [file.name for file in engine.files()])
                 return request, check, engine.plan_of_file(name)
             return request, check, engine.seek(request.position)
-        except PositionPurgedError as error:
-            raise too_old(str(error)) from error
-        except (FormatError, ClassicFormatError, StoreError) as error:
-            raise DumpError("Error while looking up GTID position in engine binlog", str(error)) from error
+        except (PositionPurgedError, FormatError, ClassicFormatError, StoreError) as error:
+            raise seeking_failed(error) from error
 
     def _opening_timestamp(self, plan: Place) -> int:
         """In seconds since 1970; where nothing is logged behind a place, when this primary started."""

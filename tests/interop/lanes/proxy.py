@@ -1,71 +1,82 @@
-"""A TCP proxy that cuts connections: each at its own number of bytes sent to the client."""
+"""A TCP proxy that cuts connections, each after exactly so many bytes that were sent to the client."""
 
 from __future__ import annotations
 
 import contextlib
+import enum
+import select
 import socket
+import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 PIECE = 1 << 16
 JOIN_TIMEOUT_S = 10.0
+COMMAND_OFFSET = 4  # of a packet: its length and number come first
+COM_BINLOG_DUMP = 0x12
+DUMP_SIZE_MAX = 1000  # bytes: the command and a file name
+NO_LINGERING = struct.pack("ii", 1, 0)  # SO_LINGER: a close resets the connection
+
+
+class Ending(enum.Enum):
+    """What the client sees of the end of a connection."""
+
+    CLOSE = "its end"
+    RESET = "a reset, which may take bytes with it that were sent before"
+    SILENCE = "nothing: the connection stays open until the client gives up"
 
 
 @dataclass(slots=True, kw_only=True)
 class Cut:
     """The end of one connection: `after_bytes` went to the client, and then nothing more.
 
+    They are counted from the beginning of the connection, or of the dump with `of_dump`.
     With `waits` the connection stays open and silent until `proceed` is set, so that a
     test can do something to the server meanwhile.
     """
 
     after_bytes: int
+    of_dump: bool = False
+    ending: Ending = Ending.CLOSE
     waits: bool = False
     reached: threading.Event = field(default_factory=threading.Event)
     proceed: threading.Event = field(default_factory=threading.Event)
 
 
 class CuttingProxy:
-    """Cuts the first connections as planned; later ones pass through whole."""
+    """Cuts one connection after the other as planned; those behind the last cut pass through whole."""
 
     host = "127.0.0.1"
 
-    def __init__(self, host: str, port: int, cuts: Sequence[Cut] = ()) -> None:
+    def __init__(self, host: str, port: int, cuts: Iterable[Cut] = ()) -> None:
         self._target = (host, port)
-        self._cuts = list(cuts)
-        self._threads: list[threading.Thread] = []
-        self._sockets: list[socket.socket] = []
+        self._cuts = iter(cuts)
+        self._connections: list[_Connection] = []
         self._is_closed = False
         self._lock = threading.Lock()
         self._listener = socket.create_server((self.host, 0))
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
         self.port: int = self._listener.getsockname()[1]
         self.connection_count = 0
 
     def __enter__(self) -> CuttingProxy:
-        self._spawn(self._accept)
+        self._acceptor.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._is_closed = True
-        for cut in self._cuts:
-            cut.proceed.set()
-        for one in (self._listener, *self._sockets):
-            end(one)
-        for thread in self._threads:
-            thread.join(JOIN_TIMEOUT_S)
-
-    def _spawn(self, target: object, *arguments: object) -> None:
-        thread = threading.Thread(target=target, args=arguments, daemon=True)  # type: ignore[arg-type]
-        self._threads.append(thread)
-        thread.start()
+        end(self._listener)
+        for connection in self._connections:
+            connection.close()
+        self._acceptor.join(JOIN_TIMEOUT_S)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                cut = self._cuts[self.connection_count] if self.connection_count < len(self._cuts) else None
+                cut = next(self._cuts, None)
                 self.connection_count += 1
                 try:
                     server = socket.create_connection(self._target)
@@ -73,32 +84,83 @@ class CuttingProxy:
                     end(client)
                     continue
                 with self._lock:
-                    self._sockets += [client, server]
                     if self._is_closed:
                         end(client)
                         end(server)
                         return
-                self._spawn(pump, client, server, None)
-                self._spawn(pump, server, client, cut)
+                    self._connections = [one for one in self._connections if one.is_alive]
+                    self._connections.append(_Connection(client, server, cut))
 
 
-def pump(source: socket.socket, target: socket.socket, cut: Cut | None) -> None:
-    """Move bytes one way until the source ends or the cut is reached; then both ends are closed."""
-    left = cut.after_bytes if cut else None
-    with contextlib.suppress(OSError):
-        while left is None or left > 0:
-            data = source.recv(PIECE if left is None else min(PIECE, left))
+class _Connection:
+    """Moves bytes both ways until one side ends it or the cut is reached.
+
+    One thread does both, so that nobody waits for a byte of a socket that is reset.
+    """
+
+    def __init__(self, client: socket.socket, server: socket.socket, cut: Cut | None) -> None:
+        self._client = client
+        self._server = server
+        self._cut = cut
+        self._left = None if cut is None or cut.of_dump else cut.after_bytes
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def close(self) -> None:
+        if self._cut is not None:
+            self._cut.proceed.set()
+        for one in (self._client, self._server):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        self._thread.join(JOIN_TIMEOUT_S)
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError):
+            while self._left != 0 and self._move():
+                pass
+            if self._cut is not None and self._left == 0:
+                self._end_as_planned(self._cut)
+        end(self._client)
+        end(self._server)
+
+    def _move(self) -> bool:
+        """Move what is there; False once a side has ended."""
+        ready, _, _ = select.select((self._client, self._server), (), ())
+        if self._client in ready:
+            data = self._client.recv(PIECE)
             if not data:
-                break
-            target.sendall(data)
-            if left is not None:
-                left -= len(data)
-    if cut and left == 0:
+                return False
+            if self._cut is not None and self._cut.of_dump and asks_for_dump(data):
+                self._left = self._cut.after_bytes
+            self._server.sendall(data)
+        if self._server in ready:
+            data = self._server.recv(PIECE if self._left is None else min(PIECE, self._left))
+            if not data:
+                return self._left == 0
+            if self._left is not None:
+                self._left -= len(data)
+            self._client.sendall(data)
+        return True
+
+    def _end_as_planned(self, cut: Cut) -> None:
         cut.reached.set()
         if cut.waits:
             cut.proceed.wait(JOIN_TIMEOUT_S * 6)
-    end(source)
-    end(target)
+        if cut.ending is Ending.SILENCE:
+            while self._client.recv(PIECE):
+                pass
+        if cut.ending is Ending.RESET:
+            self._client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGERING)
+            self._client.close()
+
+
+def asks_for_dump(data: bytes) -> bool:
+    """Whether a client's packet is COM_BINLOG_DUMP: it sends one packet at a time, and waits for the answer."""
+    return data[COMMAND_OFFSET - 1 : COMMAND_OFFSET + 1] == bytes((0, COM_BINLOG_DUMP)) and len(data) <= DUMP_SIZE_MAX
 
 
 def end(one: socket.socket) -> None:

@@ -1,0 +1,50 @@
+"""Where connections are cut: a seeded plan for a proxy."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+
+from lanes.proxy import Cut, Ending
+
+DIALOG_BYTES = 1200  # about what a primary sends before the dump
+OPENING_BYTES = 450  # about what a dump opens with
+GROUP_BYTES = 600_000  # more than most groups have
+SILENCES_MAX = 2  # of one plan: the replica needs its slave_net_timeout to notice each
+
+
+class CutPlan:
+    """Cuts, one after the other: in the dialog, where a dump opens, in what the replica passes over, and behind it."""
+
+    def __init__(self, chance: random.Random, count: int) -> None:
+        self._chance = chance
+        self._count = count
+        self._cuts: list[Cut] = []
+        self._silences = SILENCES_MAX
+
+    def __iter__(self) -> Iterator[Cut]:
+        while len(self._cuts) < self._count:
+            cut = self._next()
+            self._cuts.append(cut)
+            yield cut
+
+    @property
+    def done(self) -> int:
+        """Cuts that were reached; a dump may have ended before."""
+        return sum(cut.reached.is_set() for cut in self._cuts)
+
+    def _next(self) -> Cut:
+        chance = self._chance
+        ending = chance.choice((Ending.CLOSE, Ending.CLOSE, Ending.RESET))
+        if self._silences and chance.random() < 0.1:
+            self._silences -= 1
+            ending = Ending.SILENCE
+        match chance.randrange(10):
+            case 0:  # costs the replica a second
+                return Cut(after_bytes=chance.randrange(DIALOG_BYTES), ending=ending)
+            case 1 | 2 | 3:
+                return Cut(after_bytes=chance.randrange(OPENING_BYTES), of_dump=True, ending=ending)
+            case _:
+                size = int(math.exp(chance.uniform(math.log(OPENING_BYTES), math.log(GROUP_BYTES))))
+                return Cut(after_bytes=size, of_dump=True, ending=ending)

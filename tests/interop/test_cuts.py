@@ -1,0 +1,138 @@
+"""Connections cut at any byte, while groups span files: a replica goes on where it was, and never falls back.
+
+`--cuts N` makes N cuts, spread over every kind of primary and both replicas; a real
+primary with the same data shows that it is us who are tested, and not the replicas.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import random
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from lanes.content import TableContent, table_content
+from lanes.cuts import CutPlan
+from lanes.primary import ClassicPrimary, Primary
+from lanes.proxy import CuttingProxy
+from lanes.replica import Replica
+from lanes.server import Template
+from lanes.workload import DATABASES, TABLES, work
+
+VERSIONS = ["10.11", "11.8"]
+PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
+SOURCES = ["real", *PROFILES, "traditional files"]
+TRANSACTIONS = 120
+FILE_SIZE = "64K"
+FALLBACKS = ("Unexpected change", "olling back")
+TIMEOUT_S = 240.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """One history: as a real primary has it, in its files, and imported into files that its groups span."""
+
+    primary: ClassicPrimary
+    files: list[Path]
+    ibb: Path
+    position: str
+    tables: dict[str, TableContent | None]
+
+
+@pytest.fixture(scope="module")
+def log(
+    template_of: Callable[[str], Template],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    tmp_path_factory: pytest.TempPathFactory,
+    import_files: Callable[..., None],
+) -> Iterator[Log]:
+    directory = servers_directory / f"p{next(server_numbers)}"
+    primary = ClassicPrimary(template_of("10.11"), directory, [], "--max-binlog-size=64K", "--binlog-format=ROW")
+    with primary:
+        work(primary, random.Random(11), transactions=TRANSACTIONS)
+        primary.sql("FLUSH BINARY LOGS")
+        names = [row[0] for row in primary.sql("SHOW BINARY LOGS")]
+        folder = tmp_path_factory.mktemp("work")
+        files = [Path(shutil.copy(primary.data / name, folder)) for name in names[:-1]]
+        ibb = tmp_path_factory.mktemp("ibb") / "binlog"
+        import_files(files, ibb, "--max-file-size", FILE_SIZE)
+        with contextlib.closing(primary.connect()) as connection:
+            tables = {name: table_content(connection, name) for name in TABLES}
+        position = str(primary.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0])
+        yield Log(primary=primary, files=files, ibb=ibb, position=position, tables=tables)
+
+
+@pytest.fixture(scope="module")
+def replica_of(
+    template_of: Callable[[str], Template], servers_directory: Path, server_numbers: Iterator[int]
+) -> Iterator[Callable[[str], Replica]]:
+    """One replica of a version for all tests, with its whole log kept."""
+    with contextlib.ExitStack() as stack:
+        started: dict[str, Replica] = {}
+
+        def find(version: str) -> Replica:
+            if version not in started:
+                directory = servers_directory / f"r{next(server_numbers)}"
+                replica = Replica(template_of(version), directory, "--slave-net-timeout=2")
+                replica.log = deque()
+                started[version] = stack.enter_context(replica)
+            return started[version]
+
+        yield find
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_replica_whose_connection_is_cut_anywhere_goes_on_where_it_was(
+    source: str,
+    version: str,
+    seed: int,
+    request: pytest.FixtureRequest,
+    log: Log,
+    replica_of: Callable[[str], Replica],
+    new_ibb_primary: Callable[..., Primary],
+    watch_log: Callable[[str, Callable[[], str]], None],
+) -> None:
+    share = math.ceil(request.config.getoption("--cuts") / len(SOURCES) / len(VERSIONS))
+    replica = replica_of(version)
+    watch_log(f"log of replica {version}", replica.log_text)
+    primary = start_primary(source, log, new_ibb_primary)
+    cut_count = 0
+    for number in itertools.count():
+        chance = random.Random(f"{seed} {source} {version} {number}")
+        begin_anew(replica, chance)
+        cuts = CutPlan(chance, share - cut_count)
+        with CuttingProxy(primary.host, primary.port, cuts) as proxy:
+            replica.follow(proxy, heartbeat_period_s=0.5)
+            replica.wait_for_gtid(log.position, timeout_s=TIMEOUT_S, tolerates_lost_connections=True)
+            replica.sql("STOP SLAVE")
+        cut_count += cuts.done
+        assert [line for line in replica.log if any(text in line for text in FALLBACKS)] == []
+        assert replica.tables(TABLES) == log.tables
+        if cut_count >= share:
+            break
+
+
+def start_primary(source: str, log: Log, new_ibb_primary: Callable[..., Primary]) -> Primary:
+    if source == "real":
+        return log.primary
+    if source in PROFILES:
+        return new_ibb_primary(log.ibb, "--profile", source, "--server-version", "10.11.19-MariaDB-log", "--tls", "off")
+    return new_ibb_primary(log.files[0].parent, "--tls", "off")
+
+
+def begin_anew(replica: Replica, chance: random.Random) -> None:
+    """Make an empty replica of one that has followed before."""
+    replica.log.clear()
+    replica.sql("RESET SLAVE ALL")
+    replica.sql("SET GLOBAL gtid_slave_pos = ''")
+    for database in DATABASES:
+        replica.sql(f"DROP DATABASE IF EXISTS {database}")
+    replica.sql(f"SET GLOBAL slave_parallel_threads = {chance.choice((0, 4))}")
