@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--cuts",
         type=int,
-        default=240,
+        default=60,
         help="cuts of replicas' connections in tests/interop/test_cuts.py (default: %(default)s)",
     )
     group.addoption(
