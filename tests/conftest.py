@@ -46,6 +46,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="cuts of replicas' connections in tests/interop/test_cuts.py (default: %(default)s)",
     )
     group.addoption(
+        "--soak-seconds",
+        type=float,
+        default=45.0,
+        help="how long tests/interop/test_soak.py writes and reads (default: %(default)g)",
+    )
+    group.addoption(
         "--stream-kills",
         type=int,
         default=4,

@@ -20,13 +20,12 @@ import pytest
 from lanes.content import TableContent, table_content
 from lanes.cuts import CutPlan
 from lanes.primary import ClassicPrimary, Primary
-from lanes.programs import LaneMissingError, find_lane
+from lanes.programs import installed_versions
 from lanes.proxy import CuttingProxy
 from lanes.replica import SERVER_ID, Replica
 from lanes.server import Template
 from lanes.workload import DATABASES, TABLES, work
 
-VERSIONS = ["10.11", "11.8"]
 PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
 SOURCES = ["real", *PROFILES, "traditional files"]
 TRANSACTIONS = 80
@@ -75,9 +74,11 @@ def replicas(
     template_of: Callable[[str], Template], servers_directory: Path, server_numbers: Iterator[int]
 ) -> Iterator[dict[str, Replica]]:
     """One replica of each version that is on this machine, for all tests, with its whole log kept."""
+    if not (versions := installed_versions()):
+        pytest.skip("no MariaDB replica is on this machine: run `sh .ci/prepare tests`")
     with contextlib.ExitStack() as stack:
         started = {}
-        for number, version in enumerate(installed_versions()):
+        for number, version in enumerate(versions):
             directory = servers_directory / f"r{next(server_numbers)}"
             options = ("--slave-net-timeout=2",)
             replica = Replica(template_of(version), directory, *options, server_id=SERVER_ID + number)
@@ -86,6 +87,7 @@ def replicas(
         yield started
 
 
+@pytest.mark.timeout(0)  # as long as --cuts asks for; each wait has a limit of its own
 @pytest.mark.parametrize("source", SOURCES)
 def test_replicas_whose_connections_are_cut_anywhere_go_on_where_they_were(
     source: str,
@@ -118,20 +120,6 @@ def test_replicas_whose_connections_are_cut_anywhere_go_on_where_they_were(
             left[version] -= plans[version].done
         if max(left.values()) <= 0:
             break
-
-
-def installed_versions() -> list[str]:
-    """The replicas there are on this machine; skips the test where there is none."""
-    found, missing = [], ""
-    for version in VERSIONS:
-        try:
-            find_lane(version)
-            found.append(version)
-        except LaneMissingError as error:
-            missing = str(error)
-    if not found:
-        pytest.skip(missing)
-    return found
 
 
 def start_primary(source: str, log: Log, new_ibb_primary: Callable[..., Primary]) -> Primary:

@@ -17,9 +17,10 @@ SILENCES_MAX = 2  # of one plan: the replica needs its slave_net_timeout to noti
 class CutPlan:
     """Cuts, one after the other: in the dialog, where a dump opens, in what the replica passes over, and behind it."""
 
-    def __init__(self, chance: random.Random, count: int) -> None:
+    def __init__(self, chance: random.Random, count: float, *, size_max: int = GROUP_BYTES) -> None:
         self._chance = chance
         self._count = count
+        self._size_max = size_max
         self._cuts: list[Cut] = []
         self._silences = SILENCES_MAX
 
@@ -28,6 +29,10 @@ class CutPlan:
             cut = self._next()
             self._cuts.append(cut)
             yield cut
+
+    def stop(self) -> None:
+        """Cut no connection that is not open yet."""
+        self._count = 0
 
     @property
     def done(self) -> int:
@@ -46,5 +51,5 @@ class CutPlan:
             case 1 | 2 | 3:
                 return Cut(after_bytes=chance.randrange(OPENING_BYTES), of_dump=True, ending=ending)
             case _:
-                size = int(math.exp(chance.uniform(math.log(OPENING_BYTES), math.log(GROUP_BYTES))))
+                size = int(math.exp(chance.uniform(math.log(OPENING_BYTES), math.log(self._size_max))))
                 return Cut(after_bytes=size, of_dump=True, ending=ending)

@@ -23,6 +23,19 @@ class LaneMissingError(Exception):
     """The programs of a version are not on this machine; the text says what to do."""
 
 
+def installed_versions() -> list[str]:
+    """The versions that are on this machine."""
+    return [version for version in VERSIONS if _is_installed(version)]
+
+
+def _is_installed(version: str) -> bool:
+    try:
+        find_lane(version)
+    except LaneMissingError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
     """The programs of one MariaDB version below `root`."""
