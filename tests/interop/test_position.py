@@ -48,6 +48,20 @@ def test_a_position_that_cannot_be_served_stops_the_replica(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_a_replica_that_asks_an_engine_primary_by_file_and_offset_stops_and_says_why(
+    version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., IbbPrimary], new_replica: NewReplica
+) -> None:
+    replica = new_replica(version)
+    replica.follow(new_ibb_primary(captures["10.11/chained"], "--tls", "off"), start=False)
+    replica.sql("CHANGE MASTER TO MASTER_USE_GTID=no")
+
+    replica.sql("START SLAVE")
+
+    assert "GTID starting position is required on master" in replica.wait_for_problem()
+    assert replica.status()["Last_IO_Errno"] == 1236
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_purged_position_is_said_to_be_purged(
     version: str,
     tmp_path: Path,

@@ -22,6 +22,8 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
+from ibbmaster.event.heartbeat import decode_heartbeat
+from ibbmaster.event.rotate import decode_rotate
 from ibbmaster.event.types import EventType
 from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid, GtidState
@@ -82,10 +84,16 @@ class RawReplica:
         await self.send(b"\x03" + sql.encode())
         assert (await self.packet())[0] == 0
 
-    async def dump(self, *, server_id: int = 2, flags: int = 0, position: str = "", heartbeat_s: float = 0) -> None:
+    async def register(self, *, server_id: int = 2) -> None:
+        await self.send(b"\x15" + struct.pack("<I", server_id) + bytes(3) + struct.pack("<HII", 3306, 0, 0))
+        assert (await self.packet())[0] == 0
+
+    async def dump(
+        self, *, server_id: int = 2, flags: int = 0, position: str = "", heartbeat_s: float = 0, file_name: str = ""
+    ) -> None:
         await self.query(f"SET @mariadb_slave_capability=4, @slave_connect_state='{position}'")
         await self.query(f"SET @master_heartbeat_period={int(heartbeat_s * 1e9)}")
-        await self.send(b"\x12" + struct.pack("<IHI", 4, flags, server_id))
+        await self.send(b"\x12" + struct.pack("<IHI", 4, flags, server_id) + file_name.encode())
 
     async def event_types(self, count: int) -> list[int]:
         return [(await self.packet())[5] for _ in range(count)]
@@ -286,6 +294,34 @@ async def test_a_purged_position_is_refused_with_1236_and_the_session_is_closed(
         refusal = await replica.packet()
         assert refusal[:3] == b"\xff" + (1236).to_bytes(2, "little")
         assert b"Could not find GTID state requested by slave in any binlog files" in refusal
+
+
+async def opening(port, connect, *, heartbeat_s: float = 0, **request: str) -> list[bytes]:
+    """What a registered replica hears first, heartbeats included if it waits for one."""
+    replica = await connect(port)
+    await replica.register()
+    await replica.dump(heartbeat_s=heartbeat_s, **request)
+    events = [(await replica.packet())[1:]]
+    while heartbeat_s and events[-1][4] != EventType.HEARTBEAT:
+        events.append((await replica.packet())[1:])
+    return events
+
+
+@pytest.mark.parametrize("profile", ["engine", "compat"])
+async def test_a_replica_that_connects_again_hears_the_file_name_it_knows_in_rotate_and_heartbeats(
+    serving, connect, growing, profile
+):
+    await trio.to_thread.run_sync(growing.commit, 2000)  # over files
+    async with serving(growing.directory, profile=profile) as (_, port):
+        with trio.fail_after(60):
+            (first,) = await opening(port, connect)
+            (elsewhere,) = await opening(port, connect, position="0-1-1990")
+            events = await opening(port, connect, position="0-1-1990", file_name="binlog-000000.ibb", heartbeat_s=0.01)
+    assert decode_rotate(first).file_name == "binlog-000000.ibb"
+    assert decode_rotate(elsewhere).file_name != "binlog-000000.ibb"
+    assert decode_rotate(events[0]).file_name == "binlog-000000.ibb"
+    heard = decode_heartbeat(events[-1])
+    assert (heard.file_name, heard.position >= sum(map(len, events[1:-1]))) == ("binlog-000000.ibb", True)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
