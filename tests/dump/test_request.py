@@ -41,6 +41,23 @@ def test_a_dump_without_a_gtid_position_is_refused_with_a_code_the_client_knows(
     assert code_of(**variables) == (code, NO_POSITION)
 
 
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({}, 4246),
+        ({"slave_gtid_ignore_duplicates": 0}, 4246),
+        ({"mariadb_slave_capability": 4, "slave_gtid_strict_mode": 0}, 4246),
+        ({"mariadb_slave_capability": 4, "master_heartbeat_period": 10**9}, 1236),
+    ],
+)
+def test_a_replica_that_has_forgotten_its_position_may_connect_again(
+    variables: dict[str, UserValue], code: int
+) -> None:
+    with pytest.raises(DumpError) as caught:
+        dump_request(REPLICA, variables, ENGINE, is_registered=True)
+    assert caught.value.code == code
+
+
 def test_a_null_position_counts_as_unset() -> None:
     assert code_of(slave_connect_state=None) == (1236, NO_POSITION)
 

@@ -83,7 +83,8 @@ def dump_request(
     position = _gtid_list(variables, "slave_connect_state")
     capability = min(max(_number(variables.get("mariadb_slave_capability")), 0), CAPABILITY_MAX)
     if position is None and profile.requires_gtid:
-        raise _position_required(command, capability)
+        may_retry = capability >= CAPABILITY_ENGINE or (is_registered and _has_forgotten(variables))
+        raise _position_required(command, GTID_POSITION_REQUIRED if may_retry else FATAL_ERROR_READING_BINLOG)
     checksum = _text(variables.get("master_binlog_checksum")).upper()
     knows_checksums = "master_binlog_checksum" in variables
     has_unclear_checksum = knows_checksums and checksum not in ("NONE", "CRC32")
@@ -130,17 +131,26 @@ def check_variable(name: str, value: UserValue) -> DumpError | None:
     return None
 
 
-def _position_required(command: BinlogDump, capability: int) -> DumpError:
-    """A dump by file and offset is refused, with a code that the client takes for the end of its attempts.
+def _position_required(command: BinlogDump, code: int) -> DumpError:
+    """A dump by file and offset is refused.
 
-    To replicas from before 12.3 every code but one means to connect again, for ever.
+    To replicas from before 12.3 every code but 1236 means to connect again, without end.
     """
     return DumpError(
         "GTID starting position is required on master with --binlog-storage-engine enabled",
         f"replica {command.server_id} asks by file and offset ({command.file_name!r}, {command.position}): "
         "use MASTER_USE_GTID=slave_pos there, or a classic profile here",
-        code=GTID_POSITION_REQUIRED if capability >= CAPABILITY_ENGINE else FATAL_ERROR_READING_BINLOG,
+        code=code,
     )
+
+
+def _has_forgotten(variables: Mapping[str, UserValue]) -> bool:
+    """Whether this is a replica that follows by GTID, and that had set more than is there.
+
+    Its client library may have connected again in the middle of the dialog, and only the
+    statements behind that are known. When the replica connects again it says them all.
+    """
+    return "mariadb_slave_capability" not in variables or "slave_gtid_strict_mode" in variables
 
 
 def _gtid_list(variables: Mapping[str, UserValue], name: str) -> GtidPosition | None:

@@ -31,7 +31,10 @@ class Ending(enum.Enum):
 class Cut:
     """The end of one connection: `after_bytes` went to the client, and then nothing more.
 
-    They are counted from the beginning of the connection, or of the dump with `of_dump`.
+    They are counted from the beginning of the connection, or of the dump with `of_dump`. A
+    cut between two answers is moved behind the first byte of the second one: where nothing of
+    it has come, the client library of a replica connects again by itself and forgets every
+    variable it has set, and the replica stops for good; behind a real primary, too.
     With `waits` the connection stays open and silent until `proceed` is set, so that a
     test can do something to the server meanwhile.
     """
@@ -138,11 +141,13 @@ class _Connection:
                 self._left = self._cut.after_bytes
             self._server.sendall(data)
         if self._server in ready:
-            data = self._server.recv(PIECE if self._left is None else min(PIECE, self._left))
+            data = self._server.recv(PIECE)
             if not data:
-                return self._left == 0
-            if self._left is not None:
-                self._left -= len(data)
+                return False
+            if self._left is not None and self._left < len(data):
+                data, self._left = data[: self._left], 0
+            elif self._left is not None:
+                self._left = max(self._left - len(data), 0 if self._cut is not None and self._cut.of_dump else 1)
             self._client.sendall(data)
         return True
 
