@@ -88,6 +88,7 @@ def replicas(
 
 
 @pytest.mark.timeout(0)  # as long as --cuts asks for; each wait has a limit of its own
+@pytest.mark.xdist_group("cuts")  # one log and one pair of replicas, whatever -n says
 @pytest.mark.parametrize("source", SOURCES)
 def test_replicas_whose_connections_are_cut_anywhere_go_on_where_they_were(
     source: str,
