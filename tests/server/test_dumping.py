@@ -357,7 +357,7 @@ async def test_damage_in_a_traditional_file_is_told_with_its_place(serving, conn
     data = bytearray(path.read_bytes())
     data[1500] ^= 1
     path.write_bytes(data)
-    async with serving(tmp_path, profile=profile, engine=engine) as (_, port):
+    async with serving(engine, profile=profile) as (_, port):
         replica = await connect(port)
         await replica.query("SET @master_binlog_checksum='CRC32'")
         await replica.dump()
