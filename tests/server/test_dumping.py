@@ -8,8 +8,8 @@ import json
 import os
 import re
 import resource
-import socket
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.profile import PROFILES
+from ibbmaster.dump.session import DumpSession
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.heartbeat import decode_heartbeat
