@@ -1,0 +1,73 @@
+"""The statement in an event, with what its session had set that gives it its meaning."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
+from ibbmaster.event.query import FIXED, STATUS_ALTER_FLAGS, decode_query, status_variables
+from ibbmaster.event.rows.charset import CODECS, charset_of
+from ibbmaster.event.statement.operations import Operation, operations_of
+from ibbmaster.event.types import EventType
+
+STATUS_SQL_MODE = 1  # 8 bytes
+STATUS_CHARSET = 4  # collation of the client, of the connection, of the server: 2 bytes each
+START_ALTER, ROLLBACK_ALTER = 0x02, 0x08  # of the flags of a two-phase ALTER: nothing has changed
+LOAD_FILE_SIZE = 13  # of EXECUTE_LOAD_QUERY, behind the fixed part of a QUERY: which file, where its name is, what next
+STATEMENT_TYPES = (EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY)
+
+
+class LoggedStatement(NamedTuple):
+    """A statement that has taken effect; `has_effect` is false for one that has only begun, or was rolled back."""
+
+    text: str
+    database: str
+    thread_id: int
+    sql_mode: int
+    has_effect: bool
+
+    def operations(self) -> list[Operation]:
+        """What it does to tables, beyond the row events of its group."""
+        return operations_of(self.text, self.database, self.sql_mode) if self.has_effect else []
+
+
+def decode_statement(event: Buffer) -> LoggedStatement:
+    """Read the statement of a whole QUERY, QUERY_COMPRESSED or EXECUTE_LOAD_QUERY event without checksum.
+
+    Raises:
+        EventError: another type, or a part runs over the end.
+
+    Source: MariaDB 12.3, log_event.cc, Query_log_event and Execute_load_query_log_event.
+    """
+    header = decode_event_header(event)
+    if header.event_type == EventType.EXECUTE_LOAD_QUERY:
+        event = _as_query(bytes(event), header.server_id)
+    query = decode_query(event)
+    variables = dict(status_variables(query.status))
+    flags = variables.get(STATUS_ALTER_FLAGS, b"\0")[0]
+    return LoggedStatement(
+        text=_decoded(query.text, variables.get(STATUS_CHARSET)),
+        database=query.database.decode("utf-8", "replace"),
+        thread_id=query.thread_id,
+        sql_mode=int.from_bytes(variables.get(STATUS_SQL_MODE, b""), "little"),
+        has_effect=not flags & (START_ALTER | ROLLBACK_ALTER),
+    )
+
+
+def _as_query(event: bytes, server_id: int) -> bytes:
+    """An EXECUTE_LOAD_QUERY as the QUERY that it is, without what it says of its file."""
+    start = EVENT_HEADER_SIZE + FIXED.size
+    if len(event) < start + LOAD_FILE_SIZE:
+        raise EventError(f"EXECUTE_LOAD_QUERY of {len(event)} bytes, expected at least {start + LOAD_FILE_SIZE}")
+    body = event[EVENT_HEADER_SIZE:start] + event[start + LOAD_FILE_SIZE :]
+    return encode_event(event_type=EventType.QUERY, body=body, server_id=server_id, timestamp=0)
+
+
+def _decoded(text: bytes, charsets: bytes | None) -> str:
+    """The text in the character set of the client that has sent it."""
+    name = charset_of(struct.unpack_from("<H", charsets)[0]) if charsets else None
+    codec = CODECS.get(name or "utf8mb4") or "utf_8"
+    return text.decode(codec, "replace")

@@ -1,0 +1,99 @@
+"""Cutting a logged statement into tokens, under the sql_mode it ran in.
+
+What a server has logged was a statement that it understood, so nothing here is an error: a text
+that does not end runs to the end of the statement. Comments are left out, but the content of
+`/*! … */` and `/*M! … */` is code: those that the server did not run are logged as plain comments.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+ANSI_QUOTES = 1 << 2  # of sql_mode: "…" is a name
+NO_BACKSLASH_ESCAPES = 1 << 20
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+class Kind(enum.Enum):
+    """What a token is."""
+
+    WORD = "word"  # a key word or a name without quotes, also a number
+    NAME = "name"  # in quotes
+    TEXT = "text"
+    SIGN = "sign"
+
+
+class Token(NamedTuple):
+    """One token; `text` is without quotes."""
+
+    kind: Kind
+    text: str
+
+    def is_word(self, *words: str) -> bool:
+        """Whether this is one of some key words, which are given in capitals."""
+        return self.kind is Kind.WORD and self.text.upper() in words
+
+    def is_sign(self, sign: str) -> bool:
+        return self.kind is Kind.SIGN and self.text == sign
+
+
+@functools.cache
+def _pattern(sql_mode: int) -> re.Pattern[str]:
+    texts = r"(?:[^']|'')*" if sql_mode & NO_BACKSLASH_ESCAPES else r"(?:[^'\\]|\\.|'')*"
+    doubled = texts.replace("'", '"')
+    return re.compile(
+        rf"""
+        (?P<space>\s+|/\*(?!M?!).*?(?:\*/|\Z)|\#[^\n]*|--(?=\s|\Z)[^\n]*)
+      | (?P<code>/\*M?!(?:\d{{5,6}})?)
+      | (?P<text>'{texts}'?)
+      | (?P<double>"{doubled}"?)
+      | (?P<name>`(?:[^`]|``)*`?)
+      | (?P<word>[\w$\u0080-\U0010ffff]+)
+      | (?P<sign>.)
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+def tokens(sql: str, sql_mode: int = 0) -> Iterator[Token]:
+    """The tokens of a statement, one by one: of a long one only those are cut that somebody takes."""
+    find = _pattern(sql_mode & NO_BACKSLASH_ESCAPES).match
+    offset, depth = 0, 0
+    while (match := find(sql, offset)) is not None:
+        text = match[0]
+        if depth and text == "*" and sql.startswith("*/", offset):
+            depth, offset = depth - 1, offset + 2
+            continue
+        offset = match.end()
+        match match.lastgroup:
+            case "code":
+                depth += 1
+            case "word":
+                yield Token(Kind.WORD, text)
+            case "sign":
+                yield Token(Kind.SIGN, text)
+            case "name":
+                yield Token(Kind.NAME, _inside(text))
+            case "double" if sql_mode & ANSI_QUOTES:
+                yield Token(Kind.NAME, _inside(text))
+            case "text" | "double":
+                yield Token(Kind.TEXT, _unescaped(_inside(text), sql_mode))
+
+
+def _inside(text: str) -> str:
+    """What stands between quotes, a doubled quote taken once."""
+    quote = text[0]
+    inner = text[1:-1] if len(text) > 1 and text.endswith(quote) else text[1:]
+    return inner.replace(quote * 2, quote)
+
+
+def _unescaped(text: str, sql_mode: int) -> str:
+    if sql_mode & NO_BACKSLASH_ESCAPES:
+        return text
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
