@@ -155,3 +155,25 @@ def test_a_declared_key_is_the_one_that_full_metadata_tells(capture):
         assert declare(schema, declaration).primary_key == schema.primary_key
         sizes.add(len(schema.primary_key))
     assert len(sizes) > 1
+
+
+@pytest.mark.parametrize("capture", ["10.11/types-full-crc32", "11.8/types-full-crc32"])
+def test_what_full_metadata_tells_goes_before_what_is_declared(capture):
+    """As a user has it whose table was altered since: other labels, other signs, bytes for text."""
+    others = {Kind.ENUM: "enum('other')", Kind.SET: "set('other')", Kind.INTEGER: "bigint", Kind.TEXT: "longblob"}
+    seen = set()
+    for schema, _ in tables_of(capture):
+        for column in schema.columns:
+            if column.kind in others:
+                text = others[column.kind] + " unsigned" * (column.is_unsigned is False)
+                (found,) = (one for one in declare(schema, {column.name: text}).columns if one.name == column.name)
+                assert dataclasses.replace(found, is_declared=False) == column
+                seen.add(column.kind)
+    assert seen == set(others)
+
+
+def test_labels_are_declared_where_the_event_has_none():
+    schema = next(schema for schema, _ in tables_of("11.8/types-minimal-none") if "ENUM" in str(schema.columns))
+    name = next(column.name for column in schema.columns if column.kind is Kind.ENUM)
+    (column,) = (column for column in declare(schema, {name: "enum('x','y')"}).columns if column.name == name)
+    assert column.labels == ("x", "y")

@@ -2,7 +2,8 @@
 
 A declaration gives column types as CREATE TABLE writes them, by column name. Without names in
 the binlog (`binlog_row_metadata` below FULL) it names every column in order, or some as '@1',
-'@2' and so on.
+'@2' and so on. What the event itself tells goes before it: a table may have been altered since,
+and each event has it as it was.
 """
 
 from __future__ import annotations
@@ -79,8 +80,9 @@ def _changes(table: str, column: Column, text: str) -> dict[str, Any]:
     if match is None:
         raise ConfigurationError(f"{table} column {column.name}: {text!r} is no column type")
     word, inside = match["word"].lower(), match["inside"]
+    is_text = column.charset not in (None, "binary")  # as the event says, which goes first
     if word in _INTEGERS:
-        return {"is_unsigned": is_unsigned(text)}
+        return {"is_unsigned": is_unsigned(text)} if column.is_unsigned is None else {}
     if word in _OLD_TEMPORAL:
         return _digits(table, column, word, inside)
     if word in _FIXED:
@@ -98,9 +100,11 @@ def _changes(table: str, column: Column, text: str) -> dict[str, Any]:
         return {"kind": Kind.BINARY if name == "binary" else Kind.TEXT, "charset": name}
     if word in _BINARIES:
         _expect(column.type in _STRINGS, table, column, text)
-        return {"kind": Kind.BINARY, "charset": "binary"}
+        return {} if is_text else {"kind": Kind.BINARY, "charset": "binary"}
     if word in _LABELLED:
         _expect(column.type == _LABELLED[word], table, column, text)
+        if column.labels is not None and column.charset is not None:  # else nobody can read those of the event
+            return {}
         return {"labels": tuple(label.replace("''", "'") for label in _LABEL.findall(inside or ""))}
     return {}
 
