@@ -19,7 +19,7 @@ from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 from ibbmaster.spark.options import ReadOptions
 from ibbmaster.spark.tracking import Limits
@@ -106,8 +106,22 @@ class LiveArchive:
         start, end = GtidPosition.parse(log_range.start), GtidPosition.parse(log_range.end)
         if str(start) == str(end) or not len(end):
             return
+        reached = {gtid.domain_id: gtid for gtid in start.values()}
         with connected(self._options) as connection:
-            yield from _groups(_events(connection, start, end, self._options.server_id))
+            for group in _groups(_events(connection, start, end, self._options.server_id)):
+                assert group.gtid is not None
+                reached[group.gtid.domain_id] = group.gtid
+                yield group
+        self._check_reached(reached, end)
+
+    def _check_reached(self, reached: Mapping[int, Gtid], end: GtidPosition) -> None:
+        """A primary, or a proxy before it, may end a dump early: what came would pass for all there is."""
+        for wanted in end.values():
+            found = reached.get(wanted.domain_id)
+            if found is None or found.seq_no < wanted.seq_no:
+                place = f"{self._options.host}:{self._options.port}"
+                last = found or f"nothing of domain {wanted.domain_id}"
+                raise SourceError(f"{place}: the primary ended the stream at {last}, before {wanted}: try again")
 
 
 @contextlib.contextmanager
