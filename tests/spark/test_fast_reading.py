@@ -434,3 +434,85 @@ def test_damage_of_traditional_files_is_told_alike(kernels, tmp_path, capture):
             found.append(rows)
         assert found[0] == found[1], number
     assert told
+
+
+# Many tables ----------------------------------------------------------------------------------
+
+
+def write_log(directory, *groups):
+    """A log of these groups, each a list of events."""
+    with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=4 << 20, is_sparse=True) as writer:
+        for number, events in enumerate(groups, start=1):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
+            writer.write_group(gtid, make_gtid_event(gtid), [*events, make_event(EventType.XID, 1, bytes(8))])
+
+
+def inserted(table, *rows):
+    """The events that insert rows into a table."""
+    images = [(None, table.image(row)) for row in rows]
+    return [encode_table_map(table, server_id=1), *encode_rows(table, ChangeKind.INSERT, images, server_id=1)]
+
+
+@pytest.mark.parametrize("given", [{}, {"table": "db.t700"}], ids=["all", "one"])
+@pytest.mark.parametrize("distance", [1, 512, 1 << 40], ids=["near", "same place", "far"])
+def test_one_group_may_change_more_tables_than_any_number(kernels, tmp_path, given, distance):
+    tables = [
+        written_table(f"db.t{number}", {"a": "int"}, table_id=1 + number * distance % ((1 << 48) - 1))
+        for number in range(1500)
+    ]
+    mapped = [encode_table_map(table, server_id=1) for table in tables]
+    rows = [event for table in tables for event in inserted(table, [table.table_id % 1000])[1:]]
+    write_log(tmp_path, inserted(tables[0], [1]), [*mapped, *rows, *rows], inserted(tables[700], [2]))
+    assert compare(kernels, tmp_path, partitionBytes="16k", **given) == (3 if given else 3002)
+
+
+def test_a_table_of_the_group_before_is_unknown_in_the_next(kernels, tmp_path):
+    table = written_table("db.t", {"a": "int"}, table_id=7)
+    write_log(tmp_path, inserted(table, [1]), inserted(table, [2])[1:])
+    options = parse_options({"path": str(tmp_path)})
+    for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+        with pytest.raises(EventError, match=r"group 0-1-2 .*row event of table 7, which no TABLE_MAP of its group"):
+            read_all(options, read)
+
+
+def test_a_record_batch_that_is_kept_stays_what_it_is(kernels, tmp_path):
+    columns = {"a": "bigint", "b": "datetime(6)", "c": "double", "d": "int", "e": "varchar(9)", "f": "decimal(30,2)"}
+    moment = datetime.datetime(2000, 1, 1)
+    tables = [written_table("db.t", columns, table_id=number) for number in (1, 2)]
+    groups = [
+        inserted(
+            tables[number % 2], [number, moment + datetime.timedelta(days=number), 1.5 * number, number, "x", number]
+        )
+        for number in range(20)
+    ]
+    write_log(tmp_path, *groups)
+    assert compare(kernels, tmp_path, table="db.t") == 20
+
+
+@pytest.mark.parametrize("given", [{}, {"table": "db.t"}], ids=["all", "one"])
+def test_numbers_do_not_get_the_upper_halves_of_those_that_a_wider_column_had_before(kernels, tmp_path, given):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    kinds = {"decimal(20,0)": (1 - 10**20, 10**20 - 1), "bigint unsigned": (0, 2**64 - 1)}
+    groups = []
+    for number in range(1, 40):
+        declared, (low, high) = chance.choice(list(kinds.items()))
+        table = written_table("db.t", {"a": "int", "n": declared}, table_id=number)
+        values = [[row, chance.choice([None, low, high, chance.randint(low, high)])] for row in range(5)]
+        groups.append(inserted(table, *values))
+    write_log(tmp_path, *groups)
+    assert compare(kernels, tmp_path, **given) == 39 * 5
+
+
+def test_rows_from_before_columns_had_names_are_an_error_and_not_all_null(kernels, tmp_path):
+    table = written_table("db.t", {"a": "int"}, table_id=7)
+    named = encode_table_map(table, server_id=1)
+    size = named.index(b"\x04\x02\x01a")  # COLUMN_NAME, the last of the optional fields
+    nameless = named[:9] + size.to_bytes(4, "little") + named[13:size]
+    write_log(tmp_path, [nameless, *inserted(table, [1])[1:]], inserted(table, [2]))
+    for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+        with pytest.raises(EventError, match=r"group 0-1-1 .*db\.t: its columns have no names here"):
+            read_all(parse_options({"path": str(tmp_path), "table": "db.t"}), read)
+    assert compare(kernels, tmp_path, table="db.t", columns="_gtid,_change_type") == 2
+    assert compare(kernels, tmp_path, table="db.t", schema="CREATE TABLE db.t (a INT)") == 2

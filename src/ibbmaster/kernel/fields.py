@@ -207,14 +207,24 @@ class RowField(IntEnum):
     GROUP = 3  # of the event at hand
     OPEN = 4  # tables that this group has named
     TABLE = 5  # whose rows are in the output; ANY_TABLE: of all
-    SIZE = 6
+    TURN = 6  # counts groups: which entries of the open tables are those of this one
+    SIZE = 7
 
 
 INSERT, DELETE, UPDATE_BEFORE, UPDATE_AFTER = range(4)
 CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
-OPEN_TABLES_MAX = 256
+OPEN_TABLES_MIN = 256  # for how many there is room at first; a power of two
 ANY_TABLE = -2
 KIND_BITS = 2  # the lowest of what is told of a row; above them is the kind of row event
+
+
+class OpenColumn(IntEnum):
+    """Columns of the tables that a group has named: a hash table that is at most half full, by table id."""
+
+    ID = 0
+    MAP = 1  # row of the tables
+    TURN = 2  # of the group that has named it: those of other groups are free places
+    COLUMNS = 3
 
 
 class RowStatus(IntEnum):
@@ -226,6 +236,7 @@ class RowStatus(IntEnum):
     NEW_VARIANT = 3  # a kind of row event that is not known
     BAD = 4  # the twin says what is wrong
     NEW_TABLE = 5  # rows of another table than TABLE
+    MANY_TABLES = 6  # the hash table of those that the group has named is half full
 
 
 class Conversion(IntEnum):

@@ -17,10 +17,10 @@ from ibbmaster.kernel.fields import (
     EVENT_HEADER,
     INSERT,
     KIND_BITS,
-    OPEN_TABLES_MAX,
     UPDATE_AFTER,
     UPDATE_BEFORE,
     MapColumn,
+    OpenColumn,
     RowField,
     RowOp,
     RowStatus,
@@ -58,8 +58,11 @@ V_FIRST_STEP, V_STEPS = int(VariantColumn.FIRST_STEP), int(VariantColumn.STEPS)
 V_AFTER_FIRST_STEP, V_AFTER_STEPS = int(VariantColumn.AFTER_FIRST_STEP), int(VariantColumn.AFTER_STEPS)
 R_EVENT, R_OFFSET, R_ROWS = int(RowField.EVENT), int(RowField.OFFSET), int(RowField.ROWS)
 R_GROUP, R_OPEN, R_TABLE = int(RowField.GROUP), int(RowField.OPEN), int(RowField.TABLE)
+R_TURN = int(RowField.TURN)
+O_ID, O_MAP, O_TURN = int(OpenColumn.ID), int(OpenColumn.MAP), int(OpenColumn.TURN)
 END, FULL, NEW_MAP = int(RowStatus.END), int(RowStatus.FULL), int(RowStatus.NEW_MAP)
 NEW_VARIANT, BAD, NEW_TABLE = int(RowStatus.NEW_VARIANT), int(RowStatus.BAD), int(RowStatus.NEW_TABLE)
+MANY_TABLES = int(RowStatus.MANY_TABLES)
 
 
 @jit
@@ -199,6 +202,16 @@ def find_variant(data, bits, end, map_row, kind, column_count, variants, variant
 
 
 @jit
+def find_open(open_tables, table_id, turn):  # type: ignore[no-untyped-def]
+    """The place of a table among those that a group has named, or the free one where it belongs."""
+    mask = len(open_tables) - 1
+    place = table_id & mask
+    while open_tables[place, O_TURN] == turn and open_tables[place, O_ID] != table_id:
+        place = place + 1 & mask
+    return place
+
+
+@jit
 def decode_rows(  # type: ignore[no-untyped-def]
     data,
     events,
@@ -231,6 +244,7 @@ def decode_rows(  # type: ignore[no-untyped-def]
         if events[event, E_GROUP] != state[R_GROUP]:
             state[R_GROUP] = events[event, E_GROUP]
             state[R_OPEN] = 0
+            state[R_TURN] += 1
         event_type = int(data[start + 4])
         if event_type == TABLE_MAP:
             if size < EVENT_HEADER + 8:
@@ -242,14 +256,14 @@ def decode_rows(  # type: ignore[no-untyped-def]
                 break
             last_map = map_row
             table_id = int64(little(data, start + EVENT_HEADER, 6))
-            place = 0
-            while place < state[R_OPEN] and open_tables[place, 0] != table_id:
-                place += 1
-            if place == OPEN_TABLES_MAX:
-                status = BAD
-                break
-            open_tables[place, 0], open_tables[place, 1] = table_id, map_row
-            state[R_OPEN] = max(state[R_OPEN], place + 1)
+            place = find_open(open_tables, table_id, state[R_TURN])
+            if open_tables[place, O_TURN] != state[R_TURN]:
+                if 2 * state[R_OPEN] >= len(open_tables):
+                    status = MANY_TABLES
+                    break
+                open_tables[place, O_ID], open_tables[place, O_TURN] = table_id, state[R_TURN]
+                state[R_OPEN] += 1
+            open_tables[place, O_MAP] = map_row
             event += 1
             continue
         is_v2 = event_type == WRITE_V2 or event_type == UPDATE_V2 or event_type == DELETE_V2
@@ -268,13 +282,11 @@ def decode_rows(  # type: ignore[no-untyped-def]
             if extra < 2 or end - offset < 3:
                 status = BAD
                 break
-        place = 0
-        while place < state[R_OPEN] and open_tables[place, 0] != table_id:
-            place += 1
-        if place == state[R_OPEN]:
+        place = find_open(open_tables, table_id, state[R_TURN])
+        if open_tables[place, O_TURN] != state[R_TURN]:
             status = BAD
             break
-        map_row = open_tables[place, 1]
+        map_row = open_tables[place, O_MAP]
         if not maps[map_row, M_IS_WANTED]:
             event += 1
             continue

@@ -21,6 +21,7 @@ from ibbmaster.kernel.fields import (
     Found,
     GroupColumn,
     MapColumn,
+    OpenColumn,
     Progress,
     RowField,
     StepColumn,
@@ -29,7 +30,7 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_groups, frame_record
 from ibbmaster.kernel.pump import pump, pump_nodes
-from ibbmaster.kernel.rows import decode_rows
+from ibbmaster.kernel.rows import decode_rows, find_open
 
 __all__ = [
     "STEPS",
@@ -39,6 +40,7 @@ __all__ = [
     "convert_groups",
     "copy_strings",
     "decode_rows",
+    "find_open",
     "frame_bytes",
     "frame_groups",
     "frame_record",
@@ -125,12 +127,14 @@ def _decode(source: np.ndarray) -> None:
     index_events(source, groups, 0, events)
     header_columns(source, events, 0, np.zeros(1, dtype=np.int32), numbers, numbers, np.zeros(1, dtype=np.int32))
     copy_strings(source, numbers, numbers, data, 0, 0, np.zeros(2, dtype=np.int32), data)
+    open_tables = np.zeros((1, OpenColumn.COLUMNS), dtype=np.int64)
+    find_open(open_tables, 0, 1)
     decode_rows(
         source,
         events,
         0,
         np.zeros(int(RowField.SIZE), dtype=np.int64),
-        np.zeros((1, 2), dtype=np.int64),
+        open_tables,
         data,
         np.zeros((1, MapColumn.COLUMNS), dtype=np.int64),
         0,

@@ -23,10 +23,10 @@ from ibbmaster.spark.event_batch import EventBatch, wanted_groups
 from ibbmaster.spark.group_columns import GroupColumns
 from ibbmaster.spark.image_columns import IMAGES, ImageColumns
 from ibbmaster.spark.options import Granularity, Undecodable
-from ibbmaster.spark.plan import ReadTask, find_fields, open_options
+from ibbmaster.spark.plan import ReadTask, find_fields, open_options, row_reader
 from ibbmaster.spark.row_columns import RowColumns
 from ibbmaster.spark.shape import GROUP_FIELDS, arrow_schema, arrow_type
-from ibbmaster.store.group_content import RowReader, TableFilter
+from ibbmaster.store.group_content import TableFilter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,7 +105,8 @@ def _maker(task: ReadTask, kernels: ModuleType) -> Maker:
         case Granularity.ROWS:
             has_images = options.table is None and any(field.name in IMAGES for field in task.fields)
             columns = ImageColumns if has_images else RowColumns
-            return columns(task.fields, RowReader(tables, options.declarations), options.zero_dates, kernels)
+            reader = row_reader(options)
+            return columns(task.fields, reader, options.zero_dates, kernels)
         case Granularity.GROUPS:
             return GroupColumns(task.fields, tables, kernels)
         case _:

@@ -27,6 +27,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.spark.shape import field_name
 from ibbmaster.spark.write_options import WriteOptions
 from ibbmaster.store.appending import AppendedLog, open_log
 from ibbmaster.store.disk import RealDisk
@@ -154,7 +155,8 @@ class Recorder:
         number = number if place is None else int(place)  # type: ignore[call-overload]
         if options.table is not None:
             table = self._tables[options.table]
-            yield self._record(row, number, code, self._image(table, [row[column.name] for column in table.columns]))
+            cells = [row[field_name(column.name)] for column in table.columns]
+            yield self._record(row, number, code, self._image(table, cells))
             return
         if code == UPDATE_BEFORE:
             return  # the row behind it has both images

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import enum
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +29,8 @@ _Choice = TypeVar("_Choice", bound=enum.Enum)
 _SIZE = re.compile(r"([0-9]+)([kmg]?)b?", re.ASCII | re.IGNORECASE)
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SCRIPT = re.compile(r"(?:create|use)\s|--\s|/\*", re.IGNORECASE)  # how one begins, and no path
+_LISTED = re.compile(r"(?:(?<![^,.\s])`(?:[^`]|``)*`|[^,])+")  # a backquote inside a name is one of its letters
+_QUOTED = re.compile(r"(?<![^.])`((?:[^`]|``)*)`")
 _WILDCARD = re.compile(r"[*?[]")
 
 
@@ -173,8 +176,9 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
 
 
 def local_path(path: str) -> str:
-    """A path of this machine, also given as a URL."""
-    return path.removeprefix("file://") if path.startswith("file://") else path.removeprefix("file:")
+    """A whole path of this machine, also given as a URL: workers have another working directory."""
+    path = path.removeprefix("file://") if path.startswith("file://") else path.removeprefix("file:")
+    return os.path.abspath(path) if path else ""
 
 
 def _shown(value: str) -> str:
@@ -235,8 +239,14 @@ def _time(name: str, value: str | None) -> float | None:
 
 
 def list_of(value: str | None) -> tuple[str, ...]:
-    """What stands between commas."""
-    return tuple(part.strip() for part in (value or "").split(",") if part.strip())
+    """What stands between commas; a name in backquotes, as `a,b`, may have commas itself."""
+    parts = (match[0].strip() for match in _LISTED.finditer(value or ""))
+    return tuple(_QUOTED.sub(lambda match: match[1].replace("``", "`"), part) for part in parts if part)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as an option that `list_of` reads."""
+    return ",".join("`" + name.replace("`", "``") + "`" for name in names)
 
 
 def number_of(name: str, value: str, *, first: int = 0, end: int = NUMBER_END) -> int:

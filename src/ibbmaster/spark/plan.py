@@ -16,7 +16,7 @@ from ibbmaster.kernel.loading import load
 from ibbmaster.spark.collecting import event_batches
 from ibbmaster.spark.event_batch import EventBatch
 from ibbmaster.spark.options import ReadOptions, Undecodable
-from ibbmaster.spark.shape import Field, generic_shape, table_shape
+from ibbmaster.spark.shape import Field, generic_shape, named_as_fields, table_shape
 from ibbmaster.store.archive import Archive, open_archive
 from ibbmaster.store.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
 from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange, Selection
@@ -43,6 +43,16 @@ def open_options(options: ReadOptions) -> Archive:
     return open_archive(options.path, is_classic=options.is_classic, is_strict=options.is_strict)
 
 
+def row_reader(options: ReadOptions) -> RowReader:
+    """What reads the changes of rows that options ask for."""
+    return RowReader(
+        TableFilter(options.tables),
+        options.declarations,
+        keeps_bytes=options.undecodable is Undecodable.BINARY,
+        named=None if options.table is None else named_as_fields,
+    )
+
+
 def find_fields(options: ReadOptions) -> tuple[Field, ...]:
     """The columns of the DataFrame.
 
@@ -60,13 +70,13 @@ def find_fields(options: ReadOptions) -> tuple[Field, ...]:
 
 
 def find_table(options: ReadOptions, name: str) -> TableSchema:
-    """The table as the log has it last: looks from the end, stretch by stretch.
+    """The table as the log has it last, its columns called as in a DataFrame: looks from the end, stretch by stretch.
 
     Raises:
         ConfigurationError: no group changes that table.
     """
     with closing(open_options(options)) as archive:
-        reader = RowReader(TableFilter((name,)), options.declarations)
+        reader = RowReader(TableFilter((name,)), options.declarations, named=named_as_fields)
         kernels = load(KernelSet.READ) if options.is_strict else None
         ranges = archive.ranges(LOG_START, archive.end_point(), size=options.partition_bytes)
         for log_range in reversed(ranges):

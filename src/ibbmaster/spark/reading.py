@@ -19,12 +19,21 @@ from ibbmaster.kernel.loading import load
 from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.spark.event_batch import in_group
 from ibbmaster.spark.fast_reading import fast_batches, is_fast, is_sound
-from ibbmaster.spark.options import Granularity, ReadOptions, Undecodable
-from ibbmaster.spark.plan import ReadTask, open_options
-from ibbmaster.spark.shape import ABSENT_FIELD, RESERVED, UNDECODABLE_FIELD, Field, arrow_schema, column_type
+from ibbmaster.spark.options import Granularity, ReadOptions
+from ibbmaster.spark.plan import ReadTask, open_options, row_reader
+from ibbmaster.spark.reaching import expect_log
+from ibbmaster.spark.shape import (
+    ABSENT_FIELD,
+    RESERVED,
+    UNDECODABLE_FIELD,
+    Field,
+    arrow_schema,
+    column_type,
+    expect_names,
+)
 from ibbmaster.store.archive import Archive, end_file_no
 from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.group_content import RowReader, TableFilter, group_events, query_texts, table_name, xid_text
+from ibbmaster.store.group_content import TableFilter, group_events, query_texts, table_name, xid_text
 from ibbmaster.store.log_range import NOWHERE, LogPoint
 from ibbmaster.store.pages import PageReader
 
@@ -43,7 +52,11 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
     Raises:
         FormatError, ClassicFormatError: a file is damaged.
         EventError: an event of a group is damaged, or a value cannot be read; it names the group.
+        StoreError: this worker does not see the log.
     """
+    options = task.options
+    if options.host is None:
+        expect_log(options.path, task.log_range, is_classic=options.is_classic, is_strict=options.is_strict)
     ready = load(KernelSet.READ)
     if ready is not None and task.options.granularity is Granularity.FAULTS and is_sound(task, ready):
         yield from batches(task.fields, iter(()))
@@ -183,11 +196,7 @@ class _Groups:
         self._task = task
         self._options: ReadOptions = task.options
         self._archive = archive
-        self._reader = RowReader(
-            TableFilter(task.options.tables),
-            task.options.declarations,
-            keeps_bytes=task.options.undecodable is Undecodable.BINARY,
-        )
+        self._reader = row_reader(task.options)
         self._tables = TableFilter(task.options.tables)
         self._names = [field.name for field in task.fields]
         self._plans: dict[TableSchema, list[tuple[int, ToCell] | None]] = {}
@@ -335,6 +344,8 @@ class _Groups:
         plan = self._plans.get(schema)
         if plan is not None:
             return plan
+        if self._own_fields:
+            expect_names(schema)
         numbers = {column.name: number for number, column in enumerate(schema.columns)}
         plan = []
         for name in self._names:

@@ -23,9 +23,10 @@ from ibbmaster.kernel.fields import (
     ANY_TABLE,
     CHANGE_TYPES,
     KIND_BITS,
-    OPEN_TABLES_MAX,
+    OPEN_TABLES_MIN,
     UPDATE_AFTER,
     EventColumn,
+    OpenColumn,
     RowField,
     RowOp,
     RowStatus,
@@ -79,7 +80,7 @@ class RowColumns:
         self._state = np.zeros(RowField.SIZE, dtype=np.int64)
         self._state[RowField.TABLE] = -1 if self._own or self.READS_EVERY_COLUMN else ANY_TABLE
         self._last_rows: tuple[tuple[int, ...], int] = ((), 0)  # the group of the row before, and how many it had
-        self._open = np.zeros((OPEN_TABLES_MAX + 1, 2), dtype=np.int64)
+        self._open = _open_tables(OPEN_TABLES_MIN)
         self._last_group: tuple[int, ...] = ()
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
@@ -124,6 +125,8 @@ class RowColumns:
                     with _named(batch, number):
                         event = batch.event(number)
                         tables.add_variant(event, self._decoder_of(event))
+                case RowStatus.MANY_TABLES:
+                    self._make_room()
                 case RowStatus.FULL:
                     yield from self._flush(batch)
                 case RowStatus.BAD:
@@ -161,12 +164,20 @@ class RowColumns:
             with contextlib.suppress(ValueError):  # it is in no image, or its step says what is wrong
                 self._readings[name] = reading_of(column, self._own[self._slots[name] // 2].type)
 
+    def _make_room(self) -> None:
+        """For more tables in the group at hand: what they take is bounded by the bytes of the group."""
+        known, turn = self._open, self._state[RowField.TURN]
+        self._open = _open_tables(2 * len(known))
+        for entry in known[known[:, OpenColumn.TURN] == turn]:
+            self._open[self._kernels.find_open(self._open, entry[OpenColumn.ID], turn)] = entry
+
     def _decoder_of(self, event: bytes) -> RowDecoder:
         """The table that the group of a row event has named for it."""
         table_id = int.from_bytes(event[EVENT_HEADER_SIZE : EVENT_HEADER_SIZE + TABLE_ID_SIZE], "little")
-        for known_id, row in self._open[: self._state[RowField.OPEN]].tolist():
-            decoder: RowDecoder | None = self._tables.decoders[row]
-            if known_id == table_id and decoder is not None:
+        place = self._kernels.find_open(self._open, table_id, self._state[RowField.TURN])
+        if self._open[place, OpenColumn.TURN] == self._state[RowField.TURN]:
+            decoder: RowDecoder | None = self._tables.decoders[self._open[place, OpenColumn.MAP]]
+            if decoder is not None:
                 return decoder
         raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
 
@@ -286,7 +297,7 @@ class RowColumns:
                 padded = column.size if self._is_padded(field.name) else 0
                 return string_array(kind, batch.data, values, more, valid, self._kernels, padded=padded)
             case "number":
-                return _number_array(kind, values, more, valid)
+                return _number_array(kind, values, more if reading.op == RowOp.DECIMAL else None, valid)
             case _:
                 return self._slow_array(column, field, batch, rows)
 
@@ -356,17 +367,24 @@ class RowColumns:
         return bytes(plain)
 
 
+def _open_tables(size: int) -> Any:
+    return np.full((size, OpenColumn.COLUMNS), -1, dtype=np.int64)
+
+
 def _number_array(kind: pa.DataType, values: Any, more: Any, valid: Any) -> pa.Array:
+    """Numbers as cells; `more` has the upper halves of those that have one, for others it is None.
+
+    The numbers are copied: their buffers are those of the next rows, too, and record batches may be kept.
+    """
     import pyarrow as pa
 
     if pa.types.is_decimal(kind):
-        is_wide = kind != pa.decimal128(20, 0) or bool((more != 0).any())
-        return decimal_array(values, more if is_wide else None, valid, kind)
+        return decimal_array(values, more, valid, kind)
     if kind in (pa.int32(), pa.float32(), pa.date32()):
         return fixed_array(kind, values.astype(np.int32), valid)
     if pa.types.is_timestamp(kind):
-        return timestamp_array(values, valid, zone=kind.tz)
-    return fixed_array(kind, values, valid)
+        return timestamp_array(values.copy(), valid, zone=kind.tz)
+    return fixed_array(kind, values.copy(), valid)
 
 
 def _has_high_bytes(data: Any, starts: Any, sizes: Any, valid: Any) -> bool:

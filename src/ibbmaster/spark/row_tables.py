@@ -15,7 +15,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
 from ibbmaster.spark.column_reading import reading_of, size_of, text_reading_of
 from ibbmaster.spark.options import ZeroDates
-from ibbmaster.spark.shape import Field, column_type
+from ibbmaster.spark.shape import Field, column_type, expect_names
 from ibbmaster.store.group_content import TYPE_OFFSET, RowReader
 
 KINDS = {
@@ -65,8 +65,14 @@ class RowTables:
         return start
 
     def add_map(self, event: bytes) -> None:
-        """Know the table of a TABLE_MAP event."""
+        """Know the table of a TABLE_MAP event.
+
+        Raises:
+            EventError: its columns have no names, and some of them are asked for.
+        """
         decoder = self._reader.decoder(event)
+        if decoder is not None and self._fields:
+            expect_names(decoder.schema)
         if len(self.decoders) == len(self.maps):
             self.maps = _longer(self.maps)
         start = self._remember(event[EVENT_HEADER_SIZE:])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
 from ibbmaster.spark.options import Granularity, ZeroDates
 
@@ -38,6 +39,8 @@ CHANGE_FIELDS = (Field("_table", "string"), Field("_change_type", "string"), Fie
 ABSENT_FIELD = Field("_absent", "array<string>")  # columns that the image leaves out; on demand
 UNDECODABLE_FIELD = Field("_undecodable", "map<string,binary>")  # values that are NULL in their own columns
 RESERVED = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD, UNDECODABLE_FIELD)}
+OF_JOBS = {"_date", "_valid_from", "_valid_to", "_gtid_from", "_gtid_to", "_is_current"}  # what these add to a table
+TAKEN = RESERVED | OF_JOBS
 SHAPES = {
     Granularity.PAGES: (
         Field("file_no", "bigint"),
@@ -91,6 +94,31 @@ SHAPES = {
 }
 
 
+def field_name(column: str) -> str:
+    """What a column of a table is called in a DataFrame: one named as ours gets one more underscore.
+
+    So does one that is named so with more underscores, so that no two names become one.
+    """
+    return "_" + column if _is_taken(column) else column
+
+
+def own_name(field: str) -> str:
+    """The column of a table that is called so in a DataFrame: the inverse of `field_name`."""
+    return field[1:] if field.startswith("__") and _is_taken(field) else field
+
+
+def _is_taken(name: str) -> bool:
+    return name.startswith("_") and "_" + name.lstrip("_").lower() in TAKEN
+
+
+def named_as_fields(schema: TableSchema) -> TableSchema:
+    """The table with its columns called as in a DataFrame."""
+    if not any(map(_is_taken, (column.name for column in schema.columns))):
+        return schema
+    columns = tuple(dataclasses.replace(column, name=field_name(column.name)) for column in schema.columns)
+    return dataclasses.replace(schema, columns=columns)
+
+
 def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tuple[Field, ...]:
     """The columns of a granularity, or those of them that are asked for, in the order asked for.
 
@@ -123,7 +151,8 @@ def table_shape(
     With `keeps_bytes` there is one more for the values that cannot be read.
 
     Raises:
-        ConfigurationError: the binlog has no names of its columns and none are declared, or two are equal.
+        ConfigurationError: the binlog has no names of its columns and none are declared, or two are equal but
+            for their case.
     """
     if not schema.has_names:
         raise ConfigurationError(
@@ -135,8 +164,21 @@ def table_shape(
     names = [field.name.lower() for field in fields]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ConfigurationError(f"{schema.name} has columns named as those of every change: {', '.join(twice)}")
+        raise ConfigurationError(f"{schema.name} has two columns that differ only in their case: {', '.join(twice)}")
     return pick((*fields, ABSENT_FIELD), columns or [field.name for field in fields])
+
+
+def expect_names(schema: TableSchema) -> None:
+    """See that a table has names for its columns in this part of a log: else they could not be told apart.
+
+    Raises:
+        EventError: it has none, and none are declared.
+    """
+    if not schema.has_names:
+        raise EventError(
+            f"{schema.name}: its columns have no names here (binlog_row_metadata was not FULL); "
+            "declare them with option schema"
+        )
 
 
 def column_type(column: Column, zero_dates: ZeroDates) -> str:

@@ -16,6 +16,7 @@ from ibbmaster.spark.options import (
     parse_declarations_option,
     size_of,
 )
+from ibbmaster.spark.shape import field_name, own_name
 from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
 
 NAMES = (
@@ -112,7 +113,7 @@ def parse_write_options(
         columns=tuple(fields),
         table=table,
         declarations=declarations,
-        primary_key=primary_key,
+        primary_key=tuple(map(own_name, primary_key)),
         domain_id=number_of("domain", given.get("domain", "0"), end=ID_END),
         server_id=number_of("serverId", given.get("serverid", "1"), first=1, end=ID_END),
         group_rows=size_of("groupRows", given.get("grouprows")) or GROUP_ROWS,
@@ -136,7 +137,8 @@ def _derived(fields: Mapping[str, str], primary_key: tuple[str, ...]) -> dict[st
             raise ConfigurationError(
                 f"column {name} of type {kind} cannot be written; give its type with option schema"
             )
-        found[name] = declared.removesuffix(" null") if name in primary_key else declared
+        own = own_name(name)
+        found[own] = declared.removesuffix(" null") if {name, own} & {*primary_key} else declared
     return found
 
 
@@ -154,7 +156,7 @@ def _check(options: WriteOptions, fields: Mapping[str, str]) -> None:
         if not options.is_of_events and not options.declarations:
             raise ConfigurationError("option schema is missing: CREATE TABLE statements of the tables that are written")
     else:
-        missing = [name for name in options.declarations[options.table] if name not in fields]
+        missing = [name for name in options.declarations[options.table] if field_name(name) not in fields]
         if missing:
             raise ConfigurationError(f"the DataFrame has no column {missing[0]}, which {options.table} has")
     if options.has_gtids and options.creates_tables:

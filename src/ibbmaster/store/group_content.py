@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
@@ -95,7 +95,7 @@ class RowReader:
     """Reads the changes of groups; remembers the tables, which come again in every group.
 
     `declarations` say what the binlog does not, by table (`db.t`). With `keeps_bytes` a value that
-    cannot be read is given as its bytes.
+    cannot be read is given as its bytes. `named` changes how the columns are called.
     """
 
     def __init__(
@@ -104,7 +104,9 @@ class RowReader:
         declarations: Mapping[str, Declaration] | None = None,
         *,
         keeps_bytes: bool = False,
+        named: Callable[[TableSchema], TableSchema] | None = None,
     ) -> None:
+        self._named = named
         self._keeps_bytes = keeps_bytes
         self._tables = tables or TableFilter()
         self._declarations = declarations or {}
@@ -163,5 +165,7 @@ class RowReader:
                 schema = declare(schema, self._declarations[schema.name])
             if len(self._decoders) >= DECODERS_MAX:
                 del self._decoders[next(iter(self._decoders))]
-            decoder = self._decoders[key] = RowDecoder(schema, keeps_bytes=self._keeps_bytes)
+            decoder = self._decoders[key] = RowDecoder(
+                schema if self._named is None else self._named(schema), keeps_bytes=self._keeps_bytes
+            )
         return decoder

@@ -1,0 +1,51 @@
+"""Whether a worker sees the log that the driver has planned with: it may run on another machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable
+
+from ibbmaster.errors import StoreError
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.store.log_range import LogRange
+
+REMEDY = "workers read the log themselves, so each must see it under the same path"
+
+
+def expect_files(path: str, numbers: Iterable[int]) -> None:
+    """In a worker: see that these files of a directory are there, as the driver saw them.
+
+    Raises:
+        StoreError: they are not; it names this machine. That is no damage of the log.
+    """
+    found = _numbers(path)
+    missing = next((number for number in numbers if number not in found), None)
+    if missing is not None:
+        raise _unreachable(path, f"{format_file_name(missing)} is not there, which the driver has seen")
+
+
+def expect_log(path: str, log_range: LogRange, *, is_classic: bool, is_strict: bool) -> None:
+    """In a worker: see that a log is there, and the file of a stretch unless files may be missing.
+
+    Raises:
+        StoreError: it is not; it names this machine.
+    """
+    if is_classic:
+        if not os.path.exists(path):
+            raise _unreachable(path, "no such file or directory")
+    elif is_strict:
+        expect_files(path, [log_range.file_no])
+    elif not _numbers(path):
+        raise _unreachable(path, "no binlog files are there, which the driver has seen")
+
+
+def _numbers(path: str) -> set[int]:
+    try:
+        return {number for name in os.listdir(path) if (number := parse_file_name(name)) is not None}
+    except OSError as error:
+        raise _unreachable(path, str(error.strerror).lower()) from None
+
+
+def _unreachable(path: str, problem: str) -> StoreError:
+    return StoreError(f"{path}: not reachable from worker {socket.gethostname()}: {problem}; {REMEDY}")
