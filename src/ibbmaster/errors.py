@@ -27,6 +27,7 @@ IbbMasterError
 ├── LocalProtocolError         our own code broke the conversation; fix it
 ├── SourceError                a primary that is read cannot be reached, refuses, or breaks off
 ├── SparkJobError              a job on Spark has failed
+├── InexactError               rows have changed in ways that the log does not tell
 └── ConfigurationError         an option or a configuration file cannot be used
 """
 
@@ -141,6 +142,19 @@ class SourceError(IbbMasterError):
 
 class SparkJobError(IbbMasterError):
     """A job on Spark has failed; the text is its cause."""
+
+
+class InexactError(IbbMasterError):
+    """A table cannot be told exactly; `doubts` say since which GTID and why."""
+
+    def __init__(self, table: str, doubts: list[str]) -> None:
+        super().__init__(table, doubts)
+        self.table = table
+        self.doubts = doubts
+
+    def __str__(self) -> str:
+        more = f" (and {len(self.doubts) - 1} more reasons)" if len(self.doubts) > 1 else ""
+        return f"{self.table}: {self.doubts[0]}{more}; --accept-inexact takes it as it is, and lists them"
 
 
 class StoreError(IbbMasterError):

@@ -169,3 +169,17 @@ def test_a_reader_of_our_output_that_has_gone_is_no_error_of_spark() -> None:
 def test_a_machine_without_the_name_localhost_is_told() -> None:
     with pytest.raises(SparkJobError, match=r"^Spark needs the name localhost.*/etc/hosts"), plain_errors():
         socket.getaddrinfo("no-such-name.invalid", 1)
+
+
+@pytest.mark.parametrize("package", ["ibbmaster", "pyarrow"])
+def test_a_worker_without_the_package_is_one_line_with_the_remedy(package):
+    """As Spark tells it: the text of a worker's traceback inside an exception of its scheduler."""
+    traceback = (
+        'org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File "worker.py", line 1, '
+        f"in main\n    func = pickle.loads(obj)\nModuleNotFoundError: No module named '{package}'\n"
+    )
+    cause = cause_in([Layer("org.apache.spark.SparkException", ABORTED + traceback)])
+    assert cause.startswith(f"a worker of Spark has no {package}: install 'ibbmaster[spark]' in its Python")
+    assert "PYSPARK_PYTHON" in cause
+    other = traceback.replace(package, "mine")
+    assert cause_in([Layer("", other)]) == "ModuleNotFoundError: No module named 'mine'"

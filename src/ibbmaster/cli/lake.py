@@ -90,6 +90,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--key", action="append", default=[], metavar="COLUMN", help="of the key (default: the primary key)"
     )
     one.add_argument("--history", action="store_true", help="every version of each row, and when it held (SCD type 2)")
+    one.add_argument(
+        "--accept-inexact",
+        action="store_true",
+        help="write a table also if rows changed in ways that the log does not tell, and list these",
+    )
     one.add_argument("--at", metavar="GTIDS", help="up to this position (default: the end of the log)")
     one = job("stats", run_stats, "count groups, bytes and rows by domain, hour and table")
     one.add_argument("--plots", metavar="DIR", help="also draw PNG pictures and a page, into this directory")
@@ -198,6 +203,7 @@ def run_snapshot(args: argparse.Namespace) -> int:
 
     if args.to is not None:
         check_free(Path(args.to))
+    doubts: list[str] = []
     with session_of(args, "snapshot") as session:
         frame = snapshot(
             session,
@@ -208,10 +214,14 @@ def run_snapshot(args: argparse.Namespace) -> int:
             at=args.at,
             schema=args.schema,
             zero_dates=args.zero_dates,
+            on_doubt=doubts.append if args.accept_inexact else None,
         )
+        for doubt in doubts:
+            print(f"ibbmaster: {doubt}", file=sys.stderr)
         if args.to is not None:
             count = write_whole(frame, Path(args.to))
-            print(json.dumps({"table": args.table, "rows": count}) if args.json else f"{args.table}: {count} rows")
+            found = {"table": args.table, "rows": count} | ({"inexact": doubts} if doubts else {})
+            print(json.dumps(found) if args.json else f"{args.table}: {count} rows")
         elif args.json:
             for row in frame.toLocalIterator():
                 print(json.dumps(row.asDict(recursive=True), default=as_json))
@@ -240,7 +250,7 @@ def run_stats(args: argparse.Namespace) -> int:
 
 def run_find(args: argparse.Namespace) -> int:
     """List changes; 1 if there are none, as grep."""
-    from ibbmaster.lake.finding import COLUMNS, find_changes
+    from ibbmaster.lake.finding import COLUMNS, find_changes, own_columns
 
     values = dict(pair_of(text, "COLUMN=VALUE") for text in args.values)
     with session_of(args, "find") as session:
@@ -249,7 +259,7 @@ def run_find(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps([row.asDict(recursive=True) for row in rows], default=as_json))
     else:
-        own = [name for name in frame.columns if not name.startswith("_")]
+        own = own_columns(frame.columns)
         show([*COLUMNS, *own], [tuple(row[name] for name in (*COLUMNS, *own)) for row in rows])
     return 0 if rows else 1
 

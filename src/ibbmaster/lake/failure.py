@@ -19,6 +19,9 @@ LAYERS_MAX = 50  # of exceptions around exceptions
 TRACEBACK = "Traceback (most recent call last):"
 OURS = re.compile(r"^ibbmaster\.errors\.\w+: (.*)$", re.MULTILINE)
 ERRNO = re.compile(r"^\w+: \[Errno \d+\] (?P<reason>.*?)(?:: '(?P<path>.*)')?$")
+PACKAGES = re.compile(  # what a worker imports before it can say anything of its own
+    r"^ModuleNotFoundError: No module named '(ibbmaster|pyarrow|pandas|numpy|google_crc32c|crcmod)\b", re.MULTILINE
+)
 TASK = re.compile(r"^Job aborted due to stage failure: .* \(TID \d+\) \([^)]*\): ")
 JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*(?:: |$)")
 CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]*\] ")
@@ -35,6 +38,10 @@ JAVA_GONE = "Java, in which Spark runs, has ended: it was killed, perhaps for wa
 NO_JAVA = "Spark does not start: the lines above tell why; it needs Java 17 or later"
 NO_LOCALHOST = (
     "Spark needs the name localhost, which this machine does not know: /etc/hosts tells it in `127.0.0.1 localhost`"
+)
+NO_PACKAGE = (
+    "a worker of Spark has no {package}: install 'ibbmaster[spark]' in its Python, or name a Python of the workers "
+    "that has it in the variable PYSPARK_PYTHON"
 )
 HEAP = "Java has not enough memory: --conf spark.driver.memory=4g gives it more"
 SCRATCH = "where Spark keeps its temporary files: --conf spark.local.dir=DIR puts them elsewhere"
@@ -94,6 +101,9 @@ def cause_in(layers: Sequence[Layer], target: Path | None = None) -> str:
     ours = OURS.findall(text)
     if ours:
         return str(ours[-1])
+    missing = PACKAGES.findall(text)
+    if missing:
+        return NO_PACKAGE.format(package=missing[-1])
     if TRACEBACK in text:
         return _python_error(text)
     if KILLED_WORKER in text:

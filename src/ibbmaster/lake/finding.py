@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.lake.text import named
+from ibbmaster.spark.shape import RESERVED, field_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = ("_gtid", "_commit_ts", "_change_type", "_file_no", "_offset")
+
+
+def own_columns(columns: Iterable[str]) -> list[str]:
+    """Those of the table itself."""
+    return [name for name in columns if name not in RESERVED]
 
 
 def find_changes(
@@ -25,10 +32,10 @@ def find_changes(
 
     options = {"table": table} | ({"schema": schema} if schema else {})
     frame = session.read.format("ibb").options(**options).load(path)
-    for name, value in values.items():
+    for given, value in values.items():
+        name = given if given in own_columns(frame.columns) else field_name(given)
         if name not in frame.columns:
-            own = [column for column in frame.columns if not column.startswith("_")]
-            raise ConfigurationError(f"{table} has no column {name}; it has {', '.join(own)}")
-        quoted = "`" + name.replace("`", "``") + "`"
-        frame = frame.where(f.col(quoted).cast("string") == value)
+            own = own_columns(frame.columns)
+            raise ConfigurationError(f"{table} has no column {given}; it has {', '.join(own)}")
+        frame = frame.where(f.col(named(name)).cast("string") == value)
     return frame.orderBy("_file_no", "_offset", "_change_no")

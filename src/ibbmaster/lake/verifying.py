@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibbmaster.errors import StoreError
 from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.spark.reaching import expect_files
 from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.fault import Fault, Totals
 from ibbmaster.store.verify import Part, joined_faults, parts_of, verify_part
@@ -29,8 +31,9 @@ def verify_archive(session: SparkSession, path: str) -> Verification:
     """Check every checksum, chunk, record, reference and GTID state.
 
     Raises:
-        StoreError: there are no binlog files, or the directory cannot be read.
+        StoreError: there are no binlog files, or the directory cannot be read, here or by a worker.
     """
+    path = os.path.abspath(path)  # workers have another working directory
     disk = RealDisk(path)
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
@@ -49,6 +52,7 @@ def check_part(task: tuple[str, Part]) -> tuple[list[Fault], Totals]:
 
     load(KernelSet.VERIFY)
     path, part = task
+    expect_files(path, part[0])
     disk = RealDisk(path)
     try:
         return verify_part(disk, Part(*part))

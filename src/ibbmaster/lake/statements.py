@@ -1,0 +1,190 @@
+"""What the statements of a log do to tables, and which XA transactions have taken effect; found by all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ibbmaster.errors import ClassicFormatError, EventError, FormatError
+from ibbmaster.event.gtid_event import GtidFlag
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.statement.logged import STATEMENT_TYPES, decode_statement
+from ibbmaster.event.statement.operations import Operation, Write
+from ibbmaster.event.table_map import ROW_EVENT_TYPES
+from ibbmaster.event.types import EventType
+from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.fields import EventColumn, GroupColumn
+from ibbmaster.kernel.loading import load
+from ibbmaster.spark.collecting import event_batches
+from ibbmaster.spark.event_batch import IDENTITY, in_group, wanted_groups
+from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.plan import ReadTask, find_fields, open_options, plan_tasks
+from ibbmaster.spark.reaching import expect_log
+from ibbmaster.store.group_content import GTID_FLAGS_OFFSET, OF_XA, TYPE_OFFSET, group_events, xid_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
+ROWS = frozenset(map(int, (*ROW_EVENT_TYPES, EventType.PARTIAL_ROW_DATA)))
+TOLD = frozenset(map(int, (*STATEMENT_TYPES, *OLD_LOADS, EventType.INCIDENT)))
+
+
+class Logged(NamedTuple):
+    """Something that a group tells beyond its rows; compares in the order of the log.
+
+    Attributes:
+        has_rows_before: rows of the group stand in front of it.
+        xid: of the XA transaction that the group prepares, or that it ends, which `verb` tells.
+    """
+
+    file_no: int
+    file_offset: int  # of the group
+    event_no: int
+    gtid: str
+    timestamp: int
+    has_rows_before: bool = False
+    thread_id: int = 0
+    operations: tuple[Operation, ...] = ()
+    xid: str | None = None
+    verb: str = ""  # XA PREPARE, XA COMMIT, XA ROLLBACK
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.file_no, self.file_offset
+
+
+def read_statements(session: SparkSession, path: str, at: str | None) -> list[Logged]:
+    """All of a log, up to a position or to its end, in order."""
+    given = {"path": path, "granularity": "groups"} | ({} if at is None else {"endingGtid": at})
+    options = parse_options(given)
+    tasks = plan_tasks(options, find_fields(options))
+    if not tasks:
+        return []
+    return sorted(session.sparkContext.parallelize(tasks, len(tasks)).flatMap(statements_of).collect())
+
+
+def statements_of(task: ReadTask) -> list[Logged]:
+    """In a worker: those of one stretch.
+
+    Raises:
+        EventError: a statement is damaged; it names the group.
+        FormatError: a file is damaged.
+        StoreError: this worker does not see the log.
+    """
+    expect_log(task.options.path, task.log_range, is_classic=task.options.is_classic, is_strict=True)
+    kernels = load(KernelSet.READ)
+    with closing(open_options(task.options)) as archive:
+        found = _Found()
+        if kernels is None:
+            for group in archive.groups(task.log_range):
+                point = archive.point_of(group)
+                timestamp = decode_event_header(group.gtid_event).timestamp
+                if group.gtid is None or not task.selection.takes(group.gtid, point, timestamp):
+                    continue
+                try:
+                    has_rows = False
+                    for number, event in enumerate(group_events(group)):
+                        head = (*point, number, str(group.gtid), timestamp)
+                        has_rows |= event[TYPE_OFFSET] in ROWS
+                        found.take(head, event, has_rows)
+                except (EventError, FormatError, ClassicFormatError) as error:
+                    raise in_group(error, group) from error
+        else:
+            found.take_batches(event_batches(archive, task.log_range, kernels), task)
+    return found.logged
+
+
+class _Found:
+    """What was found so far."""
+
+    def __init__(self) -> None:
+        self.logged: list[Logged] = []
+        self._told: set[tuple[str, ...] | None] = set()  # whose rows were changed, since anything else happened
+
+        self._xid: str | None = None  # of the last XA group
+
+    def take(self, head: tuple[int, int, int, str, int], event: bytes, has_rows: bool) -> None:
+        """Look at an event: the first five fields of what it may become, and whether rows came before it."""
+        event_type = event[TYPE_OFFSET]
+        if event_type == EventType.GTID:
+            self._xid = xid_text(event)
+            if self._xid is not None and event[GTID_FLAGS_OFFSET] & GtidFlag.PREPARED_XA:
+                self.logged.append(Logged(*head, xid=self._xid, verb="XA PREPARE"))
+        elif event_type in STATEMENT_TYPES:
+            statement = decode_statement(event)
+            words = statement.text[:40].upper().split()
+            if words[:2] in (["XA", "COMMIT"], ["XA", "ROLLBACK"]):
+                self.logged.append(Logged(*head, xid=self._xid, verb=" ".join(words[:2])))
+                return
+            operations = tuple(statement.operations())
+            if operations and not self._is_told(operations):
+                self.logged.append(Logged(*head, has_rows, statement.thread_id, operations))
+        elif event_type in TOLD:
+            verb = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
+            self.logged.append(Logged(*head, has_rows, 0, (Write(tables=None, verb=verb, adds=True),)))
+
+    def _is_told(self, operations: tuple[Operation, ...]) -> bool:
+        """Whether the same tables were written before, and nothing else came since: there may be millions of these."""
+        if not isinstance(operations[0], Write):
+            self._told.clear()
+            return False
+        tables = operations[0].tables
+        is_told = tables in self._told
+        self._told.add(tables)
+        return is_told
+
+    def take_batches(self, batches: Iterable[Any], task: ReadTask) -> None:
+        """The same of many events at once."""
+        import numpy as np
+
+        last: tuple[int, ...] = ()  # the group that the batch before has ended with, and whether it had rows
+        had_rows = False
+        for batch in batches:
+            wanted = wanted_groups(batch.groups, task.selection)
+            types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
+            owners = batch.events[:, EventColumn.GROUP]
+            row_events = np.flatnonzero(np.isin(types, list(ROWS)))
+            flags = batch.data[batch.events[:, EventColumn.START] + GTID_FLAGS_OFFSET]
+            is_told = np.isin(types, list(TOLD)) | ((types == EventType.GTID) & (flags & OF_XA != 0))
+            if not len(batch.groups):
+                continue
+            ends_with = len(batch.groups) - 1
+            goes_on = tuple(batch.groups[0, IDENTITY].tolist()) == last
+            for number in np.flatnonzero(is_told & wanted[owners]).tolist():
+                group = int(owners[number])
+                row = batch.groups[group]
+                head = (
+                    int(row[GroupColumn.FILE_NO]),
+                    int(row[GroupColumn.FILE_OFFSET]),
+                    int(batch.events[number, EventColumn.NUMBER]),
+                    batch.gtid(group),
+                    int(row[GroupColumn.TIMESTAMP]),
+                )
+                first_row = int(np.searchsorted(row_events, np.searchsorted(owners, group)))
+                has_rows = first_row < len(row_events) and row_events[first_row] < number
+                try:
+                    self.take(head, batch.event(number), bool(has_rows) or (not group and goes_on and had_rows))
+                except EventError as error:
+                    raise EventError(f"{batch.place(group)}: {error}") from error
+            ends_with_rows = bool(len(row_events)) and int(owners[row_events[-1]]) == ends_with
+            had_rows = ends_with_rows or (not ends_with and goes_on and had_rows)
+            last = tuple(batch.groups[ends_with, IDENTITY].tolist())
+
+
+def completions(statements: Iterable[Logged]) -> Iterator[tuple[tuple[int, int], Logged | None]]:
+    """Where each XA transaction was prepared, and the statement that committed it, if any."""
+    prepared: dict[str, tuple[int, int]] = {}
+    found: dict[tuple[int, int], Logged | None] = {}
+    for one in statements:
+        if one.xid is None:
+            continue
+        if one.verb == "XA PREPARE":
+            prepared[one.xid] = one.place
+            found[one.place] = None
+        elif one.xid in prepared:
+            place = prepared.pop(one.xid)
+            if one.verb == "XA COMMIT":
+                found[place] = one
+    yield from found.items()

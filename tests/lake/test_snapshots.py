@@ -1,0 +1,242 @@
+"""Snapshots of logs whose statements empty, rename and alter tables: right, or said not to be."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError, InexactError
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.lake.snapshots import snapshot
+from ibbmaster.lake.statements import statements_of
+from ibbmaster.lake.stories import Stories
+from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.plan import find_fields, plan_tasks
+from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.crash import make_event, make_gtid_event
+
+T = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
+U = written_table("d.u", {"id": "int", "a": "int"}, table_id=2, primary_key=["id"])
+CREATE_T = "CREATE TABLE t (id INT PRIMARY KEY, a INT)"
+CREATE_U = "CREATE TABLE u (id INT PRIMARY KEY, a INT)"
+
+
+def sql(text, thread_id=1):
+    value = Query(thread_id=thread_id, seconds=0, error_code=0, status=b"", database=b"d", text=text.encode())
+    return encode_query(value, server_id=1)
+
+
+def insert(table, *rows):
+    images = [(None, table.image(row)) for row in rows]
+    return [encode_table_map(table, server_id=1), *encode_rows(table, ChangeKind.INSERT, images, server_id=1)]
+
+
+def delete(table, *rows):
+    images = [(table.image(row), None) for row in rows]
+    return [encode_table_map(table, server_id=1), *encode_rows(table, ChangeKind.DELETE, images, server_id=1)]
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Writes a log: each item is a statement, the events of a group, or a list of both."""
+
+    def write(*items, first=1):
+        directory = tmp_path / "log"
+        directory.mkdir(exist_ok=True)
+        with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
+            for number, item in enumerate(items, start=first):
+                gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
+                events = [
+                    sql(one) if isinstance(one, str) else one for one in ([item] if isinstance(item, str) else item)
+                ]
+                writer.write_group(gtid, make_gtid_event(gtid), [*events, make_event(EventType.XID, 1, bytes(8))])
+        return str(directory)
+
+    return write
+
+
+def rows(spark, path, table="d.t", **given):
+    return sorted(tuple(row) for row in snapshot(spark, path, table, **given).collect())
+
+
+EMPTYING = {
+    "SET STATEMENT": "SET STATEMENT max_statement_time=60 FOR TRUNCATE TABLE t",
+    "CREATE OR REPLACE DATABASE": "CREATE OR REPLACE DATABASE d",
+    "names with commas": "DROP TABLE IF EXISTS `a,b`, `x`.`y`, `d`.`t`",
+    "a comment inside": "DROP /* no */ TABLE -- x\n t",
+    "code in a comment": "/*!50000 TRUNCATE */ /*M!100100 TABLE */ t",
+    "a long statement": "DROP TABLE " + ", ".join(f"x{number}" for number in range(1000)) + ", t",
+}
+
+
+def found_in(path, **given):
+    """The statements of a log, by this process alone."""
+    options = parse_options({"path": path, "granularity": "groups", **given})
+    return [one for task in plan_tasks(options, find_fields(options)) for one in statements_of(task)]
+
+
+def test_a_statement_that_empties_a_table_is_known_however_it_is_written(spark, log):
+    steps = []
+    for number, statement in enumerate(EMPTYING.values(), start=1):
+        steps += [insert(T, [number, 1]), statement]
+    path = log(CREATE_T, *steps, insert(T, [100, 1]))
+    statements = found_in(path)
+    emptied = [(cut.place[0], cut.place[1] + 1) for cut in Stories().tell(statements).of("d.t").cuts]
+    assert emptied == [one.place for one in statements]
+    assert rows(spark, path, at="0-1-5") == []
+    assert rows(spark, path) == [(100, 1)]
+    history = snapshot(spark, path, "d.t", with_history=True).selectExpr("id", "_is_current").collect()
+    assert sorted(map(tuple, history)) == [*((number + 1, False) for number in range(len(EMPTYING))), (100, True)]
+
+
+def test_the_rows_of_create_or_replace_select_are_those_of_its_group(spark, log):
+    path = log(
+        CREATE_T,
+        insert(T, [1, 1], [2, 2]),
+        ["CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, a INT)", *insert(T, [3, 3])],
+    )
+    assert rows(spark, path) == [(3, 3)]
+    history = snapshot(spark, path, "d.t", with_history=True).selectExpr("id", "_is_current").collect()
+    assert sorted(map(tuple, history)) == [(1, False), (2, False), (3, True)]
+
+
+def test_a_snapshot_that_is_not_sure_says_so_with_gtid_and_reason_unless_it_is_accepted(spark, log):
+    path = log(
+        CREATE_T, insert(T, [1, 1]), "UPDATE t SET a=5", "ALTER TABLE t DROP PARTITION p", CREATE_U, insert(U, [7, 7])
+    )
+    with pytest.raises(InexactError, match=r"^d\.t: not sure since 0-1-3: in statement format: UPDATE \(and 1 more"):
+        rows(spark, path)
+    assert rows(spark, path, at="0-1-2") == [(1, 1)]
+    heard = []
+    assert rows(spark, path, on_doubt=heard.append) == [(1, 1)]
+    assert heard == [
+        "d.t: not sure since 0-1-3: in statement format: UPDATE",
+        "d.t: not sure since 0-1-4: DROP PARTITION changes or removes rows",
+    ]
+    assert rows(spark, path, "d.u") == [(7, 7)]
+
+
+def test_what_had_no_rows_cannot_have_lost_any(spark, log):
+    altered = "ALTER TABLE t MODIFY a SMALLINT"
+    path = log(CREATE_T, altered, "UPDATE t SET a=1", CREATE_U, "RENAME TABLE u TO v", insert(T, [1, 1]))
+    assert rows(spark, path) == [(1, 1)]
+    path = log(insert(U, [5, 5]), "ALTER TABLE t MODIFY a TINYINT", first=7)
+    with pytest.raises(InexactError, match="since 0-1-8: MODIFY or CHANGE of column a may change its values"):
+        rows(spark, path)
+
+
+def test_renamed_tables_and_cascades_are_told(spark, log):
+    path = log(
+        CREATE_U,
+        insert(U, [1, 1]),
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES u (id) ON DELETE CASCADE)",
+        insert(T, [4, 1]),
+        insert(U, [2, 2]),
+    )
+    assert rows(spark, path) == [(4, 1)]
+    path = log(delete(U, [2, 2]), "RENAME TABLE t TO v, u TO t", insert(T, [9, 9]), first=6)
+    with pytest.raises(InexactError, match=r"since 0-1-6: its foreign key to d\.u deletes or changes rows"):
+        rows(spark, path, at="0-1-6")
+    with pytest.raises(InexactError, match=r"since 0-1-7: RENAME TABLE gives it the rows of d\.u"):
+        rows(spark, path)
+
+
+def test_a_log_that_does_not_begin_with_the_table_is_told(spark, log):
+    path = log(insert(T, [1, 1]))
+    assert rows(spark, path) == [(1, 1)]  # nothing was before it
+
+
+def test_statements_are_found_alike_with_and_without_kernels(log, monkeypatch):
+    big = [event for number in range(3000) for event in insert(T, [number, 1])]
+    path = log(
+        CREATE_T,
+        [*big, "INSERT INTO t VALUES (0,0)", "INSERT INTO t VALUES (0,1)", "INSERT INTO u VALUES (1,1)"],
+        ["TRUNCATE t", *insert(T, [1, 1])],
+        [*insert(T, [2, 2]), "TRUNCATE t"],
+        [make_event(EventType.INCIDENT, 1, bytes(4))],
+    )
+    monkeypatch.setattr("ibbmaster.spark.collecting.DATA_BYTES", 1_100_000)
+    given = {"endingGtid": "0-1-5", "partitionBytes": "64k"}
+    fast = found_in(path, **given)
+    monkeypatch.setattr("ibbmaster.lake.statements.load", lambda kernel_set: None)
+    assert found_in(path, **given) == fast
+    assert [(one.gtid, one.has_rows_before) for one in fast] == [
+        ("0-1-1", False),
+        ("0-1-2", True),
+        ("0-1-2", True),
+        ("0-1-3", False),
+        ("0-1-4", True),
+        ("0-1-5", False),
+    ]
+
+
+OURS = ["_gtid", "_ABSENT", "_order", "_key", "__seq", "a,b", "a`b", "it's", "_date", "_valid_to", "c0", "x.y"]
+
+
+def test_columns_may_be_called_anything(spark, log, tmp_path):
+    table = written_table("d.t", {"_op": "int"} | dict.fromkeys(OURS, "varchar(20)"), table_id=1, primary_key=["_op"])
+    values = [f"value {number}" for number in range(len(OURS))]
+    path = log(insert(table, [1, *values], [2, *[None] * len(OURS)]), delete(table, [2, *[None] * len(OURS)]))
+    fields = [
+        "__gtid",
+        "__ABSENT",
+        "_order",
+        "_key",
+        "___seq",
+        "a,b",
+        "a`b",
+        "it's",
+        "__date",
+        "__valid_to",
+        "c0",
+        "x.y",
+    ]
+    frame = spark.read.format("ibb").option("table", "d.t").load(path)
+    assert frame.columns[-len(OURS) - 1 :] == ["_op", *fields]
+    assert [*frame.where("_op = 1").first()][-len(OURS) :] == values
+    some = spark.read.format("ibb").options(table="d.t", columns="`a,b`,__gtid,`a``b`,_gtid").load(path)
+    assert [*some.first()] == [values[5], values[0], values[6], "0-1-1"]
+    for given in ({}, {"key": ["_gtid"]}, {"key": ["a,b"]}):
+        found = snapshot(spark, path, "d.t", **given)
+        assert found.columns == ["_op", *fields]
+        assert [1, *values] in [[*row] for row in found.collect()]
+    history = snapshot(spark, path, "d.t", with_history=True)
+    assert history.columns[: len(OURS) + 1] == ["_op", *fields]
+    assert sorted([*row][1 : len(OURS) + 1] for row in history.where("_is_current").collect()) == [values]
+    written = str(tmp_path / "written")
+    changes = frame.drop("_domain", "_server_id", "_commit_ts", "_file_no", "_offset")
+    changes.write.format("ibb").options(table="d.t", primaryKey="_op").mode("append").save(written)
+    assert spark.read.format("ibb").option("table", "d.t").load(written).columns[-len(OURS) :] == fields
+
+
+def test_a_key_that_is_none_is_refused(spark, log):
+    with pytest.raises(ConfigurationError, match="no column nope"):
+        rows(spark, log(insert(T, [1, 1])), key=["nope"])
+
+
+def test_the_command_refuses_a_snapshot_that_is_not_sure_or_lists_why(spark, log, tmp_path, monkeypatch, capsys):
+    from ibbmaster.cli.main import main
+
+    class Shared:
+        def __getattr__(self, name):
+            return getattr(spark, name)
+
+        def stop(self):
+            pass
+
+    monkeypatch.setattr("ibbmaster.lake.session.open_session", lambda master, **options: Shared())
+    command = ["lake", "snapshot", log(CREATE_T, insert(T, [1, 1]), "CALL p()"), "d.t", "--to", str(tmp_path / "to")]
+    reason = "d.t: not sure since 0-1-3: in statement format: CALL p()"
+    assert main(command) == 2
+    assert capsys.readouterr() == ("", f"ibbmaster: {reason}; --accept-inexact takes it as it is, and lists them\n")
+    assert not (tmp_path / "to").exists()
+    assert main([*command, "--accept-inexact", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out), err) == ({"table": "d.t", "rows": 1, "inexact": [reason]}, f"ibbmaster: {reason}\n")
