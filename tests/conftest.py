@@ -67,6 +67,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--mutations", type=int, default=40, help="damaged logs that kernels and reference read (default: %(default)s)"
     )
     group.addoption("--mutation-seed", type=int, help="seed of the first of them (default: a new one)")
+    group.addoption(
+        "--ddl-steps",
+        type=int,
+        default=120,
+        help="statements of each campaign of random DDL and changes of rows (default: %(default)s)",
+    )
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 
 

@@ -1,0 +1,236 @@
+"""Random DDL between random changes of rows, on a real server."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pymysql
+
+from lanes.server import Server
+
+DATABASE = "r"
+IMAGES = ("FULL", "MINIMAL", "NOBLOB")
+REFUSED = (1062, 1264, 1265, 1048, 1366, 1406, 1364, 1292, 1118, 1071, 1137, 4078, 1265)  # of a value that does not fit
+Make = Callable[[random.Random], object]
+
+TYPES: dict[str, Make] = {
+    "TINYINT": lambda chance: chance.randint(-128, 127),
+    "SMALLINT UNSIGNED": lambda chance: chance.randint(0, 65535),
+    "MEDIUMINT": lambda chance: chance.randint(-(2**23), 2**23 - 1),
+    "INT": lambda chance: chance.randint(-(2**31), 2**31 - 1),
+    "INT UNSIGNED": lambda chance: chance.randint(0, 2**32 - 1),
+    "BIGINT": lambda chance: chance.randint(-(2**63), 2**63 - 1),
+    "BIGINT UNSIGNED": lambda chance: chance.choice([0, 2**64 - 1, chance.randint(0, 2**64 - 1)]),
+    "BIT(64)": lambda chance: chance.choice([0, 2**64 - 1, chance.randint(0, 2**64 - 1)]),
+    "BIT(11)": lambda chance: chance.randint(0, 2047),
+    "DECIMAL(20,0)": lambda chance: chance.randint(1 - 10**20, 10**20 - 1),
+    "DECIMAL(12,4)": lambda chance: f"{chance.randint(-(10**7), 10**7)}.{chance.randint(0, 9999):04}",
+    "DOUBLE": lambda chance: chance.randint(-1000, 1000) / 4,
+    "VARCHAR(20)": lambda chance: text(chance, 20),
+    "VARCHAR(300)": lambda chance: text(chance, 290),
+    "CHAR(9)": lambda chance: text(chance, 9),
+    "TEXT": lambda chance: text(chance, 400),
+    "VARBINARY(30)": lambda chance: chance.randbytes(chance.randint(0, 30)),
+    "BLOB": lambda chance: chance.randbytes(chance.randint(0, 600)),
+    "DATE": lambda chance: moment(chance).date(),
+    "DATETIME(3)": lambda chance: moment(chance),
+    "TIMESTAMP(6) NULL": lambda chance: moment(chance),
+    "TIME(2)": lambda chance: f"{chance.randint(-838, 838)}:{chance.randint(0, 59):02}:{chance.randint(0, 58):02}.25",
+    "YEAR": lambda chance: chance.randint(1901, 2155),
+    "ENUM('a','b,c','it''s')": lambda chance: chance.choice(["a", "b,c", "it's"]),
+    "SET('x','y','z')": lambda chance: chance.choice(["", "x", "x,z", "x,y,z"]),
+}
+WIDER = {"VARCHAR(20)": "VARCHAR(300)", "ENUM('a','b,c','it''s')": "ENUM('a','b,c','it''s','new')"}
+
+
+def text(chance: random.Random, size_max: int) -> str:
+    return "".join(chance.choice("aZ0 ',`\\é漢😀") for _ in range(chance.randint(0, size_max))).rstrip(" ")
+
+
+def moment(chance: random.Random) -> datetime.datetime:
+    seconds = datetime.timedelta(seconds=chance.randint(86400, 2_000_000_000), milliseconds=chance.randint(0, 999))
+    return datetime.datetime(1970, 1, 1) + seconds
+
+
+class Campaign:
+    """Changes tables at random; what it did last is in `statements`."""
+
+    def __init__(self, server: Server, chance: random.Random, images: Sequence[str] = IMAGES) -> None:
+        self._connection = server.connect()
+        self._chance = chance
+        self._images = images
+        self._number = 0
+        self.statements: list[str] = []
+        self.tables: dict[str, dict[str, str]] = {}  # columns and their types but for the key; the name is quoted
+        self._run(f"CREATE DATABASE {DATABASE}")
+        self._run(f"USE {DATABASE}")
+        self._run("SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES'")
+        for _ in range(3):
+            self.create()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def step(self) -> None:
+        """One statement, or a transaction of some."""
+        work: list[tuple[int, Callable[[], None]]] = [
+            (30, self.insert),
+            (20, self.update),
+            (12, self.delete),
+            (6, self.transaction),
+            (4, self.set_image),
+            (3, self.add_column),
+            (2, self.drop_column),
+            (2, self.harmless),
+            (1, self.widen),
+            (1, self.rename_column),
+            (1, self.truncate),
+            (1, self.replace),
+            (1, self.rename),
+            (1, self.recreate),
+        ]
+        (chosen,) = self._chance.choices([one for _, one in work], [weight for weight, _ in work])
+        chosen()
+
+    def _run(self, statement: str, values: Sequence[object] = ()) -> None:
+        self.statements.append(statement)
+        with self._connection.cursor() as cursor:
+            try:
+                cursor.execute(statement, tuple(values) or None)
+            except pymysql.Error as error:
+                if error.args[0] not in REFUSED:
+                    raise AssertionError(f"{statement}: {error}") from error
+
+    def _table(self) -> str:
+        return self._chance.choice(list(self.tables))
+
+    def _new_name(self, what: str) -> str:
+        self._number += 1
+        return f"`{self._chance.choice([what, what + ',', what + ' x'])}{self._number}`"
+
+    def _some(self, table: str) -> list[str]:
+        """Some columns of a table."""
+        columns = list(self.tables[table])
+        return self._chance.sample(columns, self._chance.randint(0, len(columns)))
+
+    def _value(self, table: str, column: str) -> object:
+        return None if self._chance.random() < 0.15 else TYPES_OF[self.tables[table][column]](self._chance)
+
+    def create(self) -> None:
+        kinds = self._chance.sample(list(TYPES), self._chance.randint(2, 6))
+        columns = {self._new_name("c"): kind for kind in kinds}
+        table = self._new_name("t")
+        self.tables[table] = columns
+        parts = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        self._run(f"CREATE TABLE {table} (id INT PRIMARY KEY AUTO_INCREMENT, {parts})")
+
+    def insert(self) -> None:
+        table = self._table()
+        columns = self._some(table)
+        rows = [[self._value(table, column) for column in columns] for _ in range(self._chance.randint(1, 5))]
+        marks = ", ".join(f"({', '.join(['NULL', *['%s'] * len(columns)])})" for _ in rows)
+        verb = self._chance.choice(["INSERT", "INSERT IGNORE", "REPLACE"])
+        self._run(
+            f"{verb} INTO {table} ({', '.join(['id', *columns])}) VALUES {marks}", [one for row in rows for one in row]
+        )
+
+    def update(self) -> None:
+        table = self._table()
+        columns = self._some(table)
+        if columns:
+            sets = ", ".join(f"{column} = %s" for column in columns)
+            values = [self._value(table, column) for column in columns]
+            self._run(f"UPDATE {table} SET {sets} WHERE MOD(id, 3) = {self._chance.randint(0, 2)}", values)
+        else:
+            self._run(f"UPDATE {table} SET id = id + 100000 WHERE MOD(id, 7) = 1 ORDER BY id DESC")
+
+    def delete(self) -> None:
+        self._run(f"DELETE FROM {self._table()} WHERE MOD(id, 5) = {self._chance.randint(0, 4)}")
+
+    def transaction(self) -> None:
+        self._run("BEGIN")
+        for _ in range(self._chance.randint(1, 6)):
+            self._chance.choice([self.insert, self.update, self.delete])()
+        self._run(self._chance.choice(["COMMIT", "COMMIT", "ROLLBACK"]))
+
+    def set_image(self) -> None:
+        self._run(f"SET binlog_row_image = {self._chance.choice(self._images)}")
+
+    def add_column(self) -> None:
+        table = self._table()
+        if len(self.tables[table]) > 9:
+            return
+        kind = self._chance.choice(list(TYPES))
+        name = self._new_name("c")
+        self.tables[table][name] = kind
+        default = " DEFAULT 7" if kind in ("INT", "BIGINT UNSIGNED") and self._chance.random() < 0.3 else ""
+        self._run(
+            f"ALTER TABLE {table} ADD COLUMN {name} {kind}{default} {self._chance.choice(['', 'FIRST', 'AFTER id'])}"
+        )
+
+    def drop_column(self) -> None:
+        table = self._table()
+        if len(self.tables[table]) > 1:
+            name = self._chance.choice(list(self.tables[table]))
+            del self.tables[table][name]
+            self._run(f"ALTER TABLE {table} DROP COLUMN {name}")
+
+    def harmless(self) -> None:
+        clause = self._chance.choice(
+            ["COMMENT 'x, DROP'", "FORCE", "ENGINE=Aria", "ENGINE=InnoDB", "AUTO_INCREMENT=5000"]
+        )
+        self._run(f"ALTER TABLE {self._table()} {clause}")
+
+    def widen(self) -> None:
+        table = self._table()
+        for name, kind in self.tables[table].items():
+            if kind in WIDER:
+                self.tables[table][name] = WIDER[kind]
+                self._run(f"ALTER TABLE {table} MODIFY {name} {WIDER[kind]}")
+                return
+
+    def rename_column(self) -> None:
+        table = self._table()
+        old, name = self._chance.choice(list(self.tables[table])), self._new_name("c")
+        self.tables[table][name] = self.tables[table].pop(old)
+        self._run(f"ALTER TABLE {table} RENAME COLUMN {old} TO {name}")
+
+    def truncate(self) -> None:
+        prefix = self._chance.choice(["", "SET STATEMENT lock_wait_timeout=60 FOR ", "/*!50000 "])
+        self._run(f"{prefix}TRUNCATE /* no */ TABLE {self._table()}{' */' * prefix.startswith('/')}")
+
+    def replace(self) -> None:
+        table = self._table()
+        columns = ", ".join(["id", *self.tables[table]])
+        select = f"SELECT {columns} FROM {table} WHERE MOD(id, 2) = 0"
+        other = self._new_name("t")
+        keys = "(id INT PRIMARY KEY AUTO_INCREMENT)"
+        self._run(f"CREATE TABLE {other} LIKE {table}")
+        self._run(f"CREATE OR REPLACE TABLE {other} {keys} {select}")
+        self._run(f"CREATE OR REPLACE TABLE {table} {keys} SELECT {columns} FROM {other}")
+        self._run(f"DROP TABLE IF EXISTS {other}, `none, such`")
+
+    def rename(self) -> None:
+        table, other = self._table(), self._new_name("t")
+        self.tables[other] = self.tables.pop(table)
+        self._run(f"RENAME TABLE {table} TO {other}")
+
+    def recreate(self) -> None:
+        table = self._table()
+        del self.tables[table]
+        self._run(f"DROP TABLE {table}")
+        self.create()
+
+
+TYPES_OF: dict[str, Make] = TYPES | {wide: TYPES[kind] for kind, wide in WIDER.items()}
+
+
+def content_of(server: Server, table: str) -> list[tuple[Any, ...]]:
+    """The rows of a table as hexadecimal digits of what each value is as bytes."""
+    names = [row[0] for row in server.sql(f"SHOW COLUMNS FROM {DATABASE}.{table}")]
+    values = ", ".join(f"HEX(CAST(`{name}` AS BINARY))" for name in names)
+    server.sql("SET time_zone='+00:00'")
+    return sorted(server.sql(f"SELECT {values} FROM {DATABASE}.{table}"), key=repr)

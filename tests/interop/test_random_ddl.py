@@ -1,0 +1,163 @@
+"""Random DDL between random changes: kernels, the careful path, `mariadb-binlog`, a replica and snapshots agree.
+
+`--ddl-steps=20000` is a longer campaign; a failure prints the seed, and `--interop-seed` brings it back.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from lanes.primary import ClassicPrimary
+from lanes.printed_rows import printed_changes, printed_image
+from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
+from lanes.replay import as_sql, raw_events
+
+from ibbmaster.errors import InexactError
+from ibbmaster.kernel.loading import load
+from ibbmaster.lake.snapshots import snapshot
+from ibbmaster.spark.fast_reading import fast_batches
+from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.plan import find_fields, find_table, plan_tasks
+from ibbmaster.spark.reading import batches, rows_of
+from ibbmaster.store.group_content import RowReader
+
+REFUSALS = (  # of other kinds than those that are told beforehand
+    "the DataFrame has",  # a column changed its type
+    "no group in",  # no row since the table got its name
+    "the key of a row changes, and its image is not whole",
+)
+METADATA = ("FULL", "MINIMAL", "NO_LOG")
+
+
+@pytest.fixture
+def new_server(template_of, servers_directory, server_numbers, watch_log) -> object:
+    """Start a real server that writes a binlog."""
+    started: list[ClassicPrimary] = []
+
+    def start(version: str, *options: str) -> ClassicPrimary:
+        server = ClassicPrimary(template_of(version), servers_directory / f"d{next(server_numbers)}", [], *options)
+        watch_log("log of the real server", server.log_text)
+        server.start()
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.kill()
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def run_campaign(server: ClassicPrimary, chance: random.Random, steps: int, watch_log: Callable) -> Campaign:
+    images = (*IMAGES, "FULL_NODUP") if server.lane.version != "10.11" else IMAGES
+    campaign = Campaign(server, chance, images)
+    watch_log("last statements", lambda: "\n".join(campaign.statements[-40:]))
+    for _ in range(steps):
+        campaign.step()
+    campaign.close()
+    return campaign
+
+
+def binlogs_of(server: ClassicPrimary, target: Path) -> list[Path]:
+    """Its binlog files so far, copied."""
+    server.sql("FLUSH BINARY LOGS")
+    names = [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]
+    target.mkdir()
+    for name in names:
+        shutil.copy(server.data / name, target / name)
+    return [target / name for name in names]
+
+
+def expect_twins_agree(directory: Path, tables: list[str]) -> None:
+    """The careful path and the kernels read the same rows, or find the same fault."""
+    for given in [{}, *({"table": table} for table in tables)]:
+        options = parse_options({"path": str(directory), "partitionBytes": "64k", **given})
+        for task in plan_tasks(options, find_fields(options)):
+            found = []
+            for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, load())):
+                try:
+                    found.append(pa.Table.from_batches(read(task)).combine_chunks().to_pylist())
+                except Exception as error:  # what they say must be the same, whatever it is
+                    found.append(str(error))
+            if isinstance(found[0], str) or isinstance(found[1], str):
+                assert found[0] == found[1], given
+                continue
+            for careful, fast in zip(*found, strict=True):
+                assert repr(careful) == repr(fast), given
+
+
+def expect_printed_alike(files: list[Path]) -> int:
+    """`mariadb-binlog -vv` prints the values that the reader finds."""
+    ours = []
+    for schema, change in RowReader().changes(raw_events(files[0].parent)):
+        images = [image for image in (change.before, change.after) if image is not None]
+        ours += [(schema.name, change.kind.value, printed_image(schema.columns, image)) for image in images]
+    printed = [change for path in files for change in printed_changes(path)]
+    for got, wanted in zip(ours, printed, strict=True):
+        assert got == wanted
+    return len(ours)
+
+
+def expect_snapshots(spark, server: ClassicPrimary, directory: Path, tables: list[str]) -> tuple[int, int]:
+    """Each snapshot is the table of the server, or is refused; how many were which."""
+    exact = refused = 0
+    for table in tables:
+        name = f"{DATABASE}.{table.strip('`')}"
+        options = parse_options({"path": str(directory), "table": name})
+        expected = content_of(server, table)
+        columns = [row[0] for row in server.sql(f"SHOW COLUMNS FROM {DATABASE}.{table}")]
+        try:
+            schema = find_table(options, name)
+            frame = snapshot(spark, str(directory), name, zero_dates="text", key=["id"])
+            rows = frame.collect()
+        except InexactError:
+            refused += 1
+            continue
+        except Exception as error:
+            if not any(reason in str(error) for reason in REFUSALS) or ("no group in" in str(error) and expected):
+                raise
+            refused += 1
+            continue
+        kinds = {column.name: column for column in schema.columns}
+        found = [
+            tuple(as_sql(kinds[column], plain(row[column])) if column in kinds else None for column in columns)
+            for row in rows
+        ]
+        assert sorted(found, key=repr) == expected, name
+        exact += 1
+    return exact, refused
+
+
+def plain(value: object) -> object:
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_random_ddl_between_random_changes_is_read_alike_by_all(
+    spark, request, seed, tmp_path, new_server, new_ibb_primary, new_replica, import_files, watch_log, version
+) -> None:
+    chance = random.Random(f"{seed} {version}")
+    metadata = chance.choice(METADATA) if version == "11.8" else "FULL"
+    server = new_server(version, f"--binlog-row-metadata={metadata}", "--binlog-format=ROW")
+    steps = request.config.getoption("--ddl-steps")
+    campaign = run_campaign(server, chance, steps, watch_log)
+    files = binlogs_of(server, tmp_path / "classic")
+    directory = tmp_path / "log"
+    import_files(files, directory, "--max-file-size", "1M")
+
+    names = [f"{DATABASE}.{table.strip('`')}" for table in campaign.tables]
+    expect_twins_agree(directory, names if metadata == "FULL" else [])
+    assert expect_printed_alike(files) > steps / 2
+    if metadata == "FULL":
+        exact, refused = expect_snapshots(spark, server, directory, list(campaign.tables))
+        watch_log("snapshots", lambda: f"{exact} exact, {refused} refused")
+        print(f"{exact} snapshots exact, {refused} refused")
+    replica = new_replica(version)
+    replica.follow(new_ibb_primary(directory))
+    replica.wait_for_gtid(str(server.sql("SELECT @@gtid_binlog_pos")[0][0]))
+    for table in campaign.tables:
+        assert content_of(replica, table) == content_of(server, table), table
