@@ -73,6 +73,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=120,
         help="statements of each campaign of random DDL and changes of rows (default: %(default)s)",
     )
+    group.addoption(
+        "--schedules", type=int, default=70, help="orders of threads that the store is run in (default: %(default)s)"
+    )
+    group.addoption("--planted", choices=("some", "all"), default="some", help="which planted bugs must be found")
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import random
 import threading
 
 import pytest
@@ -17,6 +19,7 @@ from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.log_checker import check_log
+from ibbmaster.testing.scheduler import Scheduler
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
 OPTIONS = StoreOptions(
@@ -590,3 +593,111 @@ def test_a_log_that_another_program_wrote_is_continued(disk, long_log):
         feed(store, 5)
         assert gtids(store) == [*before, "0-1-5"]
     check_log({name: data for name, data in foreign.files().items() if name.startswith("binlog-")})
+
+
+class MeanwhileLock:
+    """A lock for which one had to wait: what `meanwhile` does was done before."""
+
+    def __init__(self, lock, meanwhile):
+        self._lock = lock
+        self._meanwhile = meanwhile
+
+    def __enter__(self):
+        meanwhile, self._meanwhile = self._meanwhile, lambda: None
+        meanwhile()
+        return self._lock.__enter__()
+
+    def __exit__(self, *error):
+        return self._lock.__exit__(*error)
+
+
+def test_who_waited_to_make_the_next_file_does_not_make_it_again_once_it_was_cut(store, disk):
+    def others_flush():
+        for seq_no in (2, 3):
+            feed(store, seq_no)
+            store.flush()
+
+    feed(store, 1)
+    writer = store._writer
+    writer._ready = None
+    writer.flusher.lock = MeanwhileLock(writer.flusher.lock, others_flush)
+    store.prepare_next_file()
+    feed(store, 4)
+    store.close()
+    assert [group.gtid for group in check_log(disk.files()).groups] == [(0, 1, number) for number in (1, 2, 3, 4)]
+
+
+def test_who_waited_to_make_the_next_file_makes_none_of_a_log_that_was_reset(store, disk):
+    for _ in range(3):
+        store.flush()
+    writer = store._writer
+    writer._ready = None
+    writer.flusher.lock = MeanwhileLock(writer.flusher.lock, store.reset)
+    store.prepare_next_file()
+    assert sorted(name for name in disk.list() if name.endswith(".ibb")) == ["binlog-000000.ibb", "binlog-000001.ibb"]
+
+
+def test_a_group_that_is_prepared_while_the_log_is_reset_holds_a_file_of_the_new_log(store, disk, monkeypatch):
+    for _ in range(3):
+        store.flush()
+    group = store.open_group()
+    group.write(make_event(160, 1, bytes(100)))
+    append = store._writer.append
+
+    def append_later(*arguments, **options):
+        monkeypatch.undo()
+        store.reset()
+        return append(*arguments, **options)
+
+    monkeypatch.setattr(store._writer, "append", append_later)
+    group.prepare_internally(Xid(format_id=1, gtrid=b"x", bqual=b""))
+    store.flush()  # the header of the next file tells which files are held
+    with BinlogStore(SimulatedDisk(disk.files()), OPTIONS) as again:
+        assert gtids(again) == []
+
+
+def test_who_begins_to_read_what_is_just_being_purged_is_told_so(store, disk):
+    for seq_no in range(1, 4):
+        feed(store, seq_no)
+        store.flush()
+    place = store.seek(GtidPosition())
+    readers = []
+
+    def begin_to_read(verb, name):
+        if verb == "unlink":
+            readers.append(store.event_groups(place))
+
+    disk.fail = begin_to_read
+    assert purge_all(store) == 3
+    with pytest.raises(PositionPurgedError, match=r"binlog-000000\.ibb was purged before it could be read"):
+        readers[0].next_group()
+    later = store.event_groups(store.plan_of_file(store.files()[0].name))
+    assert take(later) == []
+
+
+def test_of_two_threads_that_finish_a_prepared_transaction_one_is_told_that_it_came_too_late():
+    for seed in range(30):
+        scheduler = Scheduler(random.Random(seed))
+        names = ("store.log_writer", "store.redo_log", "store.flusher", "store.durable_end", "store.binlog_store")
+        with scheduler.installed([importlib.import_module(f"ibbmaster.{name}") for name in names]):
+            disk = SimulatedDisk()
+            disk.pause = scheduler.pause
+            store = BinlogStore(disk, OPTIONS)
+            group = store.open_group()
+            group.write(make_event(160, 1, bytes(100)))
+            xid = Xid(format_id=1, gtrid=b"x", bqual=b"")
+            group.prepare(xid)
+            outcomes = []
+
+            def finish(number, store=store, xid=xid, outcomes=outcomes):
+                try:
+                    store.xa_commit(xid, gtid(1, number), make_gtid_event(gtid(1, number)))
+                    outcomes.append("committed")
+                except StoreError:
+                    outcomes.append("refused")
+
+            for number in range(2):
+                scheduler.start(f"thread {number}", lambda number=number: finish(number))
+            scheduler.run()
+        assert sorted(outcomes) == ["committed", "refused"], seed
+        assert len(check_log(disk.files()).groups) <= 1, seed

@@ -216,3 +216,27 @@ def test_stray_names_are_left_alone(closed):
     assert numbers(store) == list(range(1, 31))
     store.close()
     assert {name: disk.files()[name] for name in stray} == stray
+
+
+def test_groups_behind_a_flush_are_recovered_before_any_checkpoint(monkeypatch):
+    disk = SimulatedDisk()
+    store = BinlogStore(disk, OPTIONS)
+    feed(store, 1, 100)
+    monkeypatch.setattr(store._writer, "checkpoint", lambda: None)  # the power fails before it
+    store.flush()
+    feed(store, 2, 100)
+    feed(store, 3, 100)
+    again, _ = start(disk.files())
+    assert numbers(again) == [1, 2, 3]
+
+
+def test_a_redo_log_is_not_applied_to_the_files_of_another_log(crashed):
+    disk = SimulatedDisk()
+    other = BinlogStore(disk, OPTIONS)
+    for seq_no in range(1, 2000):  # small ones: more of the redo log for the same files
+        feed(other, seq_no, 100)
+    other.close()
+    files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
+    redo = {name: crashed[name] for name in SEGMENT_NAMES}
+    with pytest.raises(DamageError, match="it belongs to other files"):
+        start({**files, **redo})

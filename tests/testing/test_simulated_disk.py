@@ -65,3 +65,47 @@ def test_a_longer_file_may_have_zeros_where_its_data_should_be(disk):
     disk.write("a", 12, b"more")
     contents = {dict(state)["a"] for state in states(disk)}
     assert {b"oldoldoldold", b"oldoldoldoldmore"} <= contents
+
+
+def test_a_sync_covers_what_was_written_before_it_began():
+    disk = SimulatedDisk({"a": bytes(8)})
+
+    def write_meanwhile(what):
+        if what == "sync, half done":
+            disk.pause = None
+            disk.write("a", 4, b"late")
+
+    disk.write("a", 0, b"soon")
+    disk.pause = write_meanwhile
+    disk.sync("a")
+    assert disk.durable_files() == {"a": b"soon" + bytes(4)}
+    assert disk.files() == {"a": b"soonlate"}
+    disk.sync("a")
+    assert disk.durable_files() == {"a": b"soonlate"}
+
+
+def test_a_sync_does_not_cover_a_write_that_is_not_done():
+    disk = SimulatedDisk({"a": bytes(8)})
+    seen = []
+
+    def look(what):
+        if what == "write, half done":
+            disk.pause = None
+            seen.append(disk.read("a", 0, 8))
+            disk.sync("a")
+
+    disk.pause = look
+    disk.write("a", 0, b"halfdone")
+    assert seen == [b"half" + bytes(4)]
+    assert disk.durable_files() == {"a": bytes(8)}
+    assert disk.files() == {"a": b"halfdone"}
+
+
+def test_one_state_at_random_is_one_of_those_that_a_crash_may_leave():
+    disk = SimulatedDisk({"a": b"old" * 4})
+    disk.write("a", 0, b"1")
+    disk.create("b")
+    disk.write("a", 5, b"2")
+    disk.sync_dir()
+    disk.unlink("b")
+    assert {tuple(sorted(disk.crash_state(random.Random(seed)).items())) for seed in range(300)} == states(disk)

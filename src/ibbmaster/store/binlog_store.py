@@ -64,6 +64,8 @@ class BinlogStore(WritableBinlogEngine):
         self._disk = disk
         self._reset_count = 0
         self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
+        self._readers_lock = threading.Lock()  # taken before the writer's
+        self._purged_to = 0  # files before this one are removed, or are about to be
         disk.lock()
         try:
             found = recover(disk, replay_from=replay_from)
@@ -189,10 +191,16 @@ class BinlogStore(WritableBinlogEngine):
             self._directory.event_groups(place),
             resets=lambda: self._reset_count,
             began_at=began_at,
-            closed=self._readers.discard,
+            closed=self._forget_reader,
         )
-        self._readers.add(reader)
+        with self._readers_lock:
+            reader.is_purged = reader.file_no < self._purged_to
+            self._readers.add(reader)
         return reader
+
+    def _forget_reader(self, reader: StoreReader) -> None:
+        with self._readers_lock:
+            self._readers.discard(reader)
 
     def plan_of_file(self, name: str) -> SeekPlan:
         resets = self._reset_count
@@ -254,6 +262,7 @@ class BinlogStore(WritableBinlogEngine):
 
     def _remove_files(self) -> None:
         self._reset_count += 1  # ends every reader
+        self._purged_to = 0
         for file_no in self._directory.file_numbers():
             self._disk.unlink(format_file_name(file_no))
         self._disk.sync_dir()
@@ -264,17 +273,16 @@ class BinlogStore(WritableBinlogEngine):
         with writer.flusher.lock:
             writer.retrying(writer.checkpoint)
             writer.sync()
-            result = choose_files(
-                [
-                    (number, self._disk.size(name := format_file_name(number)), self._disk.modified_at(name))
-                    for number in self._directory.file_numbers()
-                ],
-                request,
-                needed=self._needed_file_no(),
-                oob_file_no=self._oob_file_no,
-            )
+            sizes = [
+                (number, self._disk.size(name := format_file_name(number)), self._disk.modified_at(name))
+                for number in self._directory.file_numbers()
+            ]
+            with self._readers_lock:  # who begins to read from here on knows what will be gone
+                result = choose_files(sizes, request, needed=self._needed_file_no(), oob_file_no=self._oob_file_no)
+                if result.file_nos:
+                    self._purged_to = result.file_nos[-1] + 1
             if result.file_nos:
-                _, lsn = writer.append([], notes=[Purge(first_file_no=result.file_nos[-1] + 1)])
+                _, lsn = writer.append([], notes=lambda: (Purge(first_file_no=result.file_nos[-1] + 1),))
                 writer.sync_to(lsn)  # from here on the next start finishes it
                 for file_no in result.file_nos:
                     self._disk.unlink(format_file_name(file_no))
@@ -337,7 +345,7 @@ class BinlogStore(WritableBinlogEngine):
             return next(iter(self._writer.xa.entries(XaState.ROLLED_BACK)), None)
 
     def _note_finished(self, entry: XaEntry) -> None:
-        self._writer.append([], notes=[replace(entry, state=XaState.GONE)])
+        self._writer.append([], notes=lambda: (replace(entry, state=XaState.GONE),))
 
     def stop_waiting(self) -> None:
         """Whoever waits for room on the disk gets a DiskFullError now."""

@@ -45,7 +45,8 @@ def decide(writer: LogWriter, engines: Iterable[TransactionEngine], *, was_repla
                 engine.commit_by_xid(xid)
     committed = writer.xa.entries(XaState.COMMITTED)
     for entry in committed:
-        writer.append([], notes=[replace(entry, state=XaState.GONE)])
+        gone = replace(entry, state=XaState.GONE)
+        writer.append([], notes=lambda gone=gone: (gone,))  # type: ignore[misc]
     if incomplete or committed:
         writer.checkpoint()  # so that the next start finds nothing to do
         writer.sync()

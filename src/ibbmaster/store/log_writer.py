@@ -104,18 +104,20 @@ class LogWriter:
         return self.append_end(record, gtid, entry=entry, group=group)
 
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
-        with self.ordered:
+        def entry() -> tuple[XaEntry]:
             self.xa.check_room(xid)
             first_file_no = self.open_groups.get(group, self.appender.file_no)
-        entry = XaEntry(
-            xid=xid, state=XaState.PREPARED, engine_count=engine_count, first_file_no=first_file_no, stream=stream
-        )
+            state = XaState.PREPARED
+            return (
+                XaEntry(xid=xid, state=state, engine_count=engine_count, first_file_no=first_file_no, stream=stream),
+            )
+
         records = []
         if engine_count:
             assert stream is not None
             prepare = XaPrepare(engine_count=engine_count, xid=xid, stream=stream)
             records = [NewRecord(RecordType.XA_PREPARE, encode_xa_prepare(prepare))]
-        _, lsn = self.append(records, notes=[entry], group=group if engine_count else None)
+        _, lsn = self.append(records, notes=entry, group=group if engine_count else None)
         self.settle(Ticket(RecordRef(0, 0), lsn))
 
     def release(self, group: GroupWriter) -> None:
@@ -123,7 +125,7 @@ class LogWriter:
             self.open_groups.pop(group, None)
             entry = None if group.xid is None else self.xa.get(group.xid)
         if entry is not None and not self.is_closed:
-            self.append([], notes=[replace(entry, state=XaState.GONE)])
+            self.append([], notes=lambda: (replace(entry, state=XaState.GONE),))
 
     def settle(self, ticket: Ticket) -> None:
         match self.options.durability:
@@ -147,14 +149,12 @@ class LogWriter:
             GtidOrderError: the GTID is not newer than what its domain has; nothing was appended.
             StoreError: as `append`.
         """
-        records = [NewRecord(RecordType.COMMIT, record, gtid)]
-        notes = []
-        if entry is not None:
-            complete = encode_xa_complete(XaComplete(xid=entry.xid, is_rollback=False))
-            records.insert(0, NewRecord(RecordType.XA_COMPLETE, complete))
-            notes = [replace(entry, state=XaState.GONE if entry.engine_count == 1 else XaState.COMMITTED)]
+        commit = NewRecord(RecordType.COMMIT, record, gtid)
         try:
-            refs, lsn = self.append(records, notes=notes, group=group)
+            if entry is not None:
+                state = XaState.GONE if entry.engine_count == 1 else XaState.COMMITTED
+                return self._append_completion(entry, state, commit, group=group)
+            refs, lsn = self.append([commit], group=group)
         except GtidOrderError as error:
             assert gtid is not None
             raise self.explain_order(error, gtid, record) from None
@@ -162,22 +162,32 @@ class LogWriter:
 
     def append_rollback(self, entry: XaEntry, state: XaState) -> Ticket:
         """Append the completion of a prepared transaction that is rolled back."""
-        complete = encode_xa_complete(XaComplete(xid=entry.xid, is_rollback=True))
-        refs, lsn = self.append([NewRecord(RecordType.XA_COMPLETE, complete)], notes=[replace(entry, state=state)])
+        return self._append_completion(entry, state)
+
+    def _append_completion(
+        self, entry: XaEntry, state: XaState, *commit: NewRecord, group: GroupWriter | None = None
+    ) -> Ticket:
+        def note() -> tuple[XaEntry]:
+            if self.xa.get(entry.xid) is not entry:
+                raise StoreError("the transaction was finished meanwhile, by another thread")
+            return (replace(entry, state=state),)
+
+        complete = encode_xa_complete(XaComplete(xid=entry.xid, is_rollback=not commit))
+        refs, lsn = self.append([NewRecord(RecordType.XA_COMPLETE, complete), *commit], notes=note, group=group)
         return Ticket(refs[-1], lsn)
 
     def append(
         self,
         records: list[NewRecord],
         *,
-        notes: Iterable[XaEntry | Purge] = (),
+        notes: Callable[[], tuple[XaEntry | Purge, ...]] = lambda: (),
         group: GroupWriter | None = None,
         holder: GroupWriter | None = None,
     ) -> tuple[list[RecordRef], int]:
         """Append records and notes in one step; returns where the records are and the LSN behind the step.
 
-        `group` holds on to nothing any more afterwards; `holder` holds on to the file the
-        first record lies in.
+        `notes` are asked for once nobody else can append, and may refuse the step. `group` holds
+        on to nothing any more afterwards; `holder` holds on to the file the first record lies in.
 
         Raises:
             DiskFullError: there is no room, and nobody waits for it; nothing was appended.
@@ -195,8 +205,9 @@ class LogWriter:
                 for record in records:
                     if record.gtid is not None:
                         check_order(self.appender.state, record.gtid)
+            found = notes()
             with self.failing():
-                return self._append_now(records, tuple(notes), group, holder)
+                return self._append_now(records, found, group, holder)
 
     def _append_now(
         self,
@@ -410,14 +421,22 @@ class LogWriter:
 
     def prepare_next_file(self) -> bool:
         """Have the file after the active one ready; whether one was made."""
+        if self._next_file() is None:
+            return False
+        with self.flusher.lock:  # looked at again: who waited here would make a file anew that was cut, or removed
+            wanted = self._next_file()
+            if wanted is None:
+                return False
+            with self.failing():
+                self._ready = wanted[0], self.flusher.make_file(*wanted)
+        return True
+
+    def _next_file(self) -> tuple[int, int] | None:
+        """Number and pages of the file after the active one, None if it is ready."""
         with self.ordered:
             file_no, (size_pages, _) = self.appender.file_no + 1, self.shape.next_file()
-        if self._ready is not None and self._ready[0] == file_no and self._ready[1] >= size_pages:
-            return False
-        with self.failing():
-            made = self.flusher.make_file(file_no, size_pages)
-        self._ready = file_no, made
-        return True
+            ready = self._ready
+        return None if ready is not None and ready[0] == file_no and ready[1] >= size_pages else (file_no, size_pages)
 
     def _check_usable(self) -> None:
         if self.is_closed:

@@ -112,7 +112,6 @@ class _Replay:
                 if isinstance(item, PageChange):
                     self._change(record.lsn, item)
                 elif isinstance(item, Cut):
-                    self._finish_page()
                     self._cuts[item.file_no] = item.size_pages
                 elif isinstance(item, Purge):
                     self._remove_before(item.first_file_no)

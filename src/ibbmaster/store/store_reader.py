@@ -9,6 +9,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.store.disk import Disk
 from ibbmaster.store.event_groups import EventGroupReader
 
@@ -33,6 +34,7 @@ class StoreReader:
         self._began_at = began_at
         self._closed = closed
         self._group_file_no: int | None = None  # where the group begins that was handed over last and may be read still
+        self.is_purged = False  # the file it begins in was about to be removed when it was made
 
     @property
     def file_no(self) -> int:
@@ -59,8 +61,10 @@ class StoreReader:
         """Whether this is still the log that the reader began with.
 
         Raises:
-            PositionPurgedError: the log was reset since.
+            PositionPurgedError: the log was reset since, or the file to begin with purged.
         """
+        if self.is_purged:
+            raise PositionPurgedError(f"{format_file_name(self.file_no)} was purged before it could be read")
         if self._resets() != self._began_at:
             raise PositionPurgedError("the log was reset while it was read")
 

@@ -7,7 +7,7 @@ are zeros, as in a file that was never written further.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import LocalProtocolError
@@ -76,19 +76,19 @@ class VisibleDisk(ReadOnlyDisk):
         return self._disk.modified_at(name)
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        held = self._held(name, offset, size)
+        view = self._view(name, offset, size)
         data = self._disk.read(name, offset, size)  # after that: a page that was not held is in its file
-        if not held:
+        if not view.held and view.end >= len(data):
             return data
         patched = bytearray(data)
-        _patch(memoryview(patched), offset, held)
+        view.apply(memoryview(patched))
         return bytes(patched)
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
-        held = self._held(name, offset, len(target))
+        view = self._view(name, offset, len(target))
         size = self._disk.read_into(name, offset, target, only_cached=only_cached)
-        if held and size is not None:
-            _patch(target[:size], offset, held)
+        if size is not None:
+            view.apply(target[:size])
         return size
 
     def next_data(self, name: str, offset: int) -> int:
@@ -97,22 +97,38 @@ class VisibleDisk(ReadOnlyDisk):
     def open(self, name: str) -> int | None:
         return self._disk.open(name)  # a page comes into its file when it is durable, never before
 
-    def _held(self, name: str, offset: int, size: int) -> dict[int, bytes]:
-        """The pages in this part of a file that are in memory, as a reader may see them."""
+    def _view(self, name: str, offset: int, size: int) -> _View:
+        """What a reader may see of this part of a file, whatever is written from now on."""
         file_no = parse_file_name(name)
         mark = self._mark()
         if file_no is None:
-            return {}
+            return _View({}, offset, size)
         pages = range(offset // PAGE_SIZE, -(-(offset + size) // PAGE_SIZE))
-        return self._fifo.visible(file_no, pages, mark)
+        held = self._fifo.visible(file_no, pages, mark)
+        if file_no < mark.file_no:
+            return _View(held, offset, size)
+        end = 0 if file_no > mark.file_no else (mark.page_no + (mark.page_offset > 0)) * PAGE_SIZE
+        return _View(held, offset, max(end - offset, 0))
 
 
-def _patch(data: memoryview, offset: int, pages: dict[int, bytes]) -> None:
-    """Put pages over what was read of a file from `offset` on."""
-    for page_no, page in pages.items():
-        start = page_no * PAGE_SIZE - offset
-        source = page[max(-start, 0) :]
-        start = max(start, 0)
-        end = min(start + len(source), len(data))
-        if end > start:
-            data[start:end] = source[: end - start]
+class _View(NamedTuple):
+    """Of what is read from `offset` on: the pages in memory, and where in it the visible part ends.
+
+    Pages behind the end may be on their way into the file, half of one already.
+    """
+
+    held: dict[int, bytes]
+    offset: int
+    end: int
+
+    def apply(self, data: memoryview) -> None:
+        """Make of what the file has what a reader may see."""
+        for page_no, page in self.held.items():
+            start = page_no * PAGE_SIZE - self.offset
+            source = page[max(-start, 0) :]
+            start = max(start, 0)
+            end = min(start + len(source), len(data))
+            if end > start:
+                data[start:end] = source[: end - start]
+        if self.end < len(data):
+            data[self.end :] = bytes(len(data) - self.end)

@@ -9,18 +9,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import itertools
-import os
 import random
-import signal
 import struct
-import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
-from ibbmaster.cli.main import EXIT_INTERRUPTED
-from ibbmaster.cli.progress import progress_to
 from ibbmaster.errors import BusyError, IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
@@ -28,6 +21,7 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.group_writer import GroupWriter
 from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.store_options import Durability, StoreOptions
+from ibbmaster.testing.campaign import add_campaign_options, run_from_command_line
 from ibbmaster.testing.log_checker import CheckError, FoundLog, check_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
@@ -554,38 +548,8 @@ def main() -> None:
     """Judge seed after seed until so many states were seen; ends with 1 at the first that is wrong."""
     parser = argparse.ArgumentParser(prog="python -m ibbmaster.testing.crash", description=main.__doc__)
     parser.add_argument("--states", type=int, default=1_000_000, help="how many states (default: %(default)s)")
-    parser.add_argument("--first-seed", type=int, default=1, help="where to begin (default: %(default)s)")
-    parser.add_argument("--seed", type=int, help="judge this seed alone")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many at once (default: %(default)s)")
-    arguments = parser.parse_args()
-    seeds = itertools.count(arguments.first_seed) if arguments.seed is None else iter([arguments.seed])
-    states = 0
-    with (
-        ProcessPoolExecutor(arguments.processes, initializer=end_at_once) as pool,
-        progress_to("state") as advance,
-    ):
-        try:
-            while states < arguments.states and (
-                batch := list(itertools.islice(seeds, 4 * (arguments.processes or 1)))
-            ):
-                for count in pool.map(judge_seed, batch):
-                    states += count
-                    advance(states, max(states, arguments.states))
-                if not sys.stderr.isatty():
-                    print(f"{states:>12,} states, seeds up to {batch[-1]}", flush=True)
-        except WrongStateError as error:
-            pool.shutdown(cancel_futures=True)
-            sys.exit(str(error))
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            print(f"interrupted after {states:,} states, none of them wrong", file=sys.stderr)
-            sys.exit(EXIT_INTERRUPTED)
-    print(f"{states:,} states, none of them wrong")
-
-
-def end_at_once() -> None:
-    """In a worker: ^C, which goes to all processes of a terminal, ends it without a word."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    add_campaign_options(parser, "judge")
+    run_from_command_line(judge_seed, parser.parse_args(), unit="states", error=WrongStateError)
 
 
 if __name__ == "__main__":

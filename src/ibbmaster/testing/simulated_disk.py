@@ -11,9 +11,12 @@ import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import MissingFileError, StoreError
+
+_T = TypeVar("_T")
 
 SECTOR_SIZES = (4096, 512)
 EXHAUSTIVE_MAX = 6  # pending operations of which every subset is tried
@@ -40,6 +43,7 @@ class _Inode:
         self.durable = durable
         self.current = bytearray(durable)
         self.pending: list[_Write | _Resize] = []
+        self.under_way: set[int] = set()  # the ids of writes that are not done yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +51,20 @@ class _NameChange:
     name: str
     inode: _Inode | None  # None: the name is removed
 
+    def apply(self, names: dict[str, _Inode]) -> None:
+        if self.inode is None:
+            names.pop(self.name, None)
+        else:
+            names[self.name] = self.inode
+
 
 class SimulatedDisk:
     """A `Disk`; `after` is called with the name of each operation that changed something, once it is done.
 
-    `fail` may raise for an operation before it is done: (verb, name) -> None. `counts` tells
-    how often each verb was used.
+    `fail` may raise for an operation before it is done: (verb, name) -> None. `pause`, if it is
+    set, is called with the verb before each operation and in the middle of those that take
+    time: other threads may use the disk there. A sync then covers what was written before it
+    began, and of a write the first half is there.
     """
 
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
@@ -61,6 +73,7 @@ class SimulatedDisk:
         self._pending_names: list[_NameChange] = []
         self.after: Callable[[str], None] = lambda verb: None
         self.fail: Callable[[str, str], None] = lambda verb, name: None
+        self.pause: Callable[[str], None] | None = None
         self.writes = 0  # operations that change something, syncs included
         self.pages_read = 0
         self.clock = 0.0
@@ -89,8 +102,10 @@ class SimulatedDisk:
 
     def read(self, name: str, offset: int, size: int) -> bytes:
         self.fail("read", name)
+        if self.pause is not None:
+            self.pause("read")
         self.pages_read += -(-size // 16384)
-        return bytes(self._inode(name).current[offset : offset + size])
+        return bytes(memoryview(self._inode(name).current)[offset : offset + size])
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int:
         data = self.read(name, offset, len(target))
@@ -117,8 +132,13 @@ class SimulatedDisk:
         inode = self._inode(name)
         write = _Write(offset=offset, data=bytes(data))
         inode.pending.append(write)
-        _apply(inode.current, write)
         self._modified[name] = self.clock
+        if self.pause is not None and (half := len(write.data) // 2):
+            inode.under_way.add(id(write))
+            _apply(inode.current, _Write(offset=offset, data=write.data[:half]))
+            self.pause("write, half done")
+            inode.under_way.discard(id(write))
+        _apply(inode.current, write)
         self._done("write")
 
     def allocate(self, name: str, size: int) -> None:
@@ -130,14 +150,29 @@ class SimulatedDisk:
     def sync(self, name: str) -> None:
         self._begin("sync", name)
         inode = self._inode(name)
-        inode.durable = bytes(inode.current)
-        inode.pending.clear()
+        covered = [operation for operation in inode.pending if id(operation) not in inode.under_way]
+        if self.pause is not None:
+            self.pause("sync, half done")
+        kept = _without(inode.pending, covered)
+        if kept:
+            durable = bytearray(inode.durable)
+            for operation in _without(inode.pending, kept):
+                _apply(durable, operation)
+            inode.durable = bytes(durable)
+        else:
+            inode.durable = bytes(inode.current)
+        inode.pending = kept
         self._done("sync")
 
     def sync_dir(self) -> None:
         self._begin("sync_dir", "")
-        self._durable_names = dict(self._names)
-        self._pending_names.clear()
+        covered = list(self._pending_names)
+        if self.pause is not None:
+            self.pause("sync_dir, half done")
+        kept = _without(self._pending_names, covered)
+        for change in _without(self._pending_names, kept):
+            change.apply(self._durable_names)
+        self._pending_names = kept
         self._done("sync_dir")
 
     def unlink(self, name: str) -> None:
@@ -160,6 +195,28 @@ class SimulatedDisk:
     def files(self) -> dict[str, bytes]:
         """What a killed process leaves: everything that was asked for."""
         return {name: bytes(inode.current) for name, inode in self._names.items()}
+
+    def durable_files(self) -> dict[str, bytes]:
+        """What a loss of power leaves at least: what was synced, and nothing else."""
+        return {name: inode.durable for name, inode in self._durable_names.items()}
+
+    def crash_state(self, rng: random.Random) -> dict[str, bytes]:
+        """One state that a loss of power may leave at this moment."""
+        share = rng.choice((0.1, 0.5, 0.9))
+        names = [change for change in self._pending_names if rng.random() < share]
+        kept: list[_Write | _Resize] = []
+        owners: dict[int, _Inode] = {}
+        for inode in {id(inode): inode for inode in (*self._names.values(), *self._durable_names.values())}.values():
+            for operation in inode.pending:
+                if rng.random() < share:
+                    kept.append(operation)
+                    owners[id(operation)] = inode
+        writes = [operation for operation in kept if isinstance(operation, _Write)]
+        if writes and rng.random() < 0.5:
+            torn = rng.choice(writes)
+            for pieces in _tear(torn, rng, 1):
+                return self._image(names, kept, owners, torn=torn, pieces=pieces)
+        return self._image(names, kept, owners)
 
     def crash_states(self, chance: random.Random, *, torn_max: int = TORN_VARIANTS) -> Iterator[dict[str, bytes]]:
         """What a loss of power may leave at this moment; not all of it if there is too much.
@@ -196,10 +253,7 @@ class SimulatedDisk:
     ) -> dict[str, bytes]:
         visible = dict(self._durable_names)
         for change in names:
-            if change.inode is None:
-                visible.pop(change.name, None)
-            else:
-                visible[change.name] = change.inode
+            change.apply(visible)
         contents: dict[int, bytearray] = {}
         for operation in kept:
             inode = owners[id(operation)]
@@ -228,6 +282,8 @@ class SimulatedDisk:
 
     def _begin(self, verb: str, name: str) -> None:
         self.fail(verb, name)
+        if self.pause is not None:
+            self.pause(verb)
 
     def _done(self, verb: str) -> None:
         self.writes += 1
@@ -249,6 +305,11 @@ def _apply(content: bytearray, operation: _Write | _Resize) -> None:
         if operation.may_shrink:
             del content[operation.size :]
         content.extend(bytes(max(operation.size - len(content), 0)))
+
+
+def _without(operations: list[_T], others: list[_T]) -> list[_T]:
+    found = {id(operation) for operation in others}
+    return [operation for operation in operations if id(operation) not in found]
 
 
 def _subsets(count: int, chance: random.Random) -> Iterator[tuple[int, ...]]:
