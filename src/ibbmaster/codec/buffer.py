@@ -9,4 +9,4 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 def is_zero(data: Buffer) -> bool:
     """Whether all bytes are zero, as those of a page that is pre-allocated; no bytes are, too."""
-    return not bytes(data).lstrip(b"\0")
+    return not data or (not data[0] and bytes(data) == bytes(len(data)))  # a comparison of memory
