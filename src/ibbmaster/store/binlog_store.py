@@ -195,7 +195,8 @@ class BinlogStore(WritableBinlogEngine):
         )
         with self._readers_lock:
             reader.is_purged = reader.file_no < self._purged_to
-            self._readers.add(reader)
+            if not reader.is_purged:
+                self._readers.add(reader)
         return reader
 
     def _forget_reader(self, reader: StoreReader) -> None:
@@ -279,11 +280,16 @@ class BinlogStore(WritableBinlogEngine):
             ]
             with self._readers_lock:  # who begins to read from here on knows what will be gone
                 result = choose_files(sizes, request, needed=self._needed_file_no(), oob_file_no=self._oob_file_no)
+                purged_before = self._purged_to
                 if result.file_nos:
                     self._purged_to = result.file_nos[-1] + 1
             if result.file_nos:
-                _, lsn = writer.append([], notes=lambda: (Purge(first_file_no=result.file_nos[-1] + 1),))
-                writer.sync_to(lsn)  # from here on the next start finishes it
+                try:
+                    _, lsn = writer.append([], notes=lambda: (Purge(first_file_no=result.file_nos[-1] + 1),))
+                    writer.sync_to(lsn)  # from here on the next start finishes it
+                except BaseException:
+                    self._purged_to = purged_before
+                    raise
                 for file_no in result.file_nos:
                     self._disk.unlink(format_file_name(file_no))
                 with writer.failing():

@@ -182,7 +182,14 @@ class Scheduler:
         self.now += STEP_S
         if self.step_count > STEPS_MAX:
             raise DeadlockError(f"{STEPS_MAX} steps, and no end; the last: {', '.join(self.trace)}")
-        self.at_step()
+        try:
+            self.at_step()
+        except Ended:
+            raise
+        except BaseException as error:  # noted here: a generator that it goes through may make another one of it
+            self._failure = self._failure or error
+            self._is_ending = True
+            raise
 
     def _check_ending(self) -> None:
         if self._is_ending:

@@ -111,7 +111,7 @@ class Life:
 
     def _live(self) -> None:
         rng = self._rng
-        with Background(self.store, period_s=rng.choice((0.02, 0.2, 2.0))):
+        with Background(self.store, period_s=rng.choice((0.02, 0.2, 2.0)), clock=lambda: self.scheduler.now):
             writers = [self._start(f"writer {number}", self._writer(number)) for number in range(WRITERS)]
             others = [
                 self._start("worker", lambda: self._repeat("worker", self._work, 6)),
