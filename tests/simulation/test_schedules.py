@@ -14,7 +14,7 @@ from ibbmaster.testing.scheduler import Scheduler
 from ibbmaster.testing.schedules import Schedule, import_under_threads, run_seed
 
 FIRST_SEED = 1
-BACKUPS = 12  # seeds
+SEEDS_PER_BACKUP = 6
 
 
 @pytest.mark.timeout(1200)
@@ -32,8 +32,8 @@ def test_no_order_of_threads_loses_a_group_or_shows_one_too_early(pytestconfig):
     assert checked > 5 * count
 
 
-def test_a_backup_is_the_log_at_one_moment_whoever_writes_meanwhile():
-    for seed in range(BACKUPS):
+def test_a_backup_is_the_log_at_one_moment_whoever_writes_meanwhile(pytestconfig):
+    for seed in range(pytestconfig.getoption("--schedules") // SEEDS_PER_BACKUP):
         Schedule(seed, backs_up=True).run()
 
 

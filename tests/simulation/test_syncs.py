@@ -156,6 +156,8 @@ def replay(lines: list[str], directory: Path, said: Callable[[Trace, str], objec
 
 def _path_of(call: str, rest: str) -> str:
     found = [descriptor or name for descriptor, name in PATH.findall(rest)]
+    if call == "rename":  # of a file, or of the directory that a backup was made in
+        return found[0]
     if call in ("openat", "unlink", "unlinkat", "rename", "truncate"):
         return next((path for path in found if path.rpartition("/")[2].startswith(("binlog-", "ibbmaster-"))), "")
     return found[0] if found else ""
@@ -196,7 +198,7 @@ def test_an_import_and_a_backup_are_on_the_disk_when_they_are_reported(tmp_path)
     ):
         reported: list[list[str]] = []
         lines = strace(tmp_path, sys.executable, "-m", "ibbmaster", *command)
-        trace = replay(lines, target, lambda trace, text, reported=reported: reported.append(trace.unsynced()))
+        trace = replay(lines, tmp_path, lambda trace, text, reported=reported: reported.append(trace.unsynced()))
         assert reported, command
         assert all(unsynced == [] for unsynced in reported), (command, reported)
         assert trace.sync_count >= len(list(target.glob("binlog-*.ibb")))
