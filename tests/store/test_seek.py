@@ -71,6 +71,14 @@ def linear_seek(disk, position, numbers):
     return None
 
 
+@pytest.fixture(params=[True, False], ids=["few states walked", "few states halved, too"])
+def states_walked(request, monkeypatch):
+    """Small files have few states, all of which are looked at; their search is to be right for the large ones, too."""
+    if not request.param:
+        monkeypatch.setattr("ibbmaster.store.seek.WALKED_STATES_MAX", 0)
+
+
+@pytest.mark.usefixtures("states_walked")
 @pytest.mark.parametrize("seed", range(30))
 def test_the_search_finds_what_a_linear_one_finds_and_reading_on_misses_nothing(new_log, event, seed):
     random_source = random.Random(seed)
@@ -313,6 +321,7 @@ def test_a_file_without_differential_states_is_read_from_its_first_page(new_log,
     assert BinlogDirectory(log.disk).seek(GtidPosition.parse("0-1-20")).page_no == 1
 
 
+@pytest.mark.usefixtures("states_walked")
 def test_states_that_a_restart_has_made_incomplete_hide_nothing(new_log, event):
     """Domain 1 is in a differential state before a restart, and not logged since: later ones do not name it."""
     log = new_log(size_pages=16, interval_pages=2)
