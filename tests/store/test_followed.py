@@ -141,6 +141,23 @@ def test_what_a_killed_writer_has_left_in_its_redo_log_is_served_and_nothing_is_
     assert rest_of(reader_of(engine, "0-1-150"))[-250:] == list(range(150, 400))
 
 
+@pytest.mark.parametrize("count", [1, 20, 60, 300])
+def test_a_redo_log_is_not_mixed_with_what_the_next_writer_writes(tmp_path, monkeypatch, count):
+    killed_writer(tmp_path, 1, 156)
+    engine = FollowedDirectory(RealDisk(tmp_path))
+    reader = reader_of(engine)
+    assert rest_of(reader) == list(range(1, 156))
+    monkeypatch.setattr(followed, "LOOK_PERIOD_S", float("inf"))  # the writer is back before it is noticed
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(156, 156 + count))
+        into_files(store)
+        found = rest_of(reader)
+        assert rest_of(reader_of(engine))[:155] == list(range(1, 156))
+        monkeypatch.setattr(followed, "LOOK_PERIOD_S", 0.01)
+        grow_to(engine, f"0-1-{155 + count}")
+        assert found + rest_of(reader) == list(range(156, 156 + count))
+
+
 def test_of_a_writer_that_lives_nothing_is_seen_before_it_is_in_the_files(tmp_path):
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         feed(store, range(1, 4))

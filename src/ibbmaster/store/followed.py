@@ -211,7 +211,7 @@ class FollowedDirectory(BinlogEngine):
             return
         if self._view.is_patched:
             log.info("%s: a writer has taken the redo log over", self)
-            self._view.patch(None)
+            self._view.patch(None, None)
             self._log = None
         if not stamp or self._disk.is_locked():
             return  # what is durable comes into the files soon
@@ -226,9 +226,9 @@ class FollowedDirectory(BinlogEngine):
             log.warning("%s: its redo log is left out: %s", self, report.problem)
         elif report.group_count:
             overlay = OverlayDisk(self._disk)
-            recover(overlay)
-            if self._stamp() == stamp:
-                self._view.patch(overlay)
+            end = recover(overlay).end
+            if end is not None and self._stamp() == stamp:
+                self._view.patch(overlay, (end.header.file_no, end.page_no + (end.page_offset > 0)))
                 self._log = None
                 log.warning(
                     "%s: %d groups are in the redo log of a writer that is gone, and are served from there; "
@@ -268,42 +268,64 @@ class FollowedReader(StoreReader):
 
 
 class _View(ReadOnlyDisk):
-    """The directory as readers see it: with what a redo log adds, or as it is."""
+    """The directory as readers see it: as it is, or with what a redo log adds and nothing behind that.
+
+    A writer that is back may write behind the end of that redo log, before it is noticed:
+    pages of the redo log and pages of its own would not fit together.
+    """
 
     def __init__(self, disk: Disk) -> None:
         self._real = disk
-        self._current = disk
+        self._shown: tuple[Disk, tuple[int, int] | None] = (disk, None)  # up to a file and page; one change at once
 
     @property
     def is_patched(self) -> bool:
-        return self._current is not self._real
+        return self._shown[0] is not self._real
 
-    def patch(self, overlay: OverlayDisk | None) -> None:
-        self._current = self._real if overlay is None else overlay
+    def patch(self, overlay: OverlayDisk | None, end: tuple[int, int] | None) -> None:
+        """Show an overlay up to a file and page, or with None all of the directory itself."""
+        self._shown = (self._real, None) if overlay is None else (overlay, end)
+
+    def _look_at(self, name: str) -> tuple[Disk, int | None]:
+        """Where to read a file, and how many bytes of it are seen, None for all of them."""
+        disk, end = self._shown
+        if end is None or (file_no := parse_file_name(name)) is None or file_no < end[0]:
+            return disk, None
+        return disk, end[1] * PAGE_SIZE if file_no == end[0] else 0
 
     def __str__(self) -> str:
         return str(self._real)
 
     def list(self) -> list[str]:
-        return self._current.list()
+        return self._shown[0].list()
 
     def size(self, name: str) -> int:
-        return self._current.size(name)
+        return self._shown[0].size(name)
 
     def modified_at(self, name: str) -> float:
-        return self._current.modified_at(name)
+        return self._shown[0].modified_at(name)
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        return self._current.read(name, offset, size)
+        disk, seen_to = self._look_at(name)
+        data = disk.read(name, offset, size)
+        if seen_to is None or seen_to >= offset + len(data):
+            return data
+        return data[: max(seen_to - offset, 0)].ljust(len(data), b"\0")
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
-        return self._current.read_into(name, offset, target, only_cached=only_cached)
+        disk, seen_to = self._look_at(name)
+        size = disk.read_into(name, offset, target, only_cached=only_cached)
+        if seen_to is not None and size is not None and seen_to < offset + size:
+            seen = max(seen_to - offset, 0)
+            target[seen:size] = bytes(size - seen)
+        return size
 
     def next_data(self, name: str, offset: int) -> int:
-        return self._current.next_data(name, offset)
+        return self._shown[0].next_data(name, offset)
 
     def open(self, name: str) -> int | None:
-        return self._current.open(name)
+        disk, seen_to = self._look_at(name)
+        return disk.open(name) if seen_to is None else None
 
 
 def _let_go(reader: StoreReader) -> None:
