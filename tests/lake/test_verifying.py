@@ -11,10 +11,8 @@ import pytest
 CLUSTER = "local-cluster[1,1,1024]"  # one executor, a process of its own
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("java")
 def test_a_relative_directory_is_verified_on_a_cluster(fixtures, tmp_path):
-    if shutil.which("java") is None:
-        pytest.skip("no Java, which Spark needs")
     shutil.copytree(fixtures / "ibb/domains", tmp_path / "log")
     command = [sys.executable, "-m", "ibbmaster", "lake", "verify", "log", "--master", CLUSTER]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

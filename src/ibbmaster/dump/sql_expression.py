@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
@@ -75,7 +76,7 @@ _UNARY = 12
 _FLAT = frozenset(("OR", "AND", "+"))  # many of one kind in a row are one operation
 
 
-class ExpressionParser:
+class ExpressionParser(ABC):
     """Recursive descent over the tokens of one text."""
 
     def __init__(self, tokens: Tokens) -> None:
@@ -97,8 +98,9 @@ class ExpressionParser:
         if not self._accept(sign):
             raise self._error()
 
+    @abstractmethod
     def _query(self) -> Query:
-        raise NotImplementedError
+        """A SELECT inside an expression."""
 
     def _expression(self, least: int = 1) -> Expression:
         """An expression of operators that bind at least so tightly."""
