@@ -124,7 +124,7 @@ class EventGroupReader:
         self._inside_type = record_type
         self._behind = None
         begin, gtids = self._cursor.location, tuple(gtids)
-        for gtid in (*self._first_gtid(begin), *gtids):
+        for gtid in dict.fromkeys((*self._first_gtid(begin), *gtids)):  # a group alone is first and last
             self._log_in_order(gtid, begin)
         page_no, page_offset = divmod(file_offset, PAGE_SIZE)
         self._cursor.go_to(ChunkCursor(self._pages, file_no=file_no, page_no=page_no, page_offset=page_offset))
