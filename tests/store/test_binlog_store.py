@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import random
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.disk import RealDisk
+from ibbmaster.store.pages import PageReader
 from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
@@ -514,6 +516,22 @@ def test_a_group_that_is_being_read_when_the_log_is_reset_goes_on_with_nothing_o
     with pytest.raises(PositionPurgedError, match="reset"):
         for _ in body:
             pass
+
+
+def test_purge_keeps_what_a_header_of_mariadb_says_of_prepared_transactions_alone(store, monkeypatch):
+    for number in range(1, 40):
+        feed(store, number, 9000)
+    header = PageReader.header
+
+    def of_mariadb(pages, file_no):
+        """As after a restart: the reference for data out of band does not count a transaction prepared in file 0."""
+        found = header(pages, file_no)
+        return found if found is None or file_no < 3 else replace(found, oob_file_no=file_no, xa_file_no=0)
+
+    monkeypatch.setattr(PageReader, "header", of_mariadb)
+    assert store.purge(PurgeRequest(to_file_no=3)).file_nos == ()
+    monkeypatch.setattr(PageReader, "header", header)
+    assert store.purge(PurgeRequest(to_file_no=3)).file_nos == (0, 1, 2)
 
 
 def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk):

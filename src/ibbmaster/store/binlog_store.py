@@ -316,9 +316,14 @@ class BinlogStore(WritableBinlogEngine):
         return min(needed)
 
     def _oob_file_no(self, file_no: int) -> int:
-        """The oldest file that the groups of a file may need; the file itself if it was not begun."""
+        """The oldest file that the groups of a file may need; the file itself if it was not begun.
+
+        After a restart MariaDB leaves prepared XA transactions out of the first of both references.
+        """
         header = PageReader(self._visible, readahead_pages_max=1).header(file_no)
-        return file_no if header is None else header.oob_file_no
+        if header is None:
+            return file_no
+        return header.oob_file_no if header.xa_file_no is None else min(header.oob_file_no, header.xa_file_no)
 
     # In the background ----------------------------------------------------------------------
 
