@@ -135,16 +135,29 @@ class FollowedDirectory(BinlogEngine):
     # Following ------------------------------------------------------------------------------
 
     def look(self, *, is_urgent: bool = False) -> None:
-        """See which files there are, and whose log they are, if the last look was some time ago."""
+        """See which files there are, and whose log they are, if the last look was some time ago.
+
+        A redo log whose writer is gone is read, too, which may take long: for a worker thread.
+        """
         with self._lock:
             now = time.monotonic()
-            if now - self._looked_at < LOOK_PERIOD_S and not is_urgent:
-                return
-            self._looked_at = now
-            if now - self._redo_looked_at >= REDO_PERIOD_S or self._view.is_patched:
+            redo_period_s = LOOK_PERIOD_S if self._view.is_patched else REDO_PERIOD_S
+            if is_urgent or now - self._redo_looked_at >= redo_period_s:
                 self._redo_looked_at = now
                 self._look_at_redo()
-            self._look_at_files()
+            if is_urgent or now - self._looked_at >= LOOK_PERIOD_S:
+                self._looked_at = now
+                self._look_at_files()
+
+    def _glance(self) -> None:
+        """As `look`, without the redo log, and not while somebody else looks: for the event loop."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if time.monotonic() - self._looked_at >= LOOK_PERIOD_S:
+                    self._looked_at = time.monotonic()
+                    self._look_at_files()
+            finally:
+                self._lock.release()
 
     def _look_at_files(self) -> None:
         numbers = sorted(number for name in self._view.list() if (number := parse_file_name(name)) is not None)
@@ -188,7 +201,7 @@ class FollowedDirectory(BinlogEngine):
         Raises:
             PositionPurgedError: the log was begun anew, or what comes next is gone.
         """
-        self.look()
+        self._glance()
         file_no, offset = place
         if resets != self._reset_count:
             raise PositionPurgedError("the log was reset while it was read")
