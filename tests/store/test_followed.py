@@ -108,6 +108,17 @@ def test_a_directory_that_is_not_there_is_an_error(tmp_path):
         FollowedDirectory(RealDisk(tmp_path / "typo")).wait_for_growth(0.0)
 
 
+def test_what_grew_between_the_first_answer_and_the_first_wait_is_growth(tmp_path):
+    killed_writer(tmp_path, 1, 50)
+    engine = FollowedDirectory(RealDisk(tmp_path))
+    assert str(engine.binlog_state()) == "0-1-49"
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(50, 60))
+        into_files(store)
+        assert engine.wait_for_growth(GROWTH_S)
+        assert str(engine.binlog_state()) == "0-1-59"
+
+
 def test_it_is_in_no_writers_way_whoever_comes_first(tmp_path):
     engine = FollowedDirectory(RealDisk(tmp_path))
     for first in (1, 101, 201):

@@ -122,10 +122,10 @@ class FollowedDirectory(BinlogEngine):
         self.look()
         for attempt in range(2):
             opened = self._log
-            if opened is None:
-                return None
             try:
-                return question(opened)
+                if self._seen_end is None:  # growth is what comes behind the first answer
+                    self._seen_end = (format_file_name(0), PAGE_SIZE) if opened is None else opened.end()
+                return None if opened is None else question(opened)
             except StoreError:  # purged, or reset, between two steps
                 if attempt:
                     raise
