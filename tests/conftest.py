@@ -37,8 +37,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="follow every large capture with every client, not only one of each kind",
     )
     group.addoption(
-        "--interop-seed", type=int, help="seed of the random cut-offs in tests/interop (default: a new one)"
+        "--seed",
+        default="1",
+        help="what random choices of each test are drawn from: a number, or `new` (default: %(default)s)",
     )
+    group.addoption("--interop-seed", type=int, help="seed of the random choices in tests/interop (default: of --seed)")
     group.addoption(
         "--cuts",
         type=int,
@@ -60,13 +63,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--stream-seeds",
         type=int,
-        help="seeds of each random walk through served streams (default: a short sample, another one in each run)",
+        help="seeds of each random walk through served streams (default: a short sample)",
     )
-    group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: a new one)")
+    group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: of --seed)")
     group.addoption(
         "--mutations", type=int, default=40, help="damaged logs that kernels and reference read (default: %(default)s)"
     )
-    group.addoption("--mutation-seed", type=int, help="seed of the first of them (default: a new one)")
+    group.addoption("--mutation-seed", type=int, help="seed of the first of them (default: of --seed)")
     group.addoption(
         "--ddl-steps",
         type=int,
@@ -81,10 +84,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.option.interop_seed is None:  # before processes are started: all have the same
-        config.option.interop_seed = random.SystemRandom().randrange(2**32)
-    primary, seed = config.option.interop_primary, config.option.interop_seed
-    footer = f"served by: {primary}; random cut-offs: --interop-seed={seed}"
+    options = config.option
+    if options.seed == "new":  # before processes are started: all have the same
+        options.seed = str(random.SystemRandom().randrange(2**32))
+    if options.interop_seed is None:
+        options.interop_seed = random.Random(options.seed).randrange(2**32)
+    footer = f"served by: {options.interop_primary}; --seed={options.seed} --interop-seed={options.interop_seed}"
     config.pluginmanager.register(BoardPrinter(footer), "ibbmaster-board")
 
 
@@ -114,6 +119,12 @@ def _end_at_interrupt() -> Generator[None, object, object]:
 
 
 pytest_runtest_setup = pytest_runtest_call = pytest_runtest_teardown = pytest.hookimpl(wrapper=True)(_end_at_interrupt)
+
+
+@pytest.fixture(autouse=True)
+def drawn_from_the_seed(request: pytest.FixtureRequest) -> None:
+    """A run is like the one before unless another seed is asked for: a change is not red for what it did not touch."""
+    random.seed(f"{request.config.getoption('--seed')} {request.node.nodeid}")
 
 
 @pytest.fixture
