@@ -26,9 +26,9 @@ from lanes.primary import IbbPrimary
 from benchmarks.consumer import open_dump
 from benchmarks.processes import Meter
 from benchmarks.workloads import Primary
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import READY
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

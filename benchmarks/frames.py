@@ -33,6 +33,7 @@ from pymysqlreplication.row_event import WriteRowsEvent
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map, written_table
@@ -46,7 +47,6 @@ from ibbmaster.spark.partition import partitions_of
 from ibbmaster.spark.plan import ReadTask, find_fields, plan_tasks
 from ibbmaster.spark.reading import rows_of
 from ibbmaster.spark.shape import spark_ddl
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

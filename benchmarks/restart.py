@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

@@ -26,10 +26,10 @@ import pymysql
 from lanes.primary import IbbPrimary
 
 from benchmarks.workloads import WORKLOADS, Workload, prepare
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.kernel import loading
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.fault import Totals
-from ibbmaster.store.verify import verify
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 
 PAGE = 16384
 MIB = 1 << 20
@@ -103,7 +103,7 @@ def copy_durably(source: Path, target: Path) -> None:
 
 def import_file(source: Path, target: Path) -> None:
     """`ibbmaster import`, without the start of the interpreter."""
-    from ibbmaster.store.convert import import_classic
+    from ibbmaster.classic.convert import import_classic
 
     import_classic([source], RealDisk(target))
 

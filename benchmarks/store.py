@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import restart
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

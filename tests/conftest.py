@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from _pytest.tmpdir import tmppath_result_key
 
-from ibbmaster.store.convert import import_classic
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.classic.convert import import_classic
+from ibbmaster.disk.local import RealDisk
+
+pytest_plugins = ["tests.built_logs"]  # logs in memory, for the folders that read them
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.cli import import_
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ClassicFormatError, ConfigurationError, IbbMasterError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidState
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.log.directory import BinlogDirectory
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "11.8"
 SMALL = ["--max-file-size", "64K", "--state-interval", "16K"]

@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 from lanes.replay import CLASSIC, as_sql, expected_tables, readable_captures
 
 from ibbmaster.cli.main import main
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import InexactError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
@@ -26,11 +27,10 @@ from ibbmaster.lake.exporting import RUN_MARK, RUNS, STAGING
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.lake.verifying import verify_archive
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.plan import find_table
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.fault import Totals
-from ibbmaster.store.verify import verify
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
@@ -304,7 +304,7 @@ def declarations_of(capture):
     from lanes.replay import created_table, raw_events
 
     from ibbmaster.event.types import EventType
-    from ibbmaster.store.group_content import table_name
+    from ibbmaster.log.group_content import table_name
 
     declared, changed = {}, set()
     for event in raw_events(CLASSIC / capture):

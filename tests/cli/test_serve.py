@@ -11,12 +11,12 @@ import pytest
 from ibbmaster.cli import credentials
 from ibbmaster.cli.main import build_parser, main
 from ibbmaster.cli.serve import open_engine, parse_listen, read_options
-from ibbmaster.dump.privileges import PRIVILEGES, READING
+from ibbmaster.dialogue.privileges import PRIVILEGES, READING
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.errors import BusyError, ConfigurationError
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event

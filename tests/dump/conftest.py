@@ -9,69 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from ibbmaster.dump.dialog import Dialog
 from ibbmaster.dump.profile import PROFILES, Profile
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start
-from ibbmaster.dump.variables import BinlogEventRow, ProcessRow
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.wire.packet import PacketReader
-
-
-class Facts(SimpleNamespace):
-    """A primary with two files, one replica and two connections."""
-
-    def binlog_state(self):
-        return GtidState.parse("0-1-7,0-2-8,3-1-1")
-
-    def binlog_end(self):
-        return "binlog-000001.ibb", 16640
-
-    def binary_logs(self):
-        return [("binlog-000000.ibb", 65536), ("binlog-000001.ibb", 1073741824)]
-
-    def binlog_events(self, file_name, offset):
-        if file_name not in (None, "binlog-000000.ibb"):
-            raise KeyError(file_name)
-        row = BinlogEventRow(file_name="binlog-000000.ibb", event_type="Gtid", server_id=1, info="GTID 0-1-1")
-        return iter([row] * 5)
-
-    def gtid_position_at(self, file_name, offset):
-        return {("binlog.000001", 4): "", ("binlog.000001", 500): "0-1-5"}.get((file_name, offset))
-
-    def replica_hosts(self):
-        return [(2, "replica.example", 3306)]
-
-    def processes(self):
-        row = ProcessRow(connection_id=7, user="repl", host="::1", command="Query", seconds=0, state="")
-        return [row, dataclasses.replace(row, connection_id=8), *getattr(self, "others", [])]
-
-    def unix_timestamp(self):
-        return 1778384896.5
-
-    def uptime_s(self):
-        return 60
-
-
-@pytest.fixture
-def new_dialog() -> Callable[..., Dialog]:
-    """Makes a session with a primary of some profile."""
-
-    def make(profile: str = "engine", **facts: object) -> Dialog:
-        known = {"server_id": 1, "server_version": PROFILES[profile].server_version, "profile": PROFILES[profile]}
-        return Dialog(Facts(**{**known, **facts}), connection_id=7, user="repl", host="127.0.0.1")
-
-    return make
-
-
-@pytest.fixture
-def dialog(new_dialog: Callable[..., Dialog]) -> Dialog:
-    return new_dialog()
-
 
 FILE_NAME = "binlog-000000.ibb"
 TIMESTAMP = 0x6A000000

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.event.format_description import decode_format_description
 from ibbmaster.event.gtid_list import decode_gtid_list
 from ibbmaster.event.header import decode_event_header, has_valid_checksum
 from ibbmaster.event.types import EventFlag, EventType
-from ibbmaster.store.classic import ClassicReader
 
 Converse = Callable[..., Any]
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "classic"

@@ -17,7 +17,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
 
-@pytest.mark.parametrize("module", ["ibbmaster", "ibbmaster.gtid", "ibbmaster.store.directory", "ibbmaster.cli.main"])
+@pytest.mark.parametrize("module", ["ibbmaster", "ibbmaster.gtid", "ibbmaster.log.directory", "ibbmaster.cli.main"])
 def test_importing_it_loads_nothing_heavy(module: str) -> None:
     assert not HEAVY & loaded_by(module)
 

@@ -13,9 +13,9 @@ from lanes.drivers import DriverMissingError, driver_command
 from lanes.primary import ClassicPrimary, IbbPrimary, Primary
 from lanes.statements import ALIKE, OF_A_KIND
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.log.directory import BinlogDirectory
 
 DRIVER_TIMEOUT_S = 250
 CAPTURE = "10.11/domains"

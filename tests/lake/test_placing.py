@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, DiskFullError, StoreError
 from ibbmaster.lake.placing import check_free, make_directory, only_writer, write_whole
-from ibbmaster.store.disk import RealDisk
 
 HOLDER = """
 import sys

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.rows.changes import ChangeKind
@@ -18,7 +19,6 @@ from ibbmaster.lake.statements import statements_of
 from ibbmaster.lake.stories import Stories
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.plan import find_fields, plan_tasks
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

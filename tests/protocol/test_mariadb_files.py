@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.cli.main import main
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.session import DumpSession
@@ -18,14 +19,13 @@ from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel import loading
+from ibbmaster.log import verify as verifying
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.server import shared_blocks
 from ibbmaster.server.dumping import Producer
 from ibbmaster.server.shared_blocks import SharedBlocks
-from ibbmaster.store import verify as verifying
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.fault import Totals
-from ibbmaster.store.verify import verify
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.wire.packet import PacketReader
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.log.engine import BinlogEngine, WritableBinlogEngine
+from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.store import redo_log, redo_record
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.engine import BinlogEngine, WritableBinlogEngine
-from ibbmaster.store.group_writer import GroupWriter
 from ibbmaster.store.redo_record import Cut, ItemType, Purge, Reset, XaState, decode_record, encode_record
 
 STORE = Path(__file__).parents[2] / "protocol" / "store"

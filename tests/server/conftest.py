@@ -14,11 +14,15 @@ import pymysql
 import pytest
 import trio
 
+from ibbmaster.classic.convert import import_classic
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES, Profile
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.engine import BinlogEngine
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.dumping import Producer, run_dump
 from ibbmaster.server.follower import Follower
@@ -27,10 +31,6 @@ from ibbmaster.server.primary import Primary
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.server.sending import Sender
 from ibbmaster.server.shared_blocks import SharedBlocks
-from ibbmaster.store.convert import import_classic
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.engine import BinlogEngine
 from ibbmaster.wire.auth import make_account
 from ibbmaster.wire.packet import PacketReader
 

@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
@@ -35,8 +37,6 @@ from ibbmaster.server.registry import EndReason
 from ibbmaster.server.sending import Sender
 from ibbmaster.server.shared_blocks import FastReader
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.classic_engine import ClassicBinlog
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.store_reader import StoreReader
 from ibbmaster.store.writer import BinlogWriter

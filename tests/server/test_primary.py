@@ -17,7 +17,7 @@ import pytest
 import trio
 import trio.testing
 
-from ibbmaster.dump.privileges import READING
+from ibbmaster.dialogue.privileges import READING
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp
 from ibbmaster.wire.auth import make_account
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pymysql
 import pytest
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.fault import Totals
-from ibbmaster.store.verify import verify
 from ibbmaster.testing.feeder import PASSWORD, is_whole
 
 KILLS = 200

@@ -17,13 +17,13 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.kernel import loading
+from ibbmaster.log import verify as verifying
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.server import shared_blocks
 from ibbmaster.server.dumping import Producer
 from ibbmaster.server.shared_blocks import SharedBlocks
-from ibbmaster.store import verify as verifying
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.fault import Totals
-from ibbmaster.store.verify import verify
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.testing.random_log import random_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from benchmarks.restart import build, start
 
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.disk.local import RealDisk
 
 SIZES_MB = (1, 100, 1000)
 

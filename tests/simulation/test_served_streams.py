@@ -20,6 +20,7 @@ import pytest
 import trio
 from trio.testing import MockClock, lockstep_stream_pair, memory_stream_pair, wait_all_tasks_blocked
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
@@ -29,6 +30,8 @@ from ibbmaster.errors import PositionPurgedError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel import loading
+from ibbmaster.log.group_writer import GroupWriter
+from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.server import shared_blocks
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.dumping import Producer, run_dump
@@ -37,9 +40,6 @@ from ibbmaster.server.registry import EndReason, Registry, Session
 from ibbmaster.server.sending import Sender
 from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.group_writer import GroupWriter
-from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.streaming import block_cache
 from ibbmaster.testing.crash import make_event, make_gtid_event

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.disk import local as disk_module
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
-from ibbmaster.store import disk as disk_module
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
@@ -30,7 +30,7 @@ WRITER = """
 import os, sys
 from pathlib import Path
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.store_options import Durability
 from tests.simulation.test_syncs import feed
 feed(Path(sys.argv[1]), Durability[sys.argv[2]], lambda number: os.write(1, b"ack %d\\n" % number))

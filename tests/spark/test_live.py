@@ -9,12 +9,12 @@ import pytest
 from ibbmaster.errors import SourceError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.log.log_range import NOWHERE
 from ibbmaster.spark import live
 from ibbmaster.spark.live import LiveArchive, LiveTracker, live_range
 from ibbmaster.spark.offset import encode_offset
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.tracking import Limits
-from ibbmaster.store.log_range import NOWHERE
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
 EOF = b"\xfe\x00\x00\x00\x00"

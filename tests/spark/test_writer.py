@@ -9,12 +9,12 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.spark.write_options import parse_write_options
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.fault import Totals
-from ibbmaster.store.verify import verify
 
 
 def state_of(directory):

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.cli.main import main
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.continuation import find_continuation
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.store.appending import open_log
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.classic import ClassicReader
-from ibbmaster.store.continuation import find_continuation
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.fault import Totals
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.store.verify import verify
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
@@ -35,8 +35,8 @@ KILLED_FEEDER = """
 import os, signal, sys
 from pathlib import Path
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.classic import ClassicReader
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.disk.local import RealDisk
 
 directory, classic, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 reader = ClassicReader([classic])

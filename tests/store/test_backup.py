@@ -6,16 +6,16 @@ import threading
 
 import pytest
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.purge import PurgeRequest
+from ibbmaster.log.verify import verify
 from ibbmaster.store.background import Background
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.fault import Totals
-from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.store.verify import verify
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import pytest
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, ConfigurationError, FailedError, PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.pages import PageReader
+from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.pages import PageReader
-from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.log_checker import check_log

@@ -9,9 +9,9 @@ import pytest
 from ibbmaster.errors import EventError, FormatError, StoreError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.fault import Totals
-from ibbmaster.store.verify import verify
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.testing.disk import MemoryDisk
 
 

@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store import followed
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.followed import FollowedDirectory
-from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
@@ -28,7 +28,7 @@ KILLED = """
 import os, signal, sys
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 store = BinlogStore(RealDisk(sys.argv[1]), StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14))
@@ -261,7 +261,7 @@ def test_a_reader_at_the_very_end_of_a_file_that_is_flushed_and_purged_goes_on(t
 
 READ_ONLY = """
 import os, sys
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.followed import FollowedDirectory
 os.setgid(65534); os.setuid(65534)
 engine = FollowedDirectory(RealDisk(sys.argv[1]))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.codec.crc32c import crc32c_by_crcmod
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.ibb.appender import PageChange
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.page_writer import BATCH_PAGES, PageWriter
 
 PAGE_SIZE, DATA_SIZE = 16384, 16380

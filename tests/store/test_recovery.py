@@ -9,8 +9,8 @@ import pytest
 from ibbmaster.errors import DamageError, FormatError, IbbMasterError, MissingFileError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.directory import BinlogDirectory
 from ibbmaster.store.redo_log import SEGMENT_NAMES, scan_redo
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from ibbmaster.cli.main import main
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.redo_check import check_redo
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
@@ -26,7 +26,7 @@ KILLED = """
 import os, signal, sys
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.testing.crash import make_event, make_gtid_event
 store = BinlogStore(RealDisk(sys.argv[1]))
 for seq_no in range(1, 156):

@@ -15,13 +15,13 @@ from ibbmaster.errors import DamageError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.fault import Totals
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.salvage import salvage
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.store.verify import verify
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk

@@ -10,6 +10,7 @@ import pytest
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.codec.crc32c import crc32c_by_crcmod
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.chunk import ChunkEnd, RecordType, next_chunk
@@ -17,10 +18,9 @@ from ibbmaster.ibb.commit import decode_commit_header
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.record import RecordRef
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.fault import Totals
-from ibbmaster.store.verify import verify
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.store.writer import BinlogWriter
 
 PAGE_SIZE = 16384

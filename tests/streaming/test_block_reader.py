@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.classic.convert import import_classic
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.classic_engine import ClassicBinlog
-from ibbmaster.store.convert import import_classic
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.block import Block, joined

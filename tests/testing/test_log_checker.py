@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import RealDisk
+from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.testing.log_checker import CheckError, check_log
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ibbmaster.cli.credentials import first_line, read_sections
-from ibbmaster.dump import privileges
+from ibbmaster.dialogue import privileges
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.wire.auth import Account, make_account
 

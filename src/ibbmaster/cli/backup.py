@@ -25,8 +25,8 @@ def run(args: argparse.Namespace) -> int:
     """Copy, and print where the copy ends."""
     from ibbmaster.cli.progress import progress
     from ibbmaster.cli.writing import made_at_once
+    from ibbmaster.disk.local import RealDisk
     from ibbmaster.store.backup import back_up
-    from ibbmaster.store.disk import RealDisk
 
     source = RealDisk(args.directory)
     size = sum(source.size(name) for name in source.list())

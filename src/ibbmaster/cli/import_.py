@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from ibbmaster.store.convert import ImportReport
+    from ibbmaster.classic.convert import ImportReport
 
 EXAMPLES = """examples:
   ibbmaster import /var/lib/mysql/binlog.index --to /srv/ibb
@@ -68,11 +68,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Import, and say what was done."""
+    from ibbmaster.classic.convert import import_classic
+    from ibbmaster.classic.series import find_series
     from ibbmaster.cli.progress import load_kernels, progress_to
+    from ibbmaster.disk.local import RealDisk
     from ibbmaster.kernel.cache import KernelSet
-    from ibbmaster.store.classic_series import find_series
-    from ibbmaster.store.convert import import_classic
-    from ibbmaster.store.disk import RealDisk
 
     directory: Path = args.to
     if directory.exists() and not directory.is_dir():

@@ -35,9 +35,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Print the header, the totals or the chunks."""
+    from ibbmaster.disk.local import RealDisk
     from ibbmaster.errors import ConfigurationError
     from ibbmaster.ibb.file_name import parse_file_name
-    from ibbmaster.store.disk import RealDisk
 
     file_no = parse_file_name(args.file.name)
     if file_no is None:
@@ -148,7 +148,7 @@ def _gtid(chunk: Chunk) -> Any:
     from ibbmaster.ibb.chunk import RecordType
     from ibbmaster.ibb.commit import decode_commit_header
     from ibbmaster.ibb.record import RecordRef
-    from ibbmaster.store.event_groups import decode_first_event
+    from ibbmaster.log.event_groups import decode_first_event
 
     if chunk.record_type != RecordType.COMMIT or not chunk.is_first:
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ibbmaster.store.purge import PurgeRequest
+    from ibbmaster.log.purge import PurgeRequest
 
 EXAMPLES = """examples:
   ibbmaster purge archive --to binlog-000012.ibb
@@ -66,7 +66,7 @@ def read_request(args: argparse.Namespace) -> PurgeRequest:
     """
     from ibbmaster.errors import ConfigurationError
     from ibbmaster.ibb.file_name import parse_file_name
-    from ibbmaster.store.purge import PurgeRequest
+    from ibbmaster.log.purge import PurgeRequest
 
     if args.to is not None:
         file_no = parse_file_name(args.to)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ibbmaster.store.damaged_log import Loss
+    from ibbmaster.log.damaged_log import Loss
 
 EXAMPLES = """examples:
   ibbmaster recover /var/lib/binlogs
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 def salvage(directory: Path, new: Path, *, as_json: bool) -> int:
     """Write what can be read to a new directory; 1 if that is not everything."""
     from ibbmaster.cli.writing import made_at_once
-    from ibbmaster.store.disk import RealDisk
+    from ibbmaster.disk.local import RealDisk
     from ibbmaster.store.salvage import salvage as salvage_log
 
     with made_at_once(new) as staging:

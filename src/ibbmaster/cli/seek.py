@@ -32,13 +32,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Seek, and print the plan or the refusal."""
+    from ibbmaster.disk.local import RealDisk
     from ibbmaster.dump.error import DumpError
     from ibbmaster.dump.request import DumpRequest
     from ibbmaster.dump.start import check_start
     from ibbmaster.errors import PositionPurgedError
     from ibbmaster.gtid import GtidPosition
-    from ibbmaster.store.directory import BinlogDirectory
-    from ibbmaster.store.disk import RealDisk
+    from ibbmaster.log.directory import BinlogDirectory
 
     directory = BinlogDirectory(RealDisk(args.directory))
     position = GtidPosition.parse(args.position)

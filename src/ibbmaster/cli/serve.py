@@ -22,9 +22,9 @@ from ibbmaster.cli.purge import parse_size
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from ibbmaster.log.engine import BinlogEngine
     from ibbmaster.server.options import PrimaryOptions
     from ibbmaster.server.primary import Primary
-    from ibbmaster.store.engine import BinlogEngine
     from ibbmaster.store.store_options import StoreOptions
 
 log = logging.getLogger(__name__)
@@ -190,7 +190,7 @@ def open_engine(args: argparse.Namespace) -> Iterator[BinlogEngine]:
         BusyError: it is to be owned, and another process writes there.
         ConfigurationError: options that exclude each other.
     """
-    from ibbmaster.store.disk import RealDisk
+    from ibbmaster.disk.local import RealDisk
 
     directory: Path = args.directory
     options = store_options(args)
@@ -198,7 +198,7 @@ def open_engine(args: argparse.Namespace) -> Iterator[BinlogEngine]:
     if owns and args.read_only:
         raise ConfigurationError("--read-only excludes --own, --expire and --max-total: who only reads removes nothing")
     if holds_classic_files(directory):
-        from ibbmaster.store.classic_engine import ClassicBinlog
+        from ibbmaster.classic.engine import ClassicBinlog
 
         yield ClassicBinlog([directory])
         return
@@ -246,8 +246,8 @@ def follow_replicas(engine: BinlogEngine, primary: Primary) -> None:
 
 def speaking_like(engine: BinlogEngine, args: argparse.Namespace, options: PrimaryOptions) -> PrimaryOptions:
     """Traditional files are served as the server did that wrote them, where the command line says nothing else."""
+    from ibbmaster.classic.engine import ClassicBinlog
     from ibbmaster.dump.profile import PROFILES
-    from ibbmaster.store.classic_engine import ClassicBinlog
 
     if not isinstance(engine, ClassicBinlog):
         return options
@@ -266,7 +266,7 @@ def read_options(args: argparse.Namespace) -> PrimaryOptions:
         ConfigurationError: an option cannot be used as given.
     """
     from ibbmaster.cli.accounts import read_accounts
-    from ibbmaster.dump import privileges
+    from ibbmaster.dialogue import privileges
     from ibbmaster.dump.profile import PROFILES, OpeningTimestamp
     from ibbmaster.server.certificate import load_certificate, make_certificate
     from ibbmaster.server.options import PrimaryOptions

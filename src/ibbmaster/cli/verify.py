@@ -44,13 +44,13 @@ def job_count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Verify, and list what was found."""
     from ibbmaster.cli.progress import interruptible, load_kernels, progress
+    from ibbmaster.disk.local import RealDisk
     from ibbmaster.ibb.file_name import parse_file_name
     from ibbmaster.ibb.page import PAGE_SIZE
     from ibbmaster.kernel.cache import KernelSet
-    from ibbmaster.store.disk import RealDisk
-    from ibbmaster.store.fault import Totals
+    from ibbmaster.log.fault import Totals
+    from ibbmaster.log.verify import verify
     from ibbmaster.store.redo_check import check_redo
-    from ibbmaster.store.verify import verify
 
     disk = RealDisk(args.directory)
     names = [name for name in disk.list() if parse_file_name(name) is not None]

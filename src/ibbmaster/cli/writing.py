@@ -22,9 +22,9 @@ def open_store(directory: Path) -> BinlogStore:
         BusyError: another process has it.
         StoreError: there is no log.
     """
+    from ibbmaster.disk.local import RealDisk
     from ibbmaster.ibb.file_name import parse_file_name
     from ibbmaster.store.binlog_store import BinlogStore
-    from ibbmaster.store.disk import RealDisk
     from ibbmaster.store.redo_log import has_redo_log
     from ibbmaster.store.store_options import StoreOptions
 

@@ -1,1 +1,1 @@
-"""The conversation before a dump, and the dump: every decision, and no socket, file or clock."""
+"""The start of a dump, and the dump: every decision, and no socket, file or clock."""

@@ -1,6 +1,6 @@
 """A kernel that checks pages whose records are all as they should be, and stops where one is not.
 
-The twin, which says what is wrong: `ibbmaster.store.verify`.
+The twin, which says what is wrong: `ibbmaster.log.verify`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels that find the plain groups of a traditional binlog, and put their events side by side.
 
-They stop before whatever is not plain; the twin takes that: `ibbmaster.store.classic_file`.
+They stop before whatever is not plain; the twin takes that: `ibbmaster.classic.groups`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels that put the events of whole groups side by side, with an index of the groups and of the events.
 
-The twins: `ibbmaster.store.event_groups` and `ibbmaster.store.group_content`.
+The twins: `ibbmaster.log.event_groups` and `ibbmaster.log.group_content`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels that frame whole groups in a block of pages, and parts of groups out of band.
 
-The twins, which put the same bytes on the wire: `ibbmaster.store.event_groups` and
-`ibbmaster.store.out_of_band`, together with `ibbmaster.dump.framing`.
+The twins, which put the same bytes on the wire: `ibbmaster.log.event_groups` and
+`ibbmaster.log.out_of_band`, together with `ibbmaster.dump.framing`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels that follow one record through its chunks, and know a group by its first bytes.
 
-The twins: `ibbmaster.store.cursor` for chunks, `ibbmaster.store.event_groups` for groups.
+The twins: `ibbmaster.log.cursor` for chunks, `ibbmaster.log.event_groups` for groups.
 """
 
 from __future__ import annotations

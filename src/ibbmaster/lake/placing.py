@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibbmaster.disk.local import FULL, RealDisk
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 from ibbmaster.lake.failure import plain_errors
-from ibbmaster.store.disk import FULL, RealDisk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,12 +16,12 @@ from ibbmaster.event.types import EventType
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.kernel.loading import load
+from ibbmaster.log.group_content import GTID_FLAGS_OFFSET, OF_XA, TYPE_OFFSET, group_events, xid_text
 from ibbmaster.spark.collecting import event_batches
 from ibbmaster.spark.event_batch import IDENTITY, in_group, wanted_groups
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.plan import ReadTask, find_fields, open_options, plan_tasks
 from ibbmaster.spark.reaching import expect_log
-from ibbmaster.store.group_content import GTID_FLAGS_OFFSET, OF_XA, TYPE_OFFSET, group_events, xid_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

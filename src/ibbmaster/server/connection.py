@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import trio
 
-from ibbmaster.dump.dialog import Dialog, Kill
+from ibbmaster.dialogue.dialog import Dialog, Kill
 from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.dump.request import DumpRequest, dump_request
@@ -28,6 +28,7 @@ from ibbmaster.errors import (
     StoreError,
 )
 from ibbmaster.event.header import decode_event_header
+from ibbmaster.log.engine import BinlogEngine, Place
 from ibbmaster.server.dumping import Producer, run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -35,7 +36,6 @@ from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.server.sending import WRITE_TIMEOUT_S, Sender
 from ibbmaster.server.shared_blocks import SharedBlocks
-from ibbmaster.store.engine import BinlogEngine, Place
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.connection import (
     Closed,

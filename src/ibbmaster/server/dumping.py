@@ -21,11 +21,11 @@ from ibbmaster.dump.error import DumpError, reading_failed
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
+from ibbmaster.log.engine import EventGroups
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.server.sending import Sender
 from ibbmaster.server.shared_blocks import FastReader, SharedBlocks
-from ibbmaster.store.engine import EventGroups
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.block import Block

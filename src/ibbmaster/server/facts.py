@@ -6,14 +6,14 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-from ibbmaster.dump.variables import BinlogEventRow, ProcessRow
+from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
 from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.split import event_heads
 from ibbmaster.gtid import GtidState
+from ibbmaster.log.engine import BinlogEngine, EventGroups
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
-from ibbmaster.store.engine import BinlogEngine, EventGroups
 
 
 class PrimaryFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ibbmaster.dump import privileges
+from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import Profile
 from ibbmaster.server.certificate import Certificate
 from ibbmaster.wire.auth import Account

@@ -14,13 +14,13 @@ import trio
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
+from ibbmaster.log.engine import BinlogEngine
 from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
 from ibbmaster.server.shared_blocks import SharedBlocks
-from ibbmaster.store.engine import BinlogEngine
 
 log = logging.getLogger(__name__)
 

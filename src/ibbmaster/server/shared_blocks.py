@@ -13,7 +13,7 @@ from ibbmaster.errors import PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.store.engine import EventGroups, PagedEventGroups
+from ibbmaster.log.engine import EventGroups, PagedEventGroups
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -191,7 +191,7 @@ class FastReader:
 
     def begin_group(self, group: EventGroup) -> bool:
         """Take a group with a part out of band; False if it is another one, or something has to be decided."""
-        from ibbmaster.store.event_groups import StoredGroup
+        from ibbmaster.log.event_groups import StoredGroup
 
         selection = self._session.selection
         if not isinstance(group, StoredGroup) or group.gtid is None or selection is None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
+from ibbmaster.log.log_range import NOWHERE
 from ibbmaster.spark.event_batch import EventBatch
-from ibbmaster.store.log_range import NOWHERE
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.classic.archive import ClassicArchive
+from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES
+from ibbmaster.classic.window import EventWindow
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Conversion, EventColumn, Field, GroupColumn
+from ibbmaster.log.archive import Archive, IbbArchive, end_file_no
+from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.group_content import group_events
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.log.seam import Seam
 from ibbmaster.spark.event_batch import ALL_BITS, EventBatch, in_group
-from ibbmaster.store.archive import Archive, ClassicArchive, IbbArchive, end_file_no
-from ibbmaster.store.classic_file import STANDALONE_ROLES, TRANSACTION_ROLES
-from ibbmaster.store.classic_window import EventWindow
-from ibbmaster.store.event_groups import EventGroupReader
-from ibbmaster.store.group_content import group_events
-from ibbmaster.store.log_range import LogRange
-from ibbmaster.store.seam import Seam
 
 DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
 GROUPS_MAX = 1 << 15

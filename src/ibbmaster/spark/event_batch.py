@@ -13,7 +13,7 @@ from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
-from ibbmaster.store.log_range import Selection
+from ibbmaster.log.log_range import Selection
 
 ALL_BITS = 2**64
 IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # what tells a group from others: GTID, time and place

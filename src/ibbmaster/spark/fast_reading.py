@@ -17,6 +17,7 @@ import numpy as np
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import type_name
 from ibbmaster.kernel.fields import EventColumn
+from ibbmaster.log.group_content import TableFilter
 from ibbmaster.spark.arrow_columns import event_array, group_array, read_headers
 from ibbmaster.spark.collecting import event_batches
 from ibbmaster.spark.event_batch import EventBatch, wanted_groups
@@ -26,7 +27,6 @@ from ibbmaster.spark.options import Granularity, Undecodable
 from ibbmaster.spark.plan import ReadTask, find_fields, open_options, row_reader
 from ibbmaster.spark.row_columns import RowColumns
 from ibbmaster.spark.shape import GROUP_FIELDS, arrow_schema, arrow_type
-from ibbmaster.store.group_content import TableFilter
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,10 +13,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
-from ibbmaster.spark.arrow_columns import group_array, place_array
-from ibbmaster.spark.event_batch import IDENTITY, EventBatch
-from ibbmaster.spark.shape import GROUP_FIELDS, Field, arrow_type
-from ibbmaster.store.group_content import (
+from ibbmaster.log.group_content import (
     GTID_FLAGS_OFFSET,
     OF_XA,
     TYPE_OFFSET,
@@ -25,6 +22,9 @@ from ibbmaster.store.group_content import (
     table_name,
     xid_text,
 )
+from ibbmaster.spark.arrow_columns import group_array, place_array
+from ibbmaster.spark.event_batch import IDENTITY, EventBatch
+from ibbmaster.spark.shape import GROUP_FIELDS, Field, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,11 +20,11 @@ from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.log.archive import OnFault
+from ibbmaster.log.log_range import NOWHERE, LogPoint, LogRange
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 from ibbmaster.spark.options import ReadOptions
 from ibbmaster.spark.tracking import Limits
-from ibbmaster.store.archive import OnFault
-from ibbmaster.store.log_range import NOWHERE, LogPoint, LogRange
 
 if TYPE_CHECKING:
     import pymysql

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, EventError, StoreError
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid, encode_gtid_event
 from ibbmaster.event.header import decode_event_header
@@ -27,11 +28,10 @@ from ibbmaster.event.types import EventType
 from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.log.gtid_order import is_newer
 from ibbmaster.spark.shape import field_name
 from ibbmaster.spark.write_options import WriteOptions
 from ibbmaster.store.appending import AppendedLog, open_log
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.gtid_order import is_newer
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 
 RUN_BYTES = 64 << 20  # of records, sorted in memory

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.store.log_range import LogPoint
+from ibbmaster.log.log_range import LogPoint
 
 VERSION = 1
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
+from ibbmaster.classic.archive import open_archive
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType
@@ -13,13 +14,13 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
+from ibbmaster.log.archive import Archive
+from ibbmaster.log.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
+from ibbmaster.log.log_range import LOG_START, LogPoint, LogRange, Selection
 from ibbmaster.spark.collecting import event_batches
 from ibbmaster.spark.event_batch import EventBatch
 from ibbmaster.spark.options import ReadOptions, Undecodable
 from ibbmaster.spark.shape import Field, generic_shape, named_as_fields, table_shape
-from ibbmaster.store.archive import Archive, open_archive
-from ibbmaster.store.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
-from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange, Selection
 
 BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
 

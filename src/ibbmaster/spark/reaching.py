@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ibbmaster.errors import StoreError
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
-from ibbmaster.store.log_range import LogRange
+from ibbmaster.log.log_range import LogRange
 
 REMEDY = "workers read the log themselves, so each must see it under the same path"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
@@ -16,6 +17,10 @@ from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
+from ibbmaster.log.archive import Archive, end_file_no
+from ibbmaster.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
+from ibbmaster.log.log_range import NOWHERE, LogPoint
+from ibbmaster.log.pages import PageReader
 from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.spark.event_batch import in_group
 from ibbmaster.spark.fast_reading import fast_batches, is_fast, is_sound
@@ -31,11 +36,6 @@ from ibbmaster.spark.shape import (
     column_type,
     expect_names,
 )
-from ibbmaster.store.archive import Archive, end_file_no
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.group_content import TableFilter, group_events, query_texts, table_name, xid_text
-from ibbmaster.store.log_range import NOWHERE, LogPoint
-from ibbmaster.store.pages import PageReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,7 +147,7 @@ def _records(task: ReadTask) -> Iterator[dict[str, object]]:
 
 def _record_size(pages: PageReader, first: Chunk, file_no: int, page_no: int) -> tuple[int, int]:
     """Data bytes and chunks of the record that `first` begins."""
-    from ibbmaster.store.cursor import ChunkCursor
+    from ibbmaster.log.cursor import ChunkCursor
 
     if first.is_last:
         return len(first.data), 1

@@ -32,6 +32,7 @@ from ibbmaster.kernel.fields import (
     RowStatus,
     VariantColumn,
 )
+from ibbmaster.log.group_content import TYPE_OFFSET, RowReader
 from ibbmaster.spark.arrow_columns import decimal_array, fixed_array, group_array, string_array, timestamp_array
 from ibbmaster.spark.cell import cell_reader
 from ibbmaster.spark.column_reading import Reading, reading_of
@@ -39,7 +40,6 @@ from ibbmaster.spark.event_batch import IDENTITY, EventBatch
 from ibbmaster.spark.options import ZeroDates
 from ibbmaster.spark.row_tables import RowTables
 from ibbmaster.spark.shape import ABSENT_FIELD, RESERVED, Field, arrow_type
-from ibbmaster.store.group_content import TYPE_OFFSET, RowReader
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,10 +13,10 @@ from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
+from ibbmaster.log.group_content import TYPE_OFFSET, RowReader
 from ibbmaster.spark.column_reading import reading_of, size_of, text_reading_of
 from ibbmaster.spark.options import ZeroDates
 from ibbmaster.spark.shape import Field, column_type, expect_names
-from ibbmaster.store.group_content import TYPE_OFFSET, RowReader
 
 KINDS = {
     EventType.WRITE_ROWS_V1: INSERT,

@@ -15,13 +15,13 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from ibbmaster.log.log_range import Selection
 from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.options import ReadOptions
 from ibbmaster.spark.partition import partitions_of, read_partition
 from ibbmaster.spark.plan import tasks_between
 from ibbmaster.spark.shape import Field
 from ibbmaster.spark.tracking import Limits, OffsetTracker
-from ibbmaster.store.log_range import Selection
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.archive import WHOLE_FILES, IbbArchive
+from ibbmaster.log.log_range import LOG_START, LogPoint, LogRange
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 from ibbmaster.spark.options import ReadOptions
-from ibbmaster.store.archive import WHOLE_FILES, IbbArchive
-from ibbmaster.store.log_range import LOG_START, LogPoint, LogRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

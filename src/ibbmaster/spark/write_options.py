@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
 from ibbmaster.spark.options import (
     ID_END,
     flag_of,
@@ -17,7 +18,6 @@ from ibbmaster.spark.options import (
     size_of,
 )
 from ibbmaster.spark.shape import field_name, own_name
-from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
 
 NAMES = (
     "path",

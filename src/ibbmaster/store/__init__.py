@@ -1,1 +1,1 @@
-"""Directories of binlog files: reading whole event groups, finding positions, writing. Knows no conversation."""
+"""Directories of `.ibb` files that are written: groups, durability, recovery, maintenance."""

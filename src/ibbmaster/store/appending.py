@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.write_behind import WriteBehindDisk
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.store.redo_log import has_redo_log
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.store.write_behind import WriteBehindDisk
 from ibbmaster.store.writer import BinlogWriter
 
 

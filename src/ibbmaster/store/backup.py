@@ -13,13 +13,13 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import DamageError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import Disk
 from ibbmaster.store.redo_log import SEGMENT_NAMES, RedoScan, scan_redo
 from ibbmaster.store.store_options import StoreOptions
 

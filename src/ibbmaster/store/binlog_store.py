@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import BusyError, DiskFullError, GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
@@ -17,20 +18,19 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.engine import BinlogFile, Place, TransactionEngine, WritableBinlogEngine
+from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
+from ibbmaster.log.gtid_order import explain_order
+from ibbmaster.log.out_of_band import OutOfBandReader
+from ibbmaster.log.pages import PageReader
+from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
+from ibbmaster.log.seek import SeekPlan, seek
 from ibbmaster.store.cleaning import Cleaning
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.engine import BinlogFile, Place, TransactionEngine, WritableBinlogEngine
-from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
-from ibbmaster.store.gtid_order import explain_order
 from ibbmaster.store.in_doubt import decide
 from ibbmaster.store.log_writer import LogWriter
-from ibbmaster.store.out_of_band import OutOfBandReader
-from ibbmaster.store.pages import PageReader
-from ibbmaster.store.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.store.recovery import recover
 from ibbmaster.store.redo_record import Purge, XaEntry, XaState
-from ibbmaster.store.seek import SeekPlan, seek
 from ibbmaster.store.store_options import DEFAULT_OPTIONS, StoreOptions, StoreStatus
 from ibbmaster.store.store_reader import StoreReader
 from ibbmaster.store.visible_disk import VisibleDisk

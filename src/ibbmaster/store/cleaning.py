@@ -12,9 +12,9 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.out_of_band import NodePlace, OutOfBandReader
+from ibbmaster.log.out_of_band import NodePlace, OutOfBandReader
 from ibbmaster.store.redo_record import XaEntry
 
 log = logging.getLogger(__name__)

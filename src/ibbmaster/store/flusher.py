@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from ibbmaster.disk.interface import Disk
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.store.disk import Disk
 from ibbmaster.store.page_fifo import PageFifo, PageRun
 from ibbmaster.store.redo_log import RedoLog
 from ibbmaster.store.redo_record import Checkpoint, Cut, LogEnd, XaEntry

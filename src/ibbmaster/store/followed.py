@@ -14,6 +14,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import IbbMasterError, MissingFileError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -21,16 +24,14 @@ from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import Disk, RealDisk
-from ibbmaster.store.engine import BinlogEngine, BinlogFile, Place
-from ibbmaster.store.event_groups import EventGroupReader
-from ibbmaster.store.overlay_disk import OverlayDisk
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.engine import BinlogEngine, BinlogFile, Place
+from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.seek import SeekPlan
+from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.store.recovery import recover
 from ibbmaster.store.redo_check import check_redo
 from ibbmaster.store.redo_log import SEGMENT_NAMES
-from ibbmaster.store.seek import SeekPlan
-from ibbmaster.store.states import FULL_STATE_PAGE
 from ibbmaster.store.store_reader import StoreReader
 from ibbmaster.store.visible_disk import ReadOnlyDisk
 

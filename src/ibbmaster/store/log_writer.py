@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import BusyError, DiskFullError, FailedError, GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.appender import Appender, FileShape, PageChange, References
@@ -22,12 +23,11 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import XaComplete, XaPrepare, Xid, encode_xa_complete, encode_xa_prepare
-from ibbmaster.store.disk import Disk
+from ibbmaster.log.group_writer import GroupWriter, Ticket
+from ibbmaster.log.gtid_order import check_order
+from ibbmaster.log.log_shape import PAIR_SIZE_MAX
 from ibbmaster.store.durable_end import DurableEnd, Step
 from ibbmaster.store.flusher import Flusher
-from ibbmaster.store.group_writer import GroupWriter, Ticket
-from ibbmaster.store.gtid_order import check_order
-from ibbmaster.store.log_shape import PAIR_SIZE_MAX
 from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.recovery import Recovered
 from ibbmaster.store.redo_log import FIRST_LSN, RedoLog

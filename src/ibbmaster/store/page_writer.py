@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ibbmaster.codec.crc32c import crc32c
+from ibbmaster.disk.interface import Disk
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
-from ibbmaster.store.disk import Disk
 
 BATCH_PAGES = 64  # 1 MiB, held all the time
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from ibbmaster.disk.interface import Disk
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.xa import XaPrepare, Xid, decode_xa_complete, decode_xa_prepare
-from ibbmaster.store.continuation import Continuation
-from ibbmaster.store.cursor import ChunkCursor
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.pages import PageReader
+from ibbmaster.log.continuation import Continuation
+from ibbmaster.log.cursor import ChunkCursor
+from ibbmaster.log.pages import PageReader
+from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.store.redo_record import XaEntry, XaState
-from ibbmaster.store.states import FULL_STATE_PAGE
 
 
 def find_pending_xa(disk: Disk, end: Continuation) -> tuple[XaEntry, ...]:

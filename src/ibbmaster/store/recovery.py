@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import DamageError, FormatError, MissingFileError
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
-from ibbmaster.store.continuation import Continuation, find_continuation
-from ibbmaster.store.disk import Disk
+from ibbmaster.log.continuation import Continuation, find_continuation
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import RedoScan, scan_redo
 from ibbmaster.store.redo_record import Cut, LogEnd, Purge, RedoRecord, XaEntry

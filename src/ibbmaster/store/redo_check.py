@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import DamageError, IbbMasterError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.store.directory import BinlogDirectory
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.event_groups import EventGroupReader
-from ibbmaster.store.overlay_disk import OverlayDisk
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.store.recovery import SALVAGE_ADVICE, recover, replay
 from ibbmaster.store.redo_log import RedoScan, has_redo_log, scan_redo
 from ibbmaster.store.redo_record import LogEnd
-from ibbmaster.store.states import FULL_STATE_PAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

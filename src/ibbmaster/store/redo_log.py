@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ibbmaster.codec.buffer import is_zero
+from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
-from ibbmaster.store.disk import Disk
 from ibbmaster.store.redo_record import (
     RECORD_HEADER,
     RECORDS_START,

@@ -13,26 +13,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import FormatError, IbbMasterError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.continuation import find_continuation
+from ibbmaster.log.damaged_log import DamagedLog, Loss
+from ibbmaster.log.gtid_order import BEHIND, is_newer
+from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.log.out_of_band import OutOfBandReader
+from ibbmaster.log.pages import PageReader
+from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.continuation import find_continuation
-from ibbmaster.store.damaged_log import DamagedLog, Loss
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.gtid_order import BEHIND, is_newer
-from ibbmaster.store.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
-from ibbmaster.store.out_of_band import OutOfBandReader
-from ibbmaster.store.overlay_disk import OverlayDisk
-from ibbmaster.store.pages import PageReader
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.recovery import replay
 from ibbmaster.store.redo_log import RedoScan, scan_redo
 from ibbmaster.store.redo_record import LogEnd, XaEntry, XaState
-from ibbmaster.store.states import FULL_STATE_PAGE, read_state_record
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.store.xa_table import XaTable

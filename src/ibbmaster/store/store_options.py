@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.store.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.log.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
 from ibbmaster.store.redo_log import SEGMENT_BYTES_MIN
 
 REDO_BYTES = 32 << 20

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.event_groups import EventGroupReader
+from ibbmaster.log.event_groups import EventGroupReader
 
 
 class StoreReader:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import LocalProtocolError
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.store.disk import Disk
 from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.redo_record import LogEnd
 

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import FailedError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.appender import Appender, FileShape, PageChange, References
@@ -29,11 +30,10 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.store.continuation import find_continuation
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
-from ibbmaster.store.gtid_order import check_order
-from ibbmaster.store.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.log.continuation import find_continuation
+from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
+from ibbmaster.log.gtid_order import check_order
+from ibbmaster.log.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
 from ibbmaster.store.page_writer import PageWriter
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import has_redo_log

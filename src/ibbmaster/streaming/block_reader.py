@@ -13,8 +13,8 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Status
-from ibbmaster.store.engine import PagedEventGroups
-from ibbmaster.store.pages import PageReader
+from ibbmaster.log.engine import PagedEventGroups
+from ibbmaster.log.pages import PageReader
 from ibbmaster.streaming.block import Block, check_continues, longer, make_block, renumbered
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, Workspace, pages_to_border

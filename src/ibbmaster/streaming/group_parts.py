@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.disk.interface import Disk
 from ibbmaster.dump.framing import check_event_size
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.errors import EventError, RecordError
@@ -16,10 +17,9 @@ from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Progress, Status
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.event_groups import StoredGroup
-from ibbmaster.store.out_of_band import NodePlace, OutOfBandReader, check_stream
-from ibbmaster.store.pages import PageReader
+from ibbmaster.log.event_groups import StoredGroup
+from ibbmaster.log.out_of_band import NodePlace, OutOfBandReader, check_stream
+from ibbmaster.log.pages import PageReader
 from ibbmaster.streaming.block import Block, check_continues, longer, make_block, renumbered
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import Workspace, pages_to_border

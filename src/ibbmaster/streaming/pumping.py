@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ibbmaster.disk.interface import Disk
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Progress
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.engine import PagedEventGroups
+from ibbmaster.log.engine import PagedEventGroups
 from ibbmaster.streaming.block import Block, make_block
 from ibbmaster.streaming.block_reader import BlockReader
 from ibbmaster.streaming.buffers import Buffers, Workspace

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from ibbmaster.errors import BusyError, IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.group_writer import GroupWriter
+from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.group_writer import GroupWriter
-from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.campaign import add_campaign_options, run_from_command_line
 from ibbmaster.testing.log_checker import CheckError, FoundLog, check_log

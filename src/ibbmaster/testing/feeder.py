@@ -14,11 +14,11 @@ import threading
 from pathlib import Path
 
 from ibbmaster.codec.crc32c import crc32c
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

@@ -15,10 +15,10 @@ from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.store.engine import BinlogFile, Place, WritableBinlogEngine
-from ibbmaster.store.group_writer import GroupWriter, Ticket, write_whole_group
-from ibbmaster.store.log_shape import LogShape
-from ibbmaster.store.purge import PurgeRequest, PurgeResult, choose_files
+from ibbmaster.log.engine import BinlogFile, Place, WritableBinlogEngine
+from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
+from ibbmaster.log.log_shape import LogShape
+from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 
 HEAD_SIZE = 16384  # of a file without groups, to look like one
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from ibbmaster.disk.interface import Disk
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import Disk
-from ibbmaster.store.group_writer import GroupWriter
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

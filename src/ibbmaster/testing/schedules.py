@@ -15,18 +15,18 @@ import importlib
 import random
 from collections.abc import Callable, Iterable
 
+from ibbmaster.disk.write_behind import WriteBehindDisk
 from ibbmaster.errors import BusyError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.engine import BinlogFile
+from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.background import Background
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.engine import BinlogFile
-from ibbmaster.store.purge import PurgeRequest
 from ibbmaster.store.redo_log import SEGMENT_NAMES, scan_redo
 from ibbmaster.store.store_options import Durability
-from ibbmaster.store.write_behind import WriteBehindDisk
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.campaign import add_campaign_options, run_from_command_line
 from ibbmaster.testing.crash import PAYLOADS, WrongStateError, make_event, make_gtid_event, options_of, xid_bytes
@@ -499,7 +499,7 @@ def import_under_threads(seed: int) -> None:
         if [(group.gtid, group.events) for group in found.groups] != fed:
             raise CheckError(f"{len(fed)} groups were flushed, and {len(found.groups)} of them are on the disk")
 
-    with scheduler.installed([importlib.import_module("ibbmaster.store.write_behind")]):
+    with scheduler.installed([importlib.import_module("ibbmaster.disk.write_behind")]):
         scheduler.start("import", work)
         try:
             scheduler.run()

@@ -13,12 +13,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.disk import RealDisk
-from ibbmaster.store.group_writer import GroupWriter
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.soak_log import DOMAIN_COUNT, body_of, gtid_event_of, gtid_of
 

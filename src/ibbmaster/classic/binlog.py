@@ -1,0 +1,123 @@
+"""A traditional binlog, many files long, as one stream of event groups.
+
+The files must continue each other: what a file's GTID_LIST says was logged before it must
+be what the files before it hold. So nothing is missing in the middle, and the state before
+the first group is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+
+from ibbmaster.classic.groups import HEAD_BLOCK_SIZE, ClassicFileReader
+from ibbmaster.classic.series import ClassicFile, find_series
+from ibbmaster.classic.window import EventWindow
+from ibbmaster.errors import ClassicFormatError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import Gtid, GtidState
+
+
+class ClassicReader:
+    """Reads the event groups of traditional binlog files in the order in which they were logged.
+
+    `paths` name files (in any order), index files, or directories. The head of each file is
+    read at once, so that a file that cannot be read at all is found before any work is done.
+
+    Attributes:
+        files: the files in order.
+        initial_state: what was logged before the first group.
+        state: what was logged up to the group that was handed over last.
+        notices: what a user should know, one sentence each; grows while groups are read.
+        restart_count: how often a server start began a file, the first file not counted.
+
+    Raises:
+        ClassicFormatError: a file does not begin as a traditional binlog of MariaDB, or it
+            is encrypted.
+        StoreError: the files do not belong together, or one is missing.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.files = find_series(paths)
+        self.notices: list[str] = []
+        self.restart_count = 0
+        self._bytes_read = 0  # of the files that are behind us
+        self._current: ClassicFileReader | None = None
+        states = [self._look_at(file) for file in self.files]
+        self.initial_state = states[0] or GtidState()
+        self.state = self.initial_state.copy()
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all files on disk."""
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of them was read so far."""
+        return self._bytes_read + (self._current.bytes_read if self._current else 0)
+
+    def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Generator[EventGroup]:
+        """Every event group, to be called once; each body must be read, or dropped, before the next group.
+
+        `take` is asked first, between groups: it may take whole ones itself, by moving the
+        window, and returns the last GTID of each (domain, server) pair.
+
+        Raises:
+            ClassicFormatError: a file is damaged, ends inside a group although the server had
+                closed it, or does not continue the one before.
+        """
+
+        def take_and_log(window: EventWindow) -> bool:
+            taken = take(window) if take is not None else ()
+            for gtid in taken:
+                self.state.log(gtid)
+            return bool(taken)
+
+        before: ClassicFile | None = None
+        for file in self.files:
+            reader = self._current = ClassicFileReader(file)
+            try:
+                if before is not None:
+                    self._check_continuation(reader, before)
+                    self.restart_count += reader.is_restart
+                for group in reader.groups(take and take_and_log):
+                    assert group.gtid is not None
+                    self.state.log(group.gtid)
+                    yield group
+                if reader.notice:
+                    self.notices.append(reader.notice)
+            finally:
+                self._bytes_read += reader.bytes_read
+                self._current = None
+                reader.close()
+            before = file
+
+    def _look_at(self, file: ClassicFile) -> GtidState | None:
+        reader = ClassicFileReader(file, block_size=HEAD_BLOCK_SIZE)
+        reader.close()
+        return reader.start_state
+
+    def _check_continuation(self, reader: ClassicFileReader, before: ClassicFile) -> None:
+        """Compare what a file says was logged before it with what we have read."""
+        listed = reader.start_state
+        if listed is None or listed == self.state:
+            return
+        dropped = set(self.state.domain_ids) - set(listed.domain_ids)
+        expected = self.state.copy()
+        for domain_id in dropped:
+            expected.drop_domain(domain_id)
+        if not dropped or listed != expected:
+            raise ClassicFormatError(
+                reader.file.name,
+                reader.start_state_offset,
+                f"it begins at the GTID state {_text(listed)}, but {before.name} ends at {_text(self.state)}: "
+                f"files between {before.name} and {reader.file.name} are missing, or they are not of one binlog",
+            )
+        names = ", ".join(map(str, sorted(dropped)))
+        self.notices.append(f"{reader.file.name}: the server forgot domain {names} here (DELETE_DOMAIN_ID)")
+        self.state = listed.copy()
+
+
+def _text(state: GtidState) -> str:
+    return f"'{state}'" if len(state) else "of an empty binlog"

@@ -1,0 +1,418 @@
+"""One file of a traditional binlog, cut into event groups as an engine binlog stores them.
+
+What is changed in an event: its checksum is taken off (and its size field reduced by as
+much), and its `log_pos` becomes 0. What is left out: the events that describe the file and
+not a group (FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT, ROTATE, STOP).
+
+Invariants:
+- An event is delivered only after its checksum, where the file has them, was verified; of
+  an event above `LARGE_EVENT_SIZE` the pieces come first and the verdict last.
+- A group of a file that the server has not closed is delivered only if it is complete.
+- Memory does not depend on the size of an event or a group.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+
+from ibbmaster.classic.series import MAGIC, XZ_MAGIC, ClassicFile
+from ibbmaster.classic.window import (
+    BLOCK_SIZE,
+    CHECKSUM_RESIDUE,
+    SIZE_AND_LOG_POS,
+    EventWindow,
+    Truncated,
+)
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
+from ibbmaster.event.group import EventGroup, GroupBoundary
+from ibbmaster.event.gtid_event import (
+    BODY_SIZE_MIN,
+    COMMIT_ID,
+    FIXED,
+    THREAD_ID,
+    GtidExtraFlag,
+    GtidFlag,
+    decode_gtid_event,
+)
+from ibbmaster.event.gtid_list import decode_gtid_list
+from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader
+from ibbmaster.event.types import EventFlag, EventType, type_name
+from ibbmaster.gtid import Gtid, GtidState
+
+HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once when only the head of a file is wanted
+GROUP_BUFFER_SIZE = 1 << 18  # bytes: a group up to about this size is delivered in one piece
+LARGE_EVENT_SIZE = 1 << 19  # bytes: an event above this size is never held as a whole
+FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
+HEAD_EVENT_SIZE_MAX = 1 << 27  # bytes: a GTID_LIST of 8 million pairs
+
+_FLAGS_OFFSET = 17
+
+_IBB_MAGIC = b"\xfe\xfe\x0d\x01"
+_MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
+_MYSQL_GTID_TYPES = range(33, 36)
+
+# Plain integers: comparing with members of an enumeration costs a third of the time a small group takes.
+_GTID = int(EventType.GTID)
+_IS_STANDALONE = int(GtidFlag.STANDALONE)
+_HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
+_HAS_XID = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
+_HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
+_GTID_SIZE_MIN = EVENT_HEADER_SIZE + BODY_SIZE_MIN
+
+_AROUND_GROUPS = frozenset(
+    {
+        EventType.GTID,
+        EventType.FORMAT_DESCRIPTION,
+        EventType.GTID_LIST,
+        EventType.BINLOG_CHECKPOINT,
+        EventType.ROTATE,
+        EventType.STOP,
+        EventType.START_ENCRYPTION,
+        EventType.START_V3,
+        EventType.HEARTBEAT,
+        *_MYSQL_GTID_TYPES,
+    }
+)
+_KNOWN_TYPES = frozenset(EventType)
+_GOES_ON, _ENDS, _MAY_END, _NOT_INSIDE = range(4)  # what an event does to the group it stands in
+
+
+def _roles(flags: int) -> bytes:
+    """The role of every event type in a group whose GTID event has these flags; a look-up a million times faster."""
+    boundary = GroupBoundary(flags)
+    roles = bytearray([_NOT_INSIDE]) * 256
+    for event_type in _KNOWN_TYPES - _AROUND_GROUPS:
+        header = EventHeader(0, event_type, 0, 0, 0, 0)
+        roles[event_type] = _ENDS if boundary.ends_with(header, b"") else _GOES_ON
+    if not flags & GtidFlag.STANDALONE:
+        roles[EventType.QUERY] = _MAY_END  # its text decides
+    return bytes(roles)
+
+
+STANDALONE_ROLES = _roles(GtidFlag.STANDALONE)
+TRANSACTION_ROLES = _roles(0)
+_TRANSACTION = GroupBoundary(0)
+_BEHIND_ANY_FILE = 1 << 64
+_CUT_SHORT = "the file ends inside what begins here"
+
+
+class ClassicFileReader:
+    """The event groups of one file, in order. The head of the file is read at once.
+
+    Attributes:
+        start_state: what its GTID_LIST says was logged before this file; None if the file
+            ends before that event.
+        start_state_offset: where that event stands.
+        is_restart: whether a start of the server began this file.
+        server_version: of the server that wrote it.
+        notice: what a user should know about the end of this file, if anything.
+
+    Raises:
+        ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or
+            it is encrypted.
+    """
+
+    def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE) -> None:
+        self.file = file
+        self.start_state: GtidState | None = None
+        self.start_state_offset = 0
+        self.is_restart = False
+        self.server_version = ""
+        self.notice: str | None = None
+        self._window = EventWindow(file, block_size=block_size)
+        self._is_at_group_end = True
+        self._groups_end = 0  # of the groups read so far
+        self._complete_end: int | None = None  # of a file in use: where its last whole group ends
+        try:
+            self._read_head()
+        except Truncated:
+            self.close()
+            raise self._window.error(0, "the file ends inside its head; leave it out if it is the last one") from None
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether the server has not closed the file: it runs, or it crashed."""
+        return self._window.is_in_use
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the file on disk was read so far."""
+        return self._window.bytes_read
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._window.close()
+
+    def groups(self, take: Callable[[EventWindow], bool] | None = None) -> Iterator[EventGroup]:
+        """Every event group, to be called once.
+
+        `take` is asked first, between groups: it may take whole ones itself, by moving the
+        window, and says whether it did.
+
+        `end_offset` of a group that is delivered in pieces is how far it was read.
+
+        Raises:
+            ClassicFormatError: the file is damaged, or it ends inside a group although the
+                server had closed it. Also from a body, if the group comes in pieces.
+        """
+        window = self._window
+        offset = window.offset
+        try:
+            while window.has_more():
+                if take is not None and self.start_state is not None and take(window):
+                    self._groups_end = window.offset
+                    continue
+                offset = window.offset
+                event_type, event = window.read_event(LARGE_EVENT_SIZE)
+                if event_type != _GTID:
+                    if self._ends_file(event_type, offset):
+                        return
+                    continue
+                gtid, flags = self._decode_gtid(event, offset)
+                self._is_at_group_end = False
+                body = self._read_body(STANDALONE_ROLES if flags & _IS_STANDALONE else TRANSACTION_ROLES)
+                first = next(body)
+                if not self._is_at_group_end and window.is_in_use and offset >= self._find_complete_end():
+                    raise Truncated
+                yield EventGroup(
+                    gtid=gtid,
+                    gtid_event=event,
+                    body=iter((first,)) if self._is_at_group_end else self._rest_of_body(first, body, offset),
+                    file_name=self.file.name,
+                    file_offset=offset,
+                    end_file_name=self.file.name,
+                    end_offset=window.offset,
+                )
+                for _ in body:  # what the caller did not want
+                    pass
+                self._groups_end = window.offset
+        except Truncated:
+            if not window.is_in_use:
+                raise window.error(offset, _CUT_SHORT) from None
+            self.notice = (
+                f"{self.file.name} offset {offset}: the server had not finished what begins here, it is left out"
+            )
+
+    # What stands around groups ------------------------------------------------------------
+
+    def _read_head(self) -> None:
+        """Magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else."""
+        window = self._window
+        window.require(len(MAGIC))
+        magic = window.block[: len(MAGIC)]
+        if magic != MAGIC:
+            raise window.error(0, _explain_magic(magic))
+        window.position = len(MAGIC)
+        self._read_format_description()
+        if not window.has_more():
+            return
+        event_type = window.peek_type()
+        if event_type == EventType.START_ENCRYPTION:
+            raise window.error(
+                window.offset,
+                "this binlog is encrypted and its key is not known here: fetch the files from the running server, "
+                "which decrypts them, with mariadb-binlog --read-from-remote-server --raw",
+            )
+        if event_type == EventType.GTID_LIST:
+            self.start_state_offset = window.offset
+            _, event = window.read_event(HEAD_EVENT_SIZE_MAX)
+            try:
+                self.start_state = GtidState(decode_gtid_list(event).gtids)
+            except EventError as error:
+                raise window.error(self.start_state_offset, str(error)) from None
+
+    def _read_format_description(self) -> None:
+        window = self._window
+        offset = window.offset
+        size = window.peek_size()
+        if window.peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:
+            problem = f"{type_name(window.peek_type())} event of {size} bytes where FORMAT_DESCRIPTION must stand"
+            raise window.error(offset, problem)
+        window.require(size)
+        event = bytearray(window.view[window.position : window.position + size])
+        window.is_in_use = bool(event[_FLAGS_OFFSET] & EventFlag.IN_USE)
+        event[_FLAGS_OFFSET] &= ~EventFlag.IN_USE & 0xFF  # set and cleared without a new checksum
+        try:
+            description = decode_format_description(event)
+        except EventError as error:
+            raise window.error(offset, str(error)) from None
+        window.check_log_pos(HEADER.unpack_from(event)[4], size)
+        if description.checksum_algorithm is ChecksumAlgorithm.CRC32:
+            window.checksum_size = CHECKSUM_SIZE
+        self.is_restart = description.created != 0
+        self.server_version = description.server_version
+        window.position += size
+
+    def _ends_file(self, event_type: int, offset: int) -> bool:
+        """What an event outside of a group means; True after the last one of the file."""
+        window = self._window
+        if event_type == EventType.BINLOG_CHECKPOINT:
+            return False
+        if event_type in (EventType.ROTATE, EventType.STOP):
+            if window.has_more():
+                raise window.error(window.offset, f"bytes after the {type_name(event_type)} event that ends the file")
+            return True
+        if event_type == EventType.INCIDENT:
+            raise window.error(
+                offset,
+                "an INCIDENT event: the server may have lost events here, so a replica of this log could not be right; "
+                "import the files before this one, and begin anew with those after it",
+            )
+        if event_type in _MYSQL_GTID_TYPES:
+            raise window.error(offset, "a GTID of MySQL: only binlogs of MariaDB can be read")
+        raise window.error(offset, f"{type_name(event_type)} event outside of an event group")
+
+    def _decode_gtid(self, event: bytes, offset: int) -> tuple[Gtid, int]:
+        window = self._window
+        if self.start_state is None:
+            raise window.error(offset, "an event group, but no GTID_LIST event before it tells what was logged earlier")
+        if len(event) >= _GTID_SIZE_MIN:
+            seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
+            end = EVENT_HEADER_SIZE + FIXED.size + (COMMIT_ID.size if flags & _HAS_COMMIT_ID else 0)
+            extra_flags = event[end] if end < len(event) else 0
+            is_plain = not flags & _HAS_XID and extra_flags in (0, _HAS_THREAD_ID)
+            if is_plain and end + (1 + THREAD_ID.size if extra_flags else 0) <= len(event):
+                server_id = int.from_bytes(event[5:9], "little")
+                return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no), flags
+        try:
+            decoded = decode_gtid_event(event)
+        except EventError as error:
+            raise window.error(offset, str(error)) from None
+        return decoded.gtid, int(decoded.flags)
+
+    # The events of a group ----------------------------------------------------------------
+
+    def _read_body(self, roles: bytes) -> Iterator[Buffer]:
+        """The events after the GTID event, in pieces of about `GROUP_BUFFER_SIZE`.
+
+        `_is_at_group_end` is set before the last piece is handed over. A group that fits
+        into one piece was read and verified as a whole when that piece comes.
+        """
+        window = self._window
+        unpack, pack_into, crc32 = HEADER.unpack_from, SIZE_AND_LOG_POS.pack_into, zlib.crc32
+        checksum_size = window.checksum_size
+        size_min = EVENT_HEADER_SIZE + checksum_size
+        block, view, position = window.block, window.view, window.position
+        limit = len(block)
+        body = bytearray()
+        role = _GOES_ON
+        while role != _ENDS:
+            if limit - position < EVENT_HEADER_SIZE:
+                window.position = position
+                window.require(EVENT_HEADER_SIZE)
+                block, view, position = window.block, window.view, window.position
+                limit = len(block)
+            _, event_type, _, size, log_pos, _ = unpack(block, position)
+            end = position + size
+            if end > limit or size < size_min:
+                window.position = position
+                size = window.peek_size()  # raises what is to be said about an impossible size
+                if size > LARGE_EVENT_SIZE:
+                    if body:
+                        yield body
+                        body = bytearray()
+                    if self._role(roles, event_type) == _ENDS:  # a text of that size ends no transaction
+                        role = _ENDS
+                    yield from self._read_large_event(size)
+                else:
+                    window.require(size)
+                block, view, position = window.block, window.view, window.position
+                limit = len(block)
+                if size > LARGE_EVENT_SIZE:
+                    continue
+                end = position + size
+            if log_pos and log_pos != (window.block_offset + end) & 0xFFFFFFFF:
+                window.position = position
+                window.check_log_pos(log_pos, size)
+            if checksum_size and crc32(view[position:end]) != CHECKSUM_RESIDUE:
+                window.position = position
+                raise window.checksum_error(view[position:end])
+            if role := roles[event_type]:
+                window.position = position
+                role = self._role(roles, event_type)
+                if role == _MAY_END:
+                    header = EventHeader._make(unpack(block, position))
+                    ends = _TRANSACTION.ends_with(header, view[position : end - checksum_size])
+                    role = _ENDS if ends else _GOES_ON
+            start = len(body)
+            body += view[position : end - checksum_size]
+            pack_into(body, start + SIZE_OFFSET, size - checksum_size, 0)
+            position = end
+            if start >= GROUP_BUFFER_SIZE and role != _ENDS:
+                window.position = position
+                yield body
+                body = bytearray()
+        window.position = position
+        self._is_at_group_end = True
+        yield body
+
+    def _rest_of_body(self, first: Buffer, rest: Iterator[Buffer], offset: int) -> Iterator[Buffer]:
+        yield first
+        try:
+            yield from rest
+        except Truncated:
+            raise self._window.error(offset, _CUT_SHORT) from None
+
+    def _role(self, roles: bytes, event_type: int) -> int:
+        window = self._window
+        role = roles[event_type]
+        if role == _NOT_INSIDE:
+            problem = "where the event group before it has not ended" if event_type in _KNOWN_TYPES else "is unknown"
+            raise window.error(window.offset, f"{type_name(event_type)} event {problem}")
+        return role
+
+    def _read_large_event(self, size: int) -> Iterator[Buffer]:
+        """One event in pieces; its checksum is verified when the last one has been handed over."""
+        window = self._window
+        header = bytearray(window.view[window.position : window.position + EVENT_HEADER_SIZE])
+        window.check_log_pos(HEADER.unpack_from(header)[4], size)
+        offset = window.offset
+        checksum = zlib.crc32(header)
+        SIZE_AND_LOG_POS.pack_into(header, SIZE_OFFSET, size - window.checksum_size, 0)
+        window.position += EVENT_HEADER_SIZE
+        left = size - EVENT_HEADER_SIZE - window.checksum_size
+        yield header
+        while left:
+            if window.position == len(window.block) and not window.extend():
+                raise Truncated
+            piece = window.view[window.position : window.position + left]
+            checksum = zlib.crc32(piece, checksum)
+            window.position += len(piece)
+            left -= len(piece)
+            yield piece
+        if window.checksum_size:
+            window.require(CHECKSUM_SIZE)
+            stored = window.view[window.position : window.position + CHECKSUM_SIZE]
+            if int.from_bytes(stored, "little") != checksum:
+                raise window.wrong_checksum(offset, stored, checksum)
+            window.position += CHECKSUM_SIZE
+
+    def _find_complete_end(self) -> int:
+        """Where the last whole group of this file ends; costs a second reading, once a file."""
+        if self._complete_end is None:
+            twin = ClassicFileReader(self.file)
+            twin._complete_end = _BEHIND_ANY_FILE  # it takes every group for complete
+            try:
+                for _ in twin.groups():  # nobody takes a body, so each is read inside this loop
+                    pass
+            finally:
+                twin.close()
+            self._complete_end = twin._groups_end
+        return self._complete_end
+
+
+def _explain_magic(magic: bytes) -> str:
+    found = f"the file begins with {magic.hex(' ')}, expected {MAGIC.hex(' ')}"
+    if magic == XZ_MAGIC[: len(magic)]:
+        return f"{found}: it is packed with xz, so its name must end in .xz"
+    if magic == _IBB_MAGIC:
+        return f"{found}: this is an .ibb file already"
+    if magic == _MYSQL_ENCRYPTED_MAGIC:
+        return f"{found}: it is encrypted by MySQL; only binlogs of MariaDB can be read"
+    return found

@@ -1,0 +1,167 @@
+"""A window on the bytes of one traditional binlog file, which moves from event to event.
+
+It checks what every event must keep: a size that is possible, an end where `log_pos` says
+it is, and the checksum if the file has them.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from ibbmaster.classic.series import ClassicFile, ClassicSource
+from ibbmaster.codec.buffer import Buffer, is_zero
+from ibbmaster.errors import ClassicFormatError
+from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET
+from ibbmaster.event.types import type_name
+
+BLOCK_SIZE = 1 << 20  # bytes read at once
+EVENT_SIZE_MAX = (1 << 30) + (1 << 16)  # bytes: max_allowed_packet ends at 1 GiB
+SIZE_AND_LOG_POS = struct.Struct("<II")  # they stand side by side, at `SIZE_OFFSET`
+CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 behind them
+
+
+class Truncated(Exception):  # noqa: N818  # the reader of the file decides whether that is an error
+    """The file ends inside what was asked for."""
+
+
+class EventWindow:
+    """The part of a file around the next event: `view` of `block`, and `position` in it.
+
+    A block is never changed, so views of it stay good. `block_offset` is where it begins in
+    the file. `checksum_size` and `is_in_use` are set by whoever has read the head of the file.
+    """
+
+    def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE) -> None:
+        self.block = b""
+        self.view = memoryview(b"")
+        self.position = 0
+        self.block_offset = 0
+        self.checksum_size = 0
+        self.is_in_use = False
+        self._file_name = file.name
+        self._source = ClassicSource(file)
+        self._block_size = block_size
+
+    @property
+    def offset(self) -> int:
+        """Where the next event begins in the file."""
+        return self.block_offset + self.position
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the file on disk was read so far."""
+        return self._source.bytes_read
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._source.close()
+
+    def has_more(self) -> bool:
+        """Whether anything follows."""
+        return self.position < len(self.block) or self.extend()
+
+    def extend(self) -> bool:
+        """Read one more block behind what is left of this one; False at the end of the file."""
+        data = self._source.read(self._block_size)
+        if not data:
+            return False
+        self.block_offset += self.position
+        self.block = self.block[self.position :] + data if self.position < len(self.block) else data
+        self.view = memoryview(self.block)
+        self.position = 0
+        return True
+
+    def require(self, size: int) -> None:
+        """Have at least so many bytes from the next event on in the block.
+
+        Raises:
+            Truncated: the file ends before.
+        """
+        while len(self.block) - self.position < size:
+            if not self.extend():
+                raise Truncated
+
+    def peek_type(self) -> int:
+        """The type of the next event."""
+        self.require(EVENT_HEADER_SIZE)
+        return self.block[self.position + 4]
+
+    def peek_size(self) -> int:
+        """The size of the next event as its header states it.
+
+        Raises:
+            ClassicFormatError: no event can have that size.
+            Truncated: there is nothing but zeros in a file that was not closed.
+        """
+        self.require(EVENT_HEADER_SIZE)
+        _, event_type, _, size, _, _ = HEADER.unpack_from(self.block, self.position)
+        if EVENT_HEADER_SIZE + self.checksum_size <= size <= EVENT_SIZE_MAX:
+            return int(size)
+        problem = self.error(self.offset, f"{type_name(event_type)} event of {size} bytes")
+        if self.is_in_use and self._rest_is_zero():  # a file system may give a file its length before its data
+            raise Truncated
+        raise problem
+
+    def read_event(self, size_max: int) -> tuple[int, bytes]:
+        """Type and bytes of the next event, verified, as an engine binlog would have it.
+
+        Raises:
+            ClassicFormatError: it is damaged, or larger than `size_max`.
+            Truncated: the file ends inside it.
+        """
+        block, position = self.block, self.position
+        if len(block) - position >= EVENT_HEADER_SIZE:
+            _, event_type, _, size, log_pos, _ = HEADER.unpack_from(block, position)
+        else:
+            size = 0
+        if not self.checksum_size + EVENT_HEADER_SIZE <= size <= min(size_max, len(block) - position):
+            size = self.peek_size()
+            if size > size_max:
+                name = type_name(self.peek_type())
+                raise self.error(self.offset, f"{name} event of {size} bytes outside of an event group")
+            self.require(size)
+            block, position = self.block, self.position
+            _, event_type, _, size, log_pos, _ = HEADER.unpack_from(block, position)
+        event = bytearray(self.view[position : position + size])
+        if log_pos:
+            self.check_log_pos(log_pos, size)
+        if self.checksum_size:
+            if zlib.crc32(event) != CHECKSUM_RESIDUE:
+                raise self.checksum_error(memoryview(event))
+            del event[-CHECKSUM_SIZE:]
+        SIZE_AND_LOG_POS.pack_into(event, SIZE_OFFSET, len(event), 0)
+        self.position = position + size
+        return event_type, bytes(event)
+
+    def check_log_pos(self, log_pos: int, size: int) -> None:
+        """Compare where the next event ends with where it says it does; 0 says nothing.
+
+        Raises:
+            ClassicFormatError: they differ.
+        """
+        end = self.offset + size & 0xFFFFFFFF  # the field has 32 bits, a file may be longer
+        if log_pos and log_pos != end:
+            raise self.error(self.offset, f"this event ends at offset {end}, but says {log_pos}")
+
+    def checksum_error(self, event: memoryview) -> ClassicFormatError:
+        """What to raise for the next event, whose checksum is wrong."""
+        computed = zlib.crc32(event[:-CHECKSUM_SIZE])
+        return self.wrong_checksum(self.offset, event[-CHECKSUM_SIZE:], computed)
+
+    def wrong_checksum(self, offset: int, stored: Buffer, computed: int) -> ClassicFormatError:
+        """What to raise for an event at `offset`."""
+        found = int.from_bytes(stored, "little")
+        return self.error(offset, f"event checksum is {found:08x}, its bytes give {computed:08x}")
+
+    def error(self, offset: int, problem: str) -> ClassicFormatError:
+        """What to raise for a place in this file."""
+        return ClassicFormatError(self._file_name, offset, problem)
+
+    def _rest_is_zero(self) -> bool:
+        """Whether nothing but zeros follows; moves to where that was decided."""
+        while is_zero(self.block[self.position :]):
+            self.position = len(self.block)
+            if not self.extend():
+                return True
+        return False

@@ -1,0 +1,138 @@
+"""The tables that exist without a schema: of information_schema, and mysql.gtid_slave_pos.
+
+What an application's databases hold is not known here: tables of tables are empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ibbmaster.dialogue.collations import character_sets, collations
+from ibbmaster.dialogue.relation import Relation, RowValues
+from ibbmaster.dialogue.settings import Settings
+from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
+from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown
+from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, ColumnType
+
+SYSTEM_DATABASES = ("information_schema", "mysql", "performance_schema")
+GTID_SLAVE_POS = "gtid_slave_pos"
+ENGINES = (
+    ("MEMORY", "YES", "Hash based, stored in memory, useful for temporary tables", "NO", "NO", "NO"),
+    ("CSV", "YES", "Stores tables as CSV files", "NO", "NO", "NO"),
+    ("MyISAM", "YES", "Non-transactional engine with good performance and small data footprint", "NO", "NO", "NO"),
+    ("Aria", "YES", "Crash-safe tables with MyISAM heritage", "NO", "NO", "NO"),
+    ("MRG_MyISAM", "YES", "Collection of identical MyISAM tables", "NO", "NO", "NO"),
+    ("InnoDB", "DEFAULT", "Supports transactions, row-level locking and foreign keys", "YES", "YES", "YES"),
+    ("PERFORMANCE_SCHEMA", "YES", "Performance Schema", "NO", "NO", "NO"),
+    ("SEQUENCE", "YES", "Generated tables filled with sequential values", "YES", "NO", "YES"),
+)
+_KEY_FLAGS = 0x5023  # NOT NULL, of the primary key, unsigned, without a default
+_FLAGS = 0x1021
+
+
+class Catalog:
+    """What a session may read by name."""
+
+    def __init__(
+        self,
+        facts: ServerFacts,
+        settings: Settings,
+        processes: Callable[[], Iterable[ProcessRow]],
+        status: Callable[[], Mapping[str, object]],
+    ) -> None:
+        """`processes` are the connections that the session may see, `status` is what SHOW STATUS has."""
+        self._facts = facts
+        self._settings = settings
+        self._processes = processes
+        self._status = status
+
+    def find(self, database: str, table: str) -> Relation | None:
+        """A table by its names in any case; None if there is no such one here."""
+        if database.lower() == "mysql" and table == GTID_SLAVE_POS:
+            return gtid_slave_pos()
+        if database.lower() != "information_schema" or table.upper() not in INFORMATION_SCHEMA:
+            return None
+        name = table.upper()
+        return Relation(information_columns(name), self._rows(name))
+
+    def _rows(self, table: str) -> Iterable[RowValues]:
+        match table:
+            case "SCHEMATA":
+                return self._schemata()
+            case "ENGINES":
+                return ENGINES
+            case "CHARACTER_SETS":
+                is_uca = is_uca_default(self._facts)
+                return [
+                    (charset.name, charset.default_collation(is_uca=is_uca), charset.description, charset.size_max)
+                    for charset in character_sets().values()
+                ]
+            case "COLLATIONS":
+                return ((*row, "") for row in collation_rows(self._facts))
+            case "GLOBAL_VARIABLES":
+                return self._variables("global")
+            case "SESSION_VARIABLES":
+                return self._variables("")
+            case "GLOBAL_STATUS" | "SESSION_STATUS":
+                return [(name.upper(), str(value)) for name, value in self._status().items()]
+            case "PROCESSLIST":
+                return self._process_rows()
+            case _:
+                return ()
+
+    def _schemata(self) -> Iterator[RowValues]:
+        collation = str(self._settings.value("collation_server", "global"))
+        charset = str(self._settings.value("character_set_server", "global"))
+        for name in SYSTEM_DATABASES:
+            own = (charset, collation) if name == "mysql" else ("utf8mb3", "utf8mb3_general_ci")
+            yield ("def", name, *own, None, "")
+
+    def _variables(self, scope: str) -> Iterator[RowValues]:
+        for name in self._settings.names():
+            if scope != "global" or not self._settings.is_of_sessions(name):
+                yield name.upper(), shown(self._settings.value(name, scope))
+
+    def _process_rows(self) -> Iterator[RowValues]:
+        width = len(information_columns("PROCESSLIST"))
+        for row in self._processes():
+            first = (row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None)
+            yield (*first, f"{row.seconds}.000", 0, 0, "0.000", *[0] * (width - len(first) - 4))
+
+
+def collation_rows(facts: ServerFacts) -> Iterator[RowValues]:
+    """Name, character set, number, whether it is the default, whether it is compiled in, and its sort length."""
+    is_uca = is_uca_default(facts)
+    defaults = {charset.default_collation(is_uca=is_uca) for charset in character_sets().values()}
+    for collation in collations().values():
+        if collation.is_newer and not is_uca:
+            continue
+        if collation.charset is None:
+            yield collation.name, None, None, None, "Yes", collation.sort_length
+        else:
+            is_default = "Yes" if collation.name in defaults else ""
+            yield collation.name, collation.charset, collation.number, is_default, "Yes", collation.sort_length
+
+
+def gtid_slave_pos() -> Relation:
+    """The position of a server that was never a replica: empty."""
+    columns = (
+        _number("domain_id", ColumnType.LONG, 10, _KEY_FLAGS),
+        _number("sub_id", ColumnType.LONGLONG, 20, _KEY_FLAGS),
+        _number("server_id", ColumnType.LONG, 10, _FLAGS),
+        _number("seq_no", ColumnType.LONGLONG, 20, _FLAGS),
+    )
+    return Relation(columns)
+
+
+def _number(name: str, column_type: ColumnType, length: int, flags: int) -> ColumnDefinition:
+    return ColumnDefinition(
+        name=name,
+        column_type=column_type,
+        length=length,
+        flags=flags,
+        collation_id=COLLATION_BINARY,
+        schema="mysql",
+        table=GTID_SLAVE_POS,
+        original_table=GTID_SLAVE_POS,
+        original_name=name,
+    )

@@ -1,0 +1,49 @@
+"""Tables as values: what SHOW lists, what information_schema has; chosen from, and cut to size."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ibbmaster.dialogue.conversion import bytes_of, truth_of
+from ibbmaster.dialogue.statement import Value
+from ibbmaster.wire.response import ColumnDefinition, ResultSet
+
+RowValues = Sequence[Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Columns and rows; `rows` is read once."""
+
+    columns: tuple[ColumnDefinition, ...]
+    rows: Iterable[RowValues] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names in lower case, as conditions find them."""
+        return tuple(column.name.lower() for column in self.columns)
+
+    def where(self, condition: Callable[[Mapping[str, Value]], Value]) -> Relation:
+        """The rows for which a condition is true."""
+        names = self.names
+        chosen = [row for row in self.rows if truth_of(condition(dict(zip(names, row, strict=True))))]
+        return replace(self, rows=chosen)
+
+    def limited(self, limit: tuple[int, int | None] | None) -> Relation:
+        """Some of the rows: how many to leave out, and how many to give."""
+        if limit is None:
+            return self
+        first, count = limit
+        last = None if count is None else min(first + count, sys.maxsize)
+        return replace(self, rows=itertools.islice(self.rows, min(first, sys.maxsize), last))
+
+    def result(self, status: int) -> ResultSet:
+        """The answer that has these rows."""
+        return ResultSet(columns=self.columns, rows=_encoded(self.rows), status=status)
+
+
+def _encoded(rows: Iterable[RowValues]) -> Iterator[tuple[bytes | None, ...]]:
+    return (tuple(map(bytes_of, row)) for row in rows)

@@ -1,0 +1,271 @@
+"""The system variables of one session: what it has set, on top of what the primary has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from ibbmaster.dialogue.collations import character_sets, charset_of_collation, find_charset, find_collation
+from ibbmaster.dialogue.conversion import text_of
+from ibbmaster.dialogue.moment import parse_time_zone
+from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
+from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY, SQL_MODES
+from ibbmaster.dialogue.statement import CharsetAssignment, SystemVariable, Value
+from ibbmaster.dialogue.variables import (
+    READ_ONLY,
+    ServerFacts,
+    SystemValue,
+    has_variable,
+    is_uca_default,
+    variable,
+    variable_names,
+)
+
+SETTING_SIZE_MAX = 16_384  # characters of the text a variable is set to
+CHARSETS = ("character_set_client", "character_set_connection", "character_set_results")
+_SAME = {"tx_isolation": "transaction_isolation", "storage_engine": "default_storage_engine"}
+_SAME_NAMES = {**_SAME, **{name: alias for alias, name in _SAME.items()}}
+_MODES = tuple(SQL_MODES.split())
+
+
+class Settings:
+    """What a session has set. `values` are by lower-case name; a name that is missing has the primary's value."""
+
+    def __init__(self, facts: ServerFacts) -> None:
+        self._facts = facts
+        self.values: dict[str, SystemValue] = {}
+
+    def names(self) -> list[str]:
+        """Every variable there is, sorted."""
+        return variable_names(self._facts)
+
+    @staticmethod
+    def is_of_sessions(name: str) -> bool:
+        """Whether a variable has no value for the whole primary."""
+        return name in SESSION_ONLY
+
+    def value(self, name: str, scope: str = "") -> SystemValue:
+        """The value of a variable in this session, or with scope 'global' of the primary.
+
+        Raises:
+            RefusedError: there is no such variable, or not in this scope.
+        """
+        if not has_variable(self._facts, name):
+            raise unknown_variable(name)
+        if scope == "global" and name in SESSION_ONLY:
+            raise RefusedError(1238, "HY000", f"Variable '{name}' is a SESSION variable")
+        if scope == "session" and name not in SESSION_DEFAULTS:
+            raise RefusedError(1238, "HY000", f"Variable '{name}' is a GLOBAL variable")
+        if scope != "global" and name in self.values:
+            return self.values[name]
+        if name == "timestamp":
+            return self._facts.unix_timestamp()
+        return variable(self._facts, name)
+
+    def read(self, target: SystemVariable) -> SystemValue:
+        """The value of a variable as a statement names it; errors name it so, too."""
+        if not has_variable(self._facts, target.name):
+            raise unknown_variable(target.written)
+        return self.value(target.name, target.scope)
+
+    def assign(self, target: SystemVariable, value: Value, *, is_default: bool = False) -> None:
+        """Set a variable for this session.
+
+        Raises:
+            RefusedError: there is no such variable, it may not be set, or not to this value.
+        """
+        name = target.name
+        if not has_variable(self._facts, name):
+            raise unknown_variable(target.written)
+        if name in READ_ONLY or (name not in SESSION_DEFAULTS and name not in SETTABLE_GLOBALS):
+            raise RefusedError(1238, "HY000", f"Variable '{target.written}' is a read only variable")
+        if target.scope == "global":
+            raise missing_privilege("SUPER")
+        if name not in SESSION_DEFAULTS:
+            text = f"Variable '{target.written}' is a GLOBAL variable and should be set with SET GLOBAL"
+            raise RefusedError(1229, "HY000", text)
+        if is_default:
+            for each in (name, _SAME_NAMES.get(name, name)):
+                self.values.pop(each, None)
+            return
+        checked = self._checked(name, target.written, value)
+        for each in (name, _SAME_NAMES.get(name, name)):
+            self.values[each] = checked
+        self._follow(name, checked)
+
+    def assign_charset(self, assignment: CharsetAssignment) -> None:
+        """SET NAMES and SET CHARACTER SET.
+
+        Raises:
+            RefusedError: there is no such character set or collation, or they do not go together.
+        """
+        if assignment.charset is None:
+            for name in (*CHARSETS, "collation_connection"):
+                self.values.pop(name, None)
+            return
+        charset = find_charset(assignment.charset)
+        if charset is None:
+            raise RefusedError(1115, "42000", f"Unknown character set: '{assignment.charset}'")
+        collation = self._default_collation(charset)
+        if assignment.collation is not None:
+            collation = self._collation(assignment.collation, charset)
+            if charset_of_collation(collation) != charset:
+                text = f"COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'"
+                raise RefusedError(1253, "42000", text)
+        self.values.update(character_set_client=charset, character_set_results=charset)
+        if assignment.is_names:
+            self.values.update(character_set_connection=charset, collation_connection=collation)
+        else:
+            self.values["character_set_connection"] = self.value("character_set_database")
+            self.values["collation_connection"] = self.value("collation_database")
+
+    @property
+    def time_zone_s(self) -> int:
+        """Seconds that the session's clock is before UTC."""
+        return parse_time_zone(str(self.value("time_zone"))) or 0
+
+    @property
+    def collation(self) -> str:
+        """The collation of texts the session writes."""
+        return str(self.value("collation_connection"))
+
+    def _checked(self, name: str, written: str, value: Value) -> SystemValue:
+        """The value as the variable keeps it."""
+        if name in ("character_set_results", *CHARSETS):
+            if value is None and name == "character_set_results":
+                return None
+            charset = find_charset(text_of(value)) if value is not None else None
+            if charset is None:
+                raise RefusedError(1115, "42000", f"Unknown character set: '{_shown(value)}'")
+            return charset
+        if name.startswith("collation_") and isinstance(value, str):
+            return self._collation(value, None)
+        if name.startswith("character_set_") and name != "character_set_collations" and isinstance(value, str):
+            charset = find_charset(value)
+            if charset is None:
+                raise RefusedError(1115, "42000", f"Unknown character set: '{value}'")
+            return charset
+        if name == "time_zone":
+            if value is None or parse_time_zone(text_of(value)) is None:
+                raise RefusedError(1298, "HY000", f"Unknown or incorrect time zone: '{_shown(value)}'")
+            return text_of(value)
+        if name == "session_track_system_variables" and isinstance(value, str):
+            self._check_names(value)
+        if name == "sql_mode" and isinstance(value, str):
+            return _sql_mode(value)
+        match SESSION_DEFAULTS[name]:
+            case bool():
+                return _switch(written, value)
+            case int():
+                return _integer(written, value)
+            case float():
+                return _real(written, value)
+            case _:
+                return _text(name, written, value)
+
+    def _check_names(self, names: str) -> None:
+        for name in filter(None, (part.strip() for part in names.split(","))):
+            if name != "*" and not has_variable(self._facts, name.lower()):
+                raise unknown_variable(name)
+
+    def _follow(self, name: str, value: SystemValue) -> None:
+        """Set what hangs together with a variable just set."""
+        if name == "character_set_connection":
+            self.values["collation_connection"] = self._default_collation(str(value))
+        elif name == "collation_connection":
+            self.values["character_set_connection"] = charset_of_collation(str(value))
+
+    def _collation(self, name: str, charset: str | None) -> str:
+        found = find_collation(name, charset or str(self.value("character_set_connection")))
+        if found is None:
+            raise RefusedError(1273, "HY000", f"Unknown collation: '{name}'")
+        return found
+
+    def _default_collation(self, charset: str) -> str:
+        return character_sets()[charset].default_collation(is_uca=is_uca_default(self._facts))
+
+
+#: Variables of the whole primary that a real one lets its administrators set.
+SETTABLE_GLOBALS = frozenset(
+    [
+        "binlog_cache_size",
+        "binlog_legacy_event_pos",
+        "binlog_storage_engine",
+        "connect_timeout",
+        "event_scheduler",
+        "expire_logs_days",
+        "gtid_binlog_state",
+        "gtid_ignore_duplicates",
+        "gtid_slave_pos",
+        "gtid_strict_mode",
+        "init_connect",
+        "innodb_flush_log_at_trx_commit",
+        "master_verify_checksum",
+        "max_binlog_size",
+        "max_connections",
+        "query_cache_size",
+        "read_only",
+        "binlog_checksum",
+        "slave_connections_needed_for_purge",
+        "sync_binlog",
+        "hostname_cache_size",
+        "log_bin_compress",
+    ]
+)
+
+
+def _wrong_value(name: str, value: Value) -> RefusedError:
+    return RefusedError(1231, "42000", f"Variable '{name}' can't be set to the value of '{_shown(value)}'")
+
+
+def _wrong_type(name: str) -> RefusedError:
+    return RefusedError(1232, "42000", f"Incorrect argument type to variable '{name}'")
+
+
+def _shown(value: Value) -> str:
+    return "NULL" if value is None else text_of(value)[:64]
+
+
+def _switch(name: str, value: Value) -> bool:
+    words: Mapping[str, bool] = {"1": True, "ON": True, "TRUE": True, "0": False, "OFF": False, "FALSE": False}
+    found = words.get(_shown(value).upper())
+    if found is None:
+        raise _wrong_value(name, value)
+    return found
+
+
+def _integer(name: str, value: Value) -> int:
+    if not isinstance(value, int):
+        raise _wrong_type(name)
+    return value
+
+
+def _real(name: str, value: Value) -> float:
+    if not isinstance(value, int | float | Decimal):
+        raise _wrong_type(name)
+    return float(value)
+
+
+def _text(name: str, written: str, value: Value) -> str:
+    if value is None:
+        raise _wrong_value(written, value)
+    text = text_of(value)
+    if len(text) > SETTING_SIZE_MAX:
+        raise not_supported(f"a value of more than {SETTING_SIZE_MAX} characters for {written}")
+    choices = CHOICES.get(name)
+    if choices is None:
+        return text
+    if isinstance(value, int) and 0 <= value < len(choices):
+        return choices[value]
+    found = next((choice for choice in choices if choice.upper() == text.upper()), None)
+    if found is None:
+        raise _wrong_value(written, value)
+    return found
+
+
+def _sql_mode(text: str) -> str:
+    wanted = {word.strip().upper() for word in text.split(",")} - {""}
+    unknown = wanted.difference(_MODES)
+    if unknown:
+        raise _wrong_value("sql_mode", min(unknown))
+    return ",".join(mode for mode in _MODES if mode in wanted)

@@ -1,0 +1,283 @@
+"""Answers to SHOW: tables with MariaDB's columns. Table: protocol/wire/replica-dialog.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ibbmaster.dialogue import privileges
+from ibbmaster.dialogue.collations import character_sets
+from ibbmaster.dialogue.evaluating import Evaluator, Row
+from ibbmaster.dialogue.information_schema import (
+    ENGINES,
+    GTID_SLAVE_POS,
+    SYSTEM_DATABASES,
+    Catalog,
+    collation_rows,
+    gtid_slave_pos,
+)
+from ibbmaster.dialogue.matching import like
+from ibbmaster.dialogue.refusal import (
+    RefusedError,
+    missing_privilege,
+    no_database,
+    not_supported,
+    unknown_database,
+    unknown_table,
+)
+from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.statement import Show, TableName, Value
+from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, SHOWN, read_columns
+from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown
+from ibbmaster.wire.response import ColumnDefinition, Err
+
+_T = ":1/39"  # the flags and decimals of texts that are made up for one answer
+FILE_SIZE_COLUMNS = read_columns(f"Log_name v1020{_T}, File_size l20:a1")
+STATUS_COLUMNS = read_columns(f"File v2048{_T}, Position l20:a1, Binlog_Do_DB v1020{_T}, Binlog_Ignore_DB v1020{_T}")
+EVENT_COLUMNS = read_columns(
+    f"Log_name v80{_T}, Pos l21:a1, Event_type v80{_T}, Server_id i10:a1, End_log_pos l21:a1, Info v80{_T}"
+)
+HOST_COLUMNS = read_columns(f"Server_id i10:a1, Host v80{_T}, Port i7:a1, Master_id i10:a1")
+PROCESS_COLUMNS = read_columns(
+    f"Id l11:81, User v512{_T}, Host v256{_T}, db v256:0/39, Command v64{_T}, Time i7:81, State v120:0/39, "
+    "Info v400:0/39, Progress f7:81/3"
+)
+WARNING_COLUMNS = read_columns(f"Level v28{_T}, Code i4:a1, Message v2048{_T}")
+GTID_COLUMN_TYPES = (
+    ("domain_id", "int(10) unsigned"),
+    ("sub_id", "bigint(20) unsigned"),
+    ("server_id", "int(10) unsigned"),
+    ("seq_no", "bigint(20) unsigned"),
+)
+GTID_TABLE_TEXT = (
+    "CREATE TABLE `gtid_slave_pos` (\n"
+    + "".join(f"  `{name}` {kind} NOT NULL,\n" for name, kind in GTID_COLUMN_TYPES)
+    + "  PRIMARY KEY (`domain_id`,`sub_id`)\n) ENGINE=InnoDB COMMENT='Replication slave GTID position'"
+)
+NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
+#: What is asked of an account for what it is shown.
+_NEEDED = {
+    "BINARY LOGS": privileges.BINLOG_MONITOR,
+    "MASTER STATUS": privileges.BINLOG_MONITOR,
+    "BINLOG EVENTS": privileges.BINLOG_MONITOR,
+    "SLAVE HOSTS": privileges.REPLICATION_MASTER_ADMIN,
+    "SLAVE STATUS": privileges.SLAVE_MONITOR,
+    "ALL SLAVES STATUS": privileges.SLAVE_MONITOR,
+    "ENGINE": privileges.PROCESS,
+}
+#: What does not exist, by what SHOW CREATE is asked for.
+_MISSING: Mapping[str, Callable[[str], RefusedError]] = {
+    "PROCEDURE": lambda name: RefusedError(1305, "42000", f"PROCEDURE {name} does not exist"),
+    "FUNCTION": lambda name: RefusedError(1305, "42000", f"FUNCTION {name} does not exist"),
+    "PACKAGE": lambda name: RefusedError(1305, "42000", f"PACKAGE {name} does not exist"),
+    "PACKAGE BODY": lambda name: RefusedError(1305, "42000", f"PACKAGE BODY {name} does not exist"),
+    "TRIGGER": lambda _: RefusedError(1360, "HY000", "Trigger does not exist"),
+    "EVENT": lambda name: RefusedError(1539, "HY000", f"Unknown event '{name}'"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shower:
+    """Answers SHOW for one session. `status` is what SHOW STATUS has."""
+
+    facts: ServerFacts
+    evaluator: Evaluator
+    catalog: Catalog
+    held: frozenset[str]  # the account's privileges
+    processes: Callable[[], Iterable[ProcessRow]]
+    status: Callable[[], Mapping[str, object]]
+    last_error: Err | None
+
+    def answer(self, show: Show) -> Relation:
+        """The table that is asked for.
+
+        Raises:
+            RefusedError: it is of something that does not exist, or that the account may not see.
+        """
+        needed = _NEEDED.get(show.what)
+        if needed is not None and needed not in self.held:
+            raise missing_privilege(needed)
+        if show.what == "BINLOG EVENTS":
+            return self._binlog_events(show)
+        return self._chosen(show, self._all(show)).limited(show.limit)
+
+    def _all(self, show: Show) -> Relation:
+        facts, what = self.facts, show.what
+        match what:
+            case "VARIABLES":
+                settings = self.evaluator.settings
+                names = [n for n in settings.names() if show.scope != "global" or not settings.is_of_sessions(n)]
+                return _named([(name, shown(settings.value(name, show.scope))) for name in names], "VARIABLES", show)
+            case "STATUS":
+                return _named([(name, str(value)) for name, value in self.status().items()], "STATUS", show)
+            case "BINARY LOGS":
+                return Relation(FILE_SIZE_COLUMNS, facts.binary_logs())
+            case "MASTER STATUS":
+                return Relation(STATUS_COLUMNS, [(*facts.binlog_end(), "", "")])
+            case "SLAVE HOSTS":
+                return Relation(HOST_COLUMNS, [(*host, facts.server_id) for host in facts.replica_hosts()])
+            case "PROCESSLIST":
+                return Relation(PROCESS_COLUMNS, list(self._process_rows()))
+            case "WARNINGS" | "ERRORS":
+                error = self.last_error
+                return Relation(WARNING_COLUMNS, [] if error is None else [("Error", error.code, error.text)])
+            case "COUNT":
+                kind = "error" if show.pattern == "ERRORS" else "warning"
+                columns = read_columns(f"@@session.{kind}_count l21:a0")
+                return Relation(columns, [(int(self.last_error is not None),)])
+            case "GRANTS":
+                return self._grants(show)
+            case "DATABASES":
+                name = f"Database ({show.pattern})" if show.pattern is not None else "Database"
+                sees_all = privileges.SHOW_DATABASES in self.held or privileges.SELECT in self.held
+                databases = SYSTEM_DATABASES if sees_all else SYSTEM_DATABASES[:1]
+                return Relation(_renamed("DATABASES", name), [(each,) for each in databases])
+            case "COLLATION":
+                return Relation(read_columns(SHOWN[what]), list(collation_rows(facts)))
+            case "CHARACTER SET":
+                rows = [
+                    (each.name, each.description, each.default_collation(is_uca=is_uca_default(facts)), each.size_max)
+                    for each in character_sets().values()
+                ]
+                return Relation(read_columns(SHOWN[what]), rows)
+            case "ENGINES":
+                return Relation(read_columns(SHOWN[what]), ENGINES)
+            case "TABLES" | "TABLE STATUS" | "TRIGGERS" | "EVENTS" | "OPEN TABLES":
+                return self._of_database(show)
+            case "COLUMNS" | "INDEX":
+                return self._of_table(show)
+            case "ENGINE":
+                return self._engine(show)
+            case _ if what.startswith("CREATE "):
+                return self._created(show, what.removeprefix("CREATE "))
+            case "FUNCTION STATUS" | "PACKAGE STATUS" | "PACKAGE BODY STATUS":
+                return Relation(read_columns(SHOWN["PROCEDURE STATUS"]))
+            case "AUTHORS":
+                return Relation(read_columns(SHOWN["CONTRIBUTORS"]))
+            case _:
+                return Relation(read_columns(SHOWN[what]))
+
+    def _chosen(self, show: Show, relation: Relation) -> Relation:
+        """The rows that LIKE and WHERE choose; LIKE is about the first column."""
+        if show.pattern is not None and show.what != "COUNT":
+            pattern = show.pattern
+            return replace(relation, rows=[row for row in relation.rows if like(pattern, str(row[0]))])
+        condition = show.where
+        if condition is None:
+            return relation
+
+        def holds(row: Row) -> Value:
+            return self.evaluator.evaluate(condition, row)
+
+        if not relation.rows:
+            self.evaluator.evaluate(condition, dict.fromkeys(relation.names))  # a column that is not there is an error
+        return relation.where(holds)
+
+    def _process_rows(self) -> Iterator[tuple[Value, ...]]:
+        for row in self.processes():
+            yield row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None, "0.000"
+
+    def _grants(self, show: Show) -> Relation:
+        user = self.evaluator.who.user
+        if show.user is not None and show.user != user:
+            raise RefusedError(1141, "42000", f"There is no such grant defined for user '{show.user}' on host '%'")
+        columns = read_columns(f"Grants for user v4096{_T}")
+        renamed = replace(columns[0], name=f"Grants for {user}@%")
+        return Relation((renamed,), [(privileges.grant_text(user, self.held),)])
+
+    def _of_database(self, show: Show) -> Relation:
+        database = show.database or self.evaluator.who.database
+        if not database and show.what not in ("OPEN TABLES", "EVENTS"):
+            raise no_database()
+        is_known = database.lower() in SYSTEM_DATABASES
+        if not is_known and show.what not in ("OPEN TABLES", "EVENTS"):
+            raise unknown_database(database)
+        if show.what != "TABLES":
+            return Relation(read_columns(SHOWN[show.what]))
+        suffix = f" ({show.pattern})" if show.pattern is not None else ""
+        columns = read_columns("Tables_in_ v292, Table_type v256")
+        columns = (replace(columns[0], name=f"Tables_in_{database}{suffix}"), *columns[1:])
+        rows = []
+        if database.lower() == "mysql" and privileges.SELECT in self.held:
+            rows = [(GTID_SLAVE_POS, "BASE TABLE")]
+        elif database.lower() == "information_schema":
+            rows = [(name, "SYSTEM VIEW") for name in INFORMATION_SCHEMA]
+        if not show.is_full:
+            return Relation(columns[:1], [row[:1] for row in rows])
+        return Relation(columns, rows)
+
+    def _of_table(self, show: Show) -> Relation:
+        name = self.located(show.table)
+        if name != ("mysql", GTID_SLAVE_POS):
+            raise unknown_table(*name)
+        if show.what == "INDEX":
+            keys = [
+                (GTID_SLAVE_POS, 0, "PRIMARY", no, column, "A", 0, None, None, "", "BTREE", "", "", "NO")
+                for no, column in enumerate(gtid_slave_pos().names[:2], 1)
+            ]
+            return Relation(read_columns(SHOWN["INDEX"]), keys)
+        rows: list[Sequence[Value]] = []
+        for no, (column, kind) in enumerate(GTID_COLUMN_TYPES):
+            key = "PRI" if no < 2 else ""
+            if show.is_full:
+                rows.append((column, kind, None, "NO", key, None, "", "select", ""))
+            else:
+                rows.append((column, kind, "NO", key, None, ""))
+        return Relation(read_columns(SHOWN["FULL COLUMNS" if show.is_full else "COLUMNS"]), rows)
+
+    def _created(self, show: Show, what: str) -> Relation:
+        assert show.table is not None
+        if what in ("DATABASE", "SCHEMA"):
+            database = show.table.name
+            if database.lower() not in SYSTEM_DATABASES:
+                raise unknown_database(database)
+            charset = "utf8mb4" if database.lower() == "mysql" else "utf8mb3"
+            text = f"CREATE DATABASE `{database}` /*!40100 DEFAULT CHARACTER SET {charset} */"
+            return Relation(read_columns(SHOWN["CREATE DATABASE"]), [(database, text)])
+        name = self.located(show.table)
+        if what in _MISSING:
+            raise _MISSING[what](name[1])
+        if name == ("mysql", GTID_SLAVE_POS) and what == "TABLE":
+            return Relation(read_columns(SHOWN["CREATE TABLE"]), [(GTID_SLAVE_POS, GTID_TABLE_TEXT)])
+        if name[0].lower() == "information_schema" and name[1].upper() in INFORMATION_SCHEMA:
+            raise not_supported("SHOW CREATE of a table of information_schema")
+        raise unknown_table(*name)
+
+    def _engine(self, show: Show) -> Relation:
+        assert show.table is not None
+        if show.table.name.lower() not in {engine[0].lower() for engine in ENGINES}:
+            raise RefusedError(1286, "42000", f"Unknown storage engine '{show.table.name}'")
+        return Relation(read_columns(SHOWN["ENGINE"]))
+
+    def located(self, table: TableName | None) -> tuple[str, str]:
+        """Database and name of a table; without a database it is in the session's.
+
+        Raises:
+            RefusedError: the session has none.
+        """
+        assert table is not None
+        database = table.database or self.evaluator.who.database
+        if not database:
+            raise no_database()
+        return database, table.name
+
+    def _binlog_events(self, show: Show) -> Relation:
+        try:
+            events = self.facts.binlog_events(show.file_name, show.offset or 0)
+        except KeyError:
+            raise NO_TARGET_LOG from None
+        rows = ((event.file_name, 0, event.event_type, event.server_id, 0, event.info) for event in events)
+        return Relation(EVENT_COLUMNS, rows).limited(show.limit)
+
+
+def _renamed(what: str, name: str) -> tuple[ColumnDefinition, ...]:
+    first, *others = read_columns(SHOWN[what])
+    return replace(first, name=name), *others
+
+
+def _named(rows: list[tuple[str, str]], kind: str, show: Show) -> Relation:
+    """Names and values, as of variables."""
+    table = f"{'GLOBAL' if show.scope == 'global' else 'SESSION'}_{kind}"
+    name, value = read_columns("Variable_name v256, Value v16384", schema="information_schema", table=table)
+    names = replace(name, original_name="VARIABLE_NAME"), replace(value, original_name="VARIABLE_VALUE")
+    return Relation(names, rows)

@@ -1,0 +1,446 @@
+"""Reads the SQL statements that replicas, CDC clients and operators send to a primary.
+
+A statement is cut into tokens and parsed; its text is never compared as a whole, so case,
+spaces, comments and a trailing semicolon do not matter.
+"""
+
+from __future__ import annotations
+
+from ibbmaster.dialogue.sql_expression import RESERVED
+from ibbmaster.dialogue.sql_show import ShowParser
+from ibbmaster.dialogue.sql_token import SqlError, tokenize, words
+from ibbmaster.dialogue.statement import (
+    Administration,
+    Assignment,
+    CallProcedure,
+    CharsetAssignment,
+    Default,
+    Describe,
+    Do,
+    Expression,
+    IsolationAssignment,
+    KillStatement,
+    KillUser,
+    Literal,
+    LockTables,
+    Nothing,
+    Order,
+    Query,
+    Savepoint,
+    Select,
+    SelectItem,
+    Set,
+    SetStatement,
+    Star,
+    Statement,
+    Subquery,
+    SystemVariable,
+    TableName,
+    Transaction,
+    Unread,
+    Use,
+    UserVariable,
+)
+
+#: Statements that are no writes, and are answered with "not supported" for now.
+_NOT_SUPPORTED = words(
+    "PREPARE EXECUTE DEALLOCATE XA SIGNAL RESIGNAL GET CHECK CHECKSUM VALUES WITH EXPLAIN DESC DESCRIBE"
+)
+_SET_OPERATIONS = words("UNION EXCEPT INTERSECT")
+_OTHER_SHOWN = words(
+    "EXPLAIN ANALYZE PROFILE RELAYLOG SLAVE REPLICA USER_STATISTICS INDEX_STATISTICS CLIENT_STATISTICS "
+    "TABLE_STATISTICS LOCALES PLUGINS USER SERVER"
+)
+_ADMINISTRATION = words(
+    "ALTER ANALYZE BACKUP BINLOG CACHE CHANGE CREATE DELETE DROP GRANT INSERT INSTALL "
+    "LOAD OPTIMIZE PURGE RENAME REPAIR REPLACE RESET REVOKE SHUTDOWN START STOP TRUNCATE "
+    "UNINSTALL UPDATE FLUSH"
+)
+_UNREAD_VERBS = frozenset(("SELECT", "HANDLER", "(", "SHOW"))
+_JOINS = frozenset(["JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "NATURAL", "STRAIGHT_JOIN"])
+_SELECT_OPTIONS = frozenset(
+    [
+        "ALL",
+        "DISTINCTROW",
+        "HIGH_PRIORITY",
+        "STRAIGHT_JOIN",
+        "SQL_SMALL_RESULT",
+        "SQL_BIG_RESULT",
+        "SQL_BUFFER_RESULT",
+        "SQL_CACHE",
+        "SQL_NO_CACHE",
+        "SQL_CALC_FOUND_ROWS",
+    ]
+)
+_LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+
+
+def parse(sql: str, *, version: int = 0) -> list[Statement]:
+    """The statements of a text; `version` decides what conditional comments mean.
+
+    Raises:
+        SqlError: what stands there is not understood.
+    """
+    parser = _Parser(tokenize(sql, version=version))
+    statements: list[Statement] = []
+    while not parser.is_at_end:
+        statements.append(parser.statement())
+        while not parser.is_at_end:
+            parser.expect(";")
+            if not parser.is_next(";"):
+                break
+    return statements or [Nothing()]
+
+
+class _Parser(ShowParser):
+    """One statement after the other."""
+
+    def statement(self) -> Statement:
+        """The next one, up to its end.
+
+        Raises:
+            SqlError: it is not understood, and names no table.
+        """
+        start = self._index
+        try:
+            statement = self._known_statement()
+            if not (self.is_at_end or self._peek(";")):
+                raise self._error()
+        except SqlError:
+            failed = self._index
+            self._index, self._depth, self._steps = start, 0, 0
+            unread = self._unread()
+            if unread is None:
+                self._index = failed
+                raise
+            return unread
+        return statement
+
+    def _known_statement(self) -> Statement:
+        if self._peek("("):
+            return self._query()
+        keyword = self._take_word()
+        match keyword:
+            case "SELECT":
+                self._index -= 1
+                return self._query()
+            case "SET" if self._accept("STATEMENT"):
+                return self._set_statement()
+            case "SET":
+                return Set(self._assignments())
+            case "SHOW":
+                return self._show()
+            case "KILL":
+                return self._kill()
+            case "USE":
+                return Use(self._take_name())
+            case "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE":
+                return self._transaction(keyword)
+            case "START" if self._accept("TRANSACTION"):
+                return self._start_transaction()
+            case "LOCK" | "UNLOCK" | "FLUSH":
+                return self._lock(keyword)
+            case "DESCRIBE" | "DESC" | "EXPLAIN" if not self._begins_query():
+                table = self._table_name()
+                self._skip_statement()
+                return Describe(table)
+            case "CALL":
+                table = self._table_name()
+                self._skip_statement()
+                return CallProcedure(table.name, table.database)
+            case "DO":
+                return Do(self._list(self._expression))
+            case "HELP":
+                self._skip_statement()
+                return Nothing()
+            case _ if keyword in _ADMINISTRATION:
+                self._skip_statement()
+                return Administration(keyword)
+        self._index -= 1
+        raise self._error()
+
+    def _unread(self) -> Unread | None:
+        """A statement of a kind that reads tables, by the tables it names; None if it names none."""
+        token = self._token()
+        if token is None or token.text.upper() not in _UNREAD_VERBS | _NOT_SUPPORTED:
+            return None
+        if token.text.upper() == "SHOW":
+            return self._unread_show()
+        tables, balance = [], 0
+        is_other = token.text.upper() in _NOT_SUPPORTED
+        while not (self.is_at_end or self._peek(";")):
+            balance += self._peek("(") - self._peek(")")
+            if balance < 0:
+                return None
+            is_before_table = self._peek("FROM") or self._peek("JOIN") or self._peek("HANDLER") or self._peek("TABLE")
+            is_other |= any(map(self._peek, _SET_OPERATIONS))
+            self._index += 1
+            token_after = self._token()
+            if is_before_table and token_after is not None and token_after.kind in ("word", "quoted"):
+                if token_after.kind == "word" and token_after.text.upper() in RESERVED:
+                    continue
+                tables.append(self._table_name())
+        is_read = not balance and (tables or is_other)
+        return Unread(token.text.upper(), tuple(tables)) if is_read else None
+
+    def _unread_show(self) -> Unread | None:
+        self._index += 1
+        self._accept("CREATE")
+        token = self._token()
+        self._skip_statement()
+        return Unread("SHOW", ()) if token is not None and token.text.upper() in _OTHER_SHOWN else None
+
+    def _query(self) -> Query:
+        """SELECT, perhaps in brackets.
+
+        Raises:
+            SqlError: another kind of query; `statement` looks what tables it names.
+        """
+        if self._accept("("):
+            query = self._subquery().query
+            if self._peek("UNION"):
+                raise self._error()
+            return query
+        self.expect("SELECT")
+        is_distinct = False
+        while (token := self._token()) is not None and token.kind == "word":
+            if token.text.upper() not in _SELECT_OPTIONS and token.text.upper() != "DISTINCT":
+                break
+            is_distinct |= token.text.upper() in ("DISTINCT", "DISTINCTROW")
+            self._index += 1
+        items = [self._select_item()]
+        while self._accept(","):
+            items.append(self._select_item())
+        tables, is_joined = self._tables() if self._accept("FROM") else ((), False)
+        where = self._expression() if self._accept("WHERE") else None
+        group_by = self._list(self._expression) if self._accept("GROUP", "BY") else ()
+        having = self._expression() if self._accept("HAVING") else None
+        order_by = self._order() if self._accept("ORDER", "BY") else ()
+        limit = self._limit()
+        self._accept("FOR", "UPDATE")
+        self._accept("LOCK", "IN", "SHARE", "MODE")
+        return Select(
+            items=tuple(items),
+            tables=tables,
+            is_joined=is_joined,
+            is_distinct=is_distinct,
+            where=where,
+            group_by=group_by,
+            having=having,
+            order_by=order_by,
+            limit=limit,
+        )
+
+    def _select_item(self) -> SelectItem:
+        start = self._start()
+        if self._accept("*"):
+            return SelectItem(Star(), "*")
+        expression = self._expression()
+        name = self._text.text_between(start, self._tokens[self._index - 1].end)
+        if self._accept("AS"):
+            return SelectItem(expression, self._take_name())
+        token = self._token()
+        if token is not None and (
+            token.kind in ("quoted", "text") or (token.kind == "word" and token.text.upper() not in RESERVED)
+        ):
+            return SelectItem(expression, self._take_name())
+        if isinstance(expression, Literal) and isinstance(expression.value, str):
+            name = expression.value
+        return SelectItem(expression, name)
+
+    def _tables(self) -> tuple[tuple[TableName | Subquery, ...], bool]:
+        """What stands behind FROM, and whether conditions join it."""
+        tables: list[TableName | Subquery] = []
+        is_joined = False
+        while True:
+            if self._accept("("):
+                if not self._begins_query():
+                    raise self._error()
+                tables.append(self._subquery())
+                self._alias()
+            else:
+                name = self._table_name()
+                tables.append(TableName(name.name, name.database, self._alias()))
+            is_joined |= self._join_condition()
+            if self._accept(","):
+                continue
+            token = self._token()
+            if token is None or token.text.upper() not in _JOINS:
+                break
+            is_joined = True
+            while (token := self._token()) is not None and token.text.upper() in (*_JOINS, "OUTER"):
+                self._index += 1
+        if len(tables) == 1 and isinstance(tables[0], TableName) and tables[0].name.upper() == "DUAL":
+            tables.clear()
+        return tuple(tables), is_joined
+
+    def _join_condition(self) -> bool:
+        if self._accept("ON"):
+            self._expression()
+            return True
+        if self._accept("USING"):
+            self.expect("(")
+            self._skip_brackets()
+            return True
+        return False
+
+    def _alias(self) -> str | None:
+        if self._accept("AS"):
+            return self._take_name()
+        token = self._token()
+        is_alias = token is not None and (
+            token.kind == "quoted" or (token.kind == "word" and token.text.upper() not in RESERVED)
+        )
+        return self._take_name() if is_alias else None
+
+    def _order(self) -> tuple[Order, ...]:
+        keys = []
+        while True:
+            expression = self._expression()
+            is_descending = self._accept("DESC")
+            if not is_descending:
+                self._accept("ASC")
+            keys.append(Order(expression, is_descending))
+            if not self._accept(","):
+                return tuple(keys)
+
+    def _set_statement(self) -> SetStatement:
+        assignments = [self._assignment("")]
+        while self._accept(","):
+            assignments.append(self._assignment(""))
+        self.expect("FOR")
+        self._depth += 1
+        if self._depth > 8:
+            raise self._error()
+        return SetStatement(tuple(assignments), self._known_statement())
+
+    def _assignments(self) -> tuple[Assignment | CharsetAssignment | IsolationAssignment, ...]:
+        found: list[Assignment | CharsetAssignment | IsolationAssignment] = []
+        scope = self._take_scope()
+        if self._accept("TRANSACTION"):
+            return (self._isolation(scope),)
+        while True:
+            found.append(self._charset_assignment() or self._assignment(scope))
+            if not self._accept(","):
+                return tuple(found)
+            scope = self._take_scope() or scope
+
+    def _charset_assignment(self) -> CharsetAssignment | None:
+        token = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
+        if token is not None and token.text in ("=", ":="):
+            return None  # a variable of that name
+        is_names = self._accept("NAMES")
+        if not (is_names or self._accept("CHARACTER", "SET") or self._accept("CHARSET")):
+            return None
+        if self._accept("DEFAULT"):
+            return CharsetAssignment(None, None, is_names)
+        charset = self._take_name()
+        collation = None
+        if is_names and self._accept("COLLATE") and not self._accept("DEFAULT"):
+            collation = self._take_name()
+        return CharsetAssignment(charset, collation, is_names)
+
+    def _isolation(self, scope: str) -> IsolationAssignment:
+        level = None
+        while True:
+            if self._accept("ISOLATION", "LEVEL"):
+                level = next((name for name in _LEVELS if self._accept(*name.split())), None)
+                if level is None:
+                    raise self._error()
+            elif not (self._accept("READ", "ONLY") or self._accept("READ", "WRITE")):
+                raise self._error()
+            if not self._accept(","):
+                return IsolationAssignment(None if level is None else level.replace(" ", "-"), scope)
+
+    def _assignment(self, scope: str) -> Assignment:
+        token = self._token()
+        target: UserVariable | SystemVariable
+        if token is not None and token.kind == "user":
+            target = self._take_user_variable()
+        elif token is not None and token.kind == "system":
+            target = self._system_variable()
+        else:
+            name = self._take_name()
+            target = SystemVariable(name.lower(), scope, name)
+        if not (self._accept("=") or self._accept(":=")):
+            raise self._error()
+        return Assignment(target, self._assigned_value(target))
+
+    def _assigned_value(self, target: UserVariable | SystemVariable) -> Expression:
+        """A value; to system variables keywords such as ON are values as well."""
+        token = self._token()
+        if isinstance(target, SystemVariable) and token is not None and token.kind == "word":
+            following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
+            if following is None or following.text in (",", ";") or following.text.upper() == "FOR":
+                self._index += 1
+                word = token.text.upper()
+                return Default() if word == "DEFAULT" else Literal(None) if word == "NULL" else Literal(token.text)
+        return self._expression()
+
+    def _kill(self) -> KillStatement | KillUser:
+        if not self._accept("HARD"):
+            self._accept("SOFT")
+        query_only = self._accept("QUERY")
+        if query_only:
+            self._accept("ID")
+        else:
+            self._accept("CONNECTION")
+        if self._accept("USER"):
+            return KillUser(self._take_name(), query_only)
+        return KillStatement(self._take_int(), query_only)
+
+    def _transaction(self, verb: str) -> Transaction | Savepoint:
+        if verb == "SAVEPOINT":
+            return Savepoint(verb, self._take_name())
+        if verb == "RELEASE":
+            self.expect("SAVEPOINT")
+            return Savepoint(verb, self._take_name())
+        self._accept("WORK")
+        if verb == "ROLLBACK" and self._accept("TO"):
+            self._accept("SAVEPOINT")
+            return Savepoint(verb, self._take_name())
+        if verb != "BEGIN":
+            if self._accept("AND"):
+                self._accept("NO")
+                self.expect("CHAIN")
+            self._accept("NO")
+            self._accept("RELEASE")
+        return Transaction(verb)
+
+    def _start_transaction(self) -> Transaction:
+        has_snapshot = False
+        while not (self.is_at_end or self._peek(";")):
+            if self._accept("WITH", "CONSISTENT", "SNAPSHOT"):
+                has_snapshot = True
+            elif not (self._accept("READ", "ONLY") or self._accept("READ", "WRITE")):
+                raise self._error()
+            self._accept(",")
+        return Transaction("BEGIN", has_snapshot)
+
+    def _lock(self, verb: str) -> LockTables | Administration:
+        if verb == "FLUSH":
+            if not self._accept("NO_WRITE_TO_BINLOG"):
+                self._accept("LOCAL")
+            is_harmless = self._accept("TABLES") or self._accept("TABLE") or self._accept("STATUS")
+            self._skip_statement()
+            return LockTables((), "RELOAD") if is_harmless else Administration(verb)
+        if not (self._accept("TABLES") or self._accept("TABLE")):
+            raise self._error()
+        tables: list[TableName] = []
+        writes = False
+        while verb == "LOCK":
+            tables.append(self._table_name())
+            self._alias_before_lock()
+            if self._accept("READ"):
+                self._accept("LOCAL")
+            else:
+                self._accept("LOW_PRIORITY")
+                self.expect("WRITE")
+                writes = True
+            if not self._accept(","):
+                break
+        return LockTables(tuple(tables), "LOCK TABLES" if tables else None, writes)
+
+    def _alias_before_lock(self) -> None:
+        if self._accept("AS") or not (self._peek("READ") or self._peek("WRITE") or self._peek("LOW_PRIORITY")):
+            self._take_name()

@@ -1,0 +1,42 @@
+"""The user variables of one session: those named with @."""
+
+from __future__ import annotations
+
+from ibbmaster.dialogue.conversion import text_of
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.statement import Value
+from ibbmaster.dump.request import check_variable
+
+COUNT_MAX = 1000
+SIZE_MAX = 1 << 20  # of one value, in characters
+TOTAL_SIZE_MAX = 4 << 20  # of all of a session
+
+
+class UserVariables(dict[str, Value]):
+    """Values by lower-case name, within limits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._size = 0
+
+    def assign(self, name: str, value: Value) -> None:
+        """Set a variable.
+
+        Raises:
+            RefusedError: it steers dumps and cannot have this value, or there is too much in all of them.
+        """
+        problem = check_variable(name, value)
+        if problem is not None:
+            raise RefusedError(problem.code, problem.sqlstate, f"{problem.text}, in '@{name}'")
+        size = size_of(value)
+        total = self._size + size - (size_of(self[name]) if name in self else 0)
+        is_one_more = name not in self
+        if size > SIZE_MAX or total > TOTAL_SIZE_MAX or (is_one_more and len(self) >= COUNT_MAX):
+            raise RefusedError(1041, "HY000", f"Out of memory: too much in user variables, at '@{name}'")
+        self[name] = value
+        self._size = total
+
+
+def size_of(value: Value) -> int:
+    """About how much memory a value takes, in bytes."""
+    return len(value) if isinstance(value, str | bytes) else 8 if value is None else len(text_of(value))

@@ -1,0 +1,208 @@
+"""System variables as this primary has them: what clients ask for, with the values a MariaDB server would have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
+from ibbmaster.dump.profile import Profile
+from ibbmaster.gtid import GtidPosition, GtidState
+
+SystemValue = bool | int | float | str | None
+
+
+class ServerFacts(Protocol):
+    """What the conversation needs to know of the primary around it. Its methods may read the disk."""
+
+    server_id: int
+    server_version: str
+    profile: Profile
+
+    def binlog_state(self) -> GtidState:
+        """What is logged."""
+
+    def binlog_end(self) -> tuple[str, int]:
+        """Name of the active file, and where it ends."""
+
+    def binary_logs(self) -> list[tuple[str, int]]:
+        """Name and size in bytes of every file, the oldest first."""
+
+    def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
+        """The events of one file, the oldest file without a name, from the first group at or behind `offset`.
+
+        Raises:
+            KeyError: there is no such file.
+        """
+
+    def gtid_position_at(self, file_name: str, offset: int) -> str | None:
+        """The GTID position a replica has at an offset of a file, which may be that of any byte; the first file is ''.
+
+        None: there is no such file, or it ends before.
+        """
+
+    def replica_hosts(self) -> list[tuple[int, str, int]]:
+        """Server id, host and port of every registered replica."""
+
+    def processes(self) -> list[ProcessRow]:
+        """Every connection."""
+
+    def unix_timestamp(self) -> float:
+        """Seconds since 1970."""
+
+    def uptime_s(self) -> int:
+        """How long the primary has been serving."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogEventRow:
+    """One line of SHOW BINLOG EVENTS; an engine binlog has no positions of events."""
+
+    file_name: str
+    event_type: str
+    server_id: int
+    info: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessRow:
+    """One line of SHOW PROCESSLIST."""
+
+    connection_id: int
+    user: str
+    host: str
+    command: str
+    seconds: int
+    state: str
+
+
+#: Values that do not depend on anything. True and False are shown as ON and OFF, and selected as 1 and 0.
+FIXED: Mapping[str, SystemValue] = {
+    "auto_increment_increment": 1,
+    "auto_increment_offset": 1,
+    "autocommit": True,
+    "binlog_annotate_row_events": True,
+    "binlog_cache_size": 32768,
+    "binlog_format": "ROW",
+    "binlog_legacy_event_pos": False,
+    "binlog_row_event_max_size": 8192,
+    "binlog_row_image": "FULL",
+    "binlog_row_metadata": "FULL",
+    "character_set_client": "utf8mb4",
+    "character_set_connection": "utf8mb4",
+    "character_set_database": "utf8mb4",
+    "character_set_filesystem": "binary",
+    "character_set_results": "utf8mb4",
+    "character_set_server": "utf8mb4",
+    "character_set_system": "utf8mb3",
+    "collation_connection": "utf8mb4_general_ci",
+    "collation_database": "utf8mb4_general_ci",
+    "collation_server": "utf8mb4_general_ci",
+    "connect_timeout": 10,
+    "default_storage_engine": "InnoDB",
+    "event_scheduler": "OFF",
+    "expire_logs_days": 0,
+    "gtid_domain_id": 0,
+    "gtid_ignore_duplicates": False,
+    "gtid_slave_pos": "",
+    "gtid_strict_mode": False,
+    "have_openssl": "YES",
+    "have_ssl": "YES",
+    "hostname": "ibbmaster",
+    "init_connect": "",
+    "innodb_flush_log_at_trx_commit": 1,
+    "interactive_timeout": 28800,
+    "license": "Apache-2.0",
+    "log_bin": True,
+    "log_bin_compress": False,
+    "log_slave_updates": False,
+    "lower_case_table_names": 0,
+    "master_verify_checksum": False,
+    "max_allowed_packet": 1073741824,
+    "max_binlog_size": 1073741824,
+    "max_connections": 151,
+    "net_buffer_length": 16384,
+    "net_read_timeout": 30,
+    "net_write_timeout": 60,
+    "old_mode": "UTF8_IS_UTF8MB3",
+    "performance_schema": False,
+    "protocol_version": 10,
+    "query_cache_size": 0,
+    "query_cache_type": "OFF",
+    "read_only": True,
+    "skip_networking": False,
+    "skip_replication": False,
+    "slave_connections_needed_for_purge": 1,
+    "sql_mode": "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION",
+    "sync_binlog": 1,
+    "system_time_zone": "UTC",
+    "time_zone": "SYSTEM",
+    "timestamp": 0,
+    "transaction_isolation": "REPEATABLE-READ",
+    "tx_isolation": "REPEATABLE-READ",
+    "version_compile_machine": "x86_64",
+    "version_compile_os": "Linux",
+    "wait_timeout": 28800,
+}
+
+#: Values that follow from the server.
+COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
+    "binlog_checksum": lambda facts: facts.profile.event_checksum.name,
+    "gtid_binlog_pos": lambda facts: str(facts.binlog_state().position()),
+    "gtid_binlog_state": lambda facts: str(facts.binlog_state()),
+    "gtid_current_pos": lambda facts: str(own_position(facts)),
+    "server_id": lambda facts: facts.server_id,
+    "version": lambda facts: facts.server_version,
+    "version_comment": lambda facts: facts.profile.version_comment,
+}
+STORAGE_ENGINE = "binlog_storage_engine"  # there, but on traditional primaries
+READ_ONLY = frozenset(("version", "version_comment", "server_id", "gtid_binlog_pos", "gtid_current_pos", "log_bin"))
+UCA_DEFAULT_SINCE = 110500  # the version whose Unicode character sets have collations of UCA 14.0 by default
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)
+
+
+def version_number(facts: ServerFacts) -> int:
+    """The version the primary claims as conditional comments count it: 120302 is 12.3.2."""
+    match = _VERSION.match(facts.server_version)
+    return 0 if match is None else int(match[1]) * 10_000 + int(match[2]) * 100 + int(match[3])
+
+
+def is_uca_default(facts: ServerFacts) -> bool:
+    """Whether SET NAMES utf8mb4 means utf8mb4_uca1400_ai_ci."""
+    return version_number(facts) >= UCA_DEFAULT_SINCE
+
+
+def own_position(facts: ServerFacts) -> GtidPosition:
+    """What a primary that was never a replica holds for its own position: the domains it wrote to last itself."""
+    return GtidPosition(gtid for gtid in facts.binlog_state().position().values() if gtid.server_id == facts.server_id)
+
+
+def has_variable(facts: ServerFacts, name: str) -> bool:
+    """Whether this primary has a system variable of that name, in lower case."""
+    is_there = name in FIXED or name in COMPUTED or name in SESSION_DEFAULTS
+    return is_there or (name == STORAGE_ENGINE and facts.profile.storage_engine is not None)
+
+
+def variable(facts: ServerFacts, name: str) -> SystemValue:
+    """The value of a variable that `has_variable`."""
+    if name in COMPUTED:
+        return COMPUTED[name](facts)
+    if name == STORAGE_ENGINE:
+        return facts.profile.storage_engine
+    return FIXED[name] if name in FIXED else SESSION_DEFAULTS[name]
+
+
+def variable_names(facts: ServerFacts) -> list[str]:
+    """Every name, sorted."""
+    return sorted(name for name in {*FIXED, *COMPUTED, *SESSION_DEFAULTS, STORAGE_ENGINE} if has_variable(facts, name))
+
+
+def shown(value: SystemValue) -> str:
+    """A value as SHOW VARIABLES has it."""
+    if isinstance(value, bool):
+        return "ON" if value else "OFF"
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    return "" if value is None else str(value)

@@ -1,0 +1,1 @@
+"""Directories of files: the seam through which everything else reads and writes."""

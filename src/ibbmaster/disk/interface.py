@@ -1,0 +1,76 @@
+"""The seam to the file system: everything the store does to the outside goes through a `Disk`.
+
+Nothing else below the command line may import `os`; a simulated disk takes this one's place in tests.
+Names are plain file names of one directory.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ibbmaster.codec.buffer import Buffer
+
+
+class Disk(Protocol):
+    """One directory. Offsets and sizes are in bytes.
+
+    What was written or truncated is durable after `sync(name)`, what was created, renamed
+    or removed after `sync_dir()`. Every call may raise StoreError; those that need room
+    raise DiskFullError and may be made again, but a `sync` that fails is final.
+    """
+
+    def lock(self) -> None:
+        """Have the directory for this process alone, until `close` or the end of the process.
+
+        Raises:
+            BusyError: another process has it.
+        """
+
+    def list(self) -> list[str]:
+        """Names of the regular files, in no order; links and other things are left out."""
+
+    def size(self, name: str) -> int: ...
+
+    def modified_at(self, name: str) -> float:
+        """When the file was last written, in seconds since 1970."""
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file.
+
+        Raises:
+            MissingFileError: there is no such file.
+            StoreError: it cannot be read.
+        """
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        """Fill `target` as `read` does; returns the bytes read. With `only_cached`, None if that would have to wait."""
+
+    def next_data(self, name: str, offset: int) -> int:
+        """Where from an offset on there may be something else than zeros; the end of the file if nowhere."""
+
+    def open(self, name: str) -> int | None:
+        """A descriptor to read a file with, for the caller to close; None if what it gives is not what `read` gives.
+
+        What is read there may end earlier than with `read`, with zeros or at the end of the file.
+        """
+
+    def create(self, name: str) -> None:
+        """Make an empty file, which must not be there yet."""
+
+    def write(self, name: str, offset: int, data: Buffer) -> None: ...
+
+    def allocate(self, name: str, size: int) -> None:
+        """Extend a file with zeros to `size`, with room on the disk where that can be had."""
+
+    def truncate(self, name: str, size: int) -> None: ...
+
+    def sync(self, name: str) -> None: ...
+
+    def sync_dir(self) -> None: ...
+
+    def unlink(self, name: str) -> None: ...
+
+    def rename(self, old: str, new: str) -> None: ...
+
+    def close(self) -> None:
+        """Give back the lock and what else is held."""

@@ -1,0 +1,254 @@
+"""A directory of the machine this runs on."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
+
+OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
+WRITABLE_FILES_MAX = 4  # kept for writing
+FULL = (errno.ENOSPC, errno.EDQUOT)
+LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that somebody may only be looking at
+
+
+class RealDisk:
+    """A directory of the file system. Thread-safe."""
+
+    def __init__(self, directory: Path | str) -> None:
+        self.directory = Path(directory)
+        self._open_files: OrderedDict[str, int] = OrderedDict()
+        self._writable_files: OrderedDict[str, int] = OrderedDict()
+        self._directory_lock: int | None = None
+        self._lock = threading.Lock()
+
+    def __str__(self) -> str:
+        return str(self.directory)
+
+    def lock(self) -> None:
+        with self._errors(""):
+            descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            for tries_left in reversed(range(LOCK_TRIES)):
+                if _try_lock(descriptor, fcntl.LOCK_EX):
+                    break
+                if not tries_left:
+                    os.close(descriptor)
+                    raise BusyError(f"{self.directory}: another process is writing here; end it first")
+                time.sleep(LOCK_PAUSE_S)
+            self._directory_lock = descriptor
+
+    def is_locked(self) -> bool:
+        """Whether another process writes here. The look is over before anybody who wants to write gives up."""
+        with self._errors(""):
+            descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                return not _try_lock(descriptor, fcntl.LOCK_SH)
+            finally:
+                os.close(descriptor)
+
+    def settle(self, name: str) -> None:
+        """Make durable what another process has written to a file, perhaps one that was killed since."""
+        with self._errors(name), self._lock:
+            descriptor = self._descriptor(name)
+            with contextlib.suppress(OSError):  # a read-only file system has nothing to make durable
+                os.fdatasync(descriptor)
+
+    def list(self) -> list[str]:
+        with self._errors(""), os.scandir(self.directory) as entries:
+            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+
+    def size(self, name: str) -> int:
+        with self._errors(name):
+            return os.stat(self._path(name), follow_symlinks=False).st_size
+
+    def modified_at(self, name: str) -> float:
+        with self._errors(name):
+            return os.stat(self._path(name), follow_symlinks=False).st_mtime
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        with self._errors(name), self._lock:
+            descriptor = self._descriptor(name)
+            data = os.pread(descriptor, size, offset)
+            while 0 < len(data) < size and (more := os.pread(descriptor, size - len(data), offset + len(data))):
+                data += more
+            return data
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        if not self._lock.acquire(blocking=not only_cached):
+            return None
+        try:
+            with self._errors(name):
+                return _fill(self._descriptor(name), offset, target, os.RWF_NOWAIT if only_cached else 0)
+        finally:
+            self._lock.release()
+
+    def next_data(self, name: str, offset: int) -> int:
+        with self._errors(name), self._lock:
+            descriptor = self._descriptor(name)
+            try:
+                return os.lseek(descriptor, offset, os.SEEK_DATA)  # nobody uses the place of a descriptor
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    return os.fstat(descriptor).st_size
+                raise
+
+    def open(self, name: str) -> int | None:
+        with self._errors(name), self._lock:
+            return os.dup(self._descriptor(name))
+
+    def create(self, name: str) -> None:
+        with self._errors(name):
+            os.close(os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640))
+
+    def write(self, name: str, offset: int, data: Buffer) -> None:
+        view = memoryview(data)
+        with self._errors(name), self._writable(name) as descriptor:
+            while view:
+                written = os.pwrite(descriptor, view, offset)
+                offset += written
+                view = view[written:]
+
+    def allocate(self, name: str, size: int) -> None:
+        with self._errors(name), self._writable(name) as descriptor:
+            try:
+                os.posix_fallocate(descriptor, 0, size)
+            except OSError as error:
+                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                    raise
+                if os.fstat(descriptor).st_size < size:
+                    os.truncate(descriptor, size)  # a sparse file has the same content
+
+    def truncate(self, name: str, size: int) -> None:
+        with self._errors(name), self._writable(name) as descriptor:
+            os.truncate(descriptor, size)
+
+    def sync(self, name: str) -> None:
+        with self._errors(name), self._writable(name) as descriptor:
+            os.fdatasync(descriptor)  # the size of a file belongs to its data
+
+    def sync_dir(self) -> None:
+        with self._errors(""):
+            descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def unlink(self, name: str) -> None:
+        with self._errors(name):
+            self._forget(name)
+            os.unlink(self._path(name))
+
+    def rename(self, old: str, new: str) -> None:
+        with self._errors(old):
+            self._forget(old)
+            self._forget(new)
+            os.rename(self._path(old), self._path(new))
+
+    def close(self) -> None:
+        """Give back lock and descriptors; the latter are opened again when they are needed."""
+        with self._lock:
+            for files in (self._open_files, self._writable_files):
+                while files:
+                    os.close(files.popitem()[1])
+            if self._directory_lock is not None:
+                os.close(self._directory_lock)
+                self._directory_lock = None
+
+    def _path(self, name: str) -> Path:
+        if not name or "/" in name or "\0" in name or name in (".", ".."):
+            raise StoreError(f"{name!r} is no name of a file in {self.directory}")
+        return self.directory / name
+
+    def _descriptor(self, name: str) -> int:
+        """A descriptor for reading; the caller holds the lock."""
+        descriptor = self._open_files.get(name)
+        if descriptor is not None and not os.fstat(descriptor).st_nlink:  # removed, and perhaps made anew
+            os.close(self._open_files.pop(name))
+            descriptor = None
+        if descriptor is None:
+            descriptor = _open_regular(self._path(name), os.O_RDONLY)
+            self._open_files[name] = descriptor
+            if len(self._open_files) > OPEN_FILES_MAX:
+                os.close(self._open_files.popitem(last=False)[1])
+        else:
+            self._open_files.move_to_end(name)
+        return descriptor
+
+    def _forget(self, name: str) -> None:
+        with self._lock:
+            for files in (self._open_files, self._writable_files):
+                descriptor = files.pop(name, None)
+                if descriptor is not None:
+                    os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _writable(self, name: str) -> Iterator[int]:
+        """A descriptor for writing, which is kept: an error that the kernel notes against it is not lost."""
+        with self._lock:
+            descriptor = self._writable_files.pop(name, None)
+        if descriptor is None:
+            descriptor = _open_regular(self._path(name), os.O_WRONLY)
+        try:
+            yield descriptor
+        finally:
+            with self._lock:
+                if name in self._writable_files:  # another thread opened it, too
+                    os.close(descriptor)
+                else:
+                    self._writable_files[name] = descriptor
+                    if len(self._writable_files) > WRITABLE_FILES_MAX:
+                        os.close(self._writable_files.popitem(last=False)[1])
+
+    @contextlib.contextmanager
+    def _errors(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise MissingFileError(f"{self.directory / name}: no such file or directory") from None
+        except OSError as error:
+            kind = DiskFullError if error.errno in FULL else StoreError
+            raise kind(f"{self.directory / name}: {error.strerror}") from error
+
+
+def _try_lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _open_regular(path: Path, mode: int) -> int:
+    """Open a regular file; a link is refused, and a FIFO neither waits nor is read."""
+    descriptor = os.open(path, mode | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return descriptor
+
+
+def _fill(descriptor: int, offset: int, target: memoryview, flags: int) -> int | None:
+    """Read until `target` is full or the file ends; None if the flags forbid to wait for what is missing."""
+    size = 0
+    while size < len(target):
+        try:
+            more = os.preadv(descriptor, [target[size:]], offset + size, flags)
+        except OSError as error:
+            if flags and error.errno in (errno.EAGAIN, errno.EOPNOTSUPP, errno.EINVAL):
+                return None
+            raise
+        if not more:
+            break
+        size += more
+    return size

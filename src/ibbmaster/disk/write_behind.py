@@ -1,0 +1,111 @@
+"""Writes in bulk that nobody has to wait for, until what was written must be durable."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
+from ibbmaster.errors import StoreError
+
+WRITES_MAX = 4  # under way: what they hold is in memory twice
+SYNC_BYTES = 32 << 20  # after so many the disk begins to work, so that the sync at the end is short
+
+
+class WriteBehindDisk:
+    """A `Disk` whose writes are done in order by a thread of its own; every other call waits for them.
+
+    An error of a write is raised by the call that comes next, and by each one after it: what
+    was written behind it did not take place. Not thread-safe; `close` ends the thread.
+    """
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-write")
+        self._writes: deque[Future[None]] = deque()
+        self._failure: StoreError | None = None
+        self._unsynced_bytes = 0
+
+    def __str__(self) -> str:
+        return str(self._disk)
+
+    def write(self, name: str, offset: int, data: Buffer) -> None:
+        if len(self._writes) >= WRITES_MAX:
+            self._writes.popleft().result()
+        self._check()
+        self._writes.append(self._executor.submit(self._write, name, offset, bytes(data)))
+
+    def sync(self, name: str) -> None:
+        self._settled().sync(name)
+
+    def lock(self) -> None:
+        self._settled().lock()
+
+    def list(self) -> list[str]:
+        return self._settled().list()
+
+    def size(self, name: str) -> int:
+        return self._settled().size(name)
+
+    def modified_at(self, name: str) -> float:
+        return self._settled().modified_at(name)
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        return self._settled().read(name, offset, size)
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        return self._settled().read_into(name, offset, target, only_cached=only_cached)
+
+    def next_data(self, name: str, offset: int) -> int:
+        return self._settled().next_data(name, offset)
+
+    def open(self, name: str) -> int | None:
+        return self._settled().open(name)
+
+    def create(self, name: str) -> None:
+        self._settled().create(name)
+
+    def allocate(self, name: str, size: int) -> None:
+        self._settled().allocate(name, size)
+
+    def truncate(self, name: str, size: int) -> None:
+        self._settled().truncate(name, size)
+
+    def sync_dir(self) -> None:
+        self._settled().sync_dir()
+
+    def unlink(self, name: str) -> None:
+        self._settled().unlink(name)
+
+    def rename(self, old: str, new: str) -> None:
+        self._settled().rename(old, new)
+
+    def close(self) -> None:
+        """End the thread, and give back what the disk holds, its lock too."""
+        self._executor.shutdown()
+        self._disk.close()
+
+    def _write(self, name: str, offset: int, data: bytes) -> None:
+        """In the thread."""
+        if self._failure is not None:
+            return
+        try:
+            self._disk.write(name, offset, data)
+            self._unsynced_bytes += len(data)
+            if self._unsynced_bytes >= SYNC_BYTES:
+                self._unsynced_bytes = 0
+                self._disk.sync(name)
+        except StoreError as error:
+            self._failure = error
+
+    def _settled(self) -> Disk:
+        """The disk, once every write was done."""
+        while self._writes:
+            self._writes.popleft().result()
+        self._check()
+        return self._disk
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure

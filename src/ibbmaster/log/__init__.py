@@ -1,0 +1,1 @@
+"""Directories of `.ibb` files as a log: pages, groups, positions, verification. Reads only."""

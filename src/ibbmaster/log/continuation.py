@@ -1,0 +1,121 @@
+"""Where a writer goes on in a directory that holds a log: the place, and the state there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ibbmaster.disk.interface import Disk
+from ibbmaster.errors import StoreError
+from ibbmaster.gtid import GtidState
+from ibbmaster.ibb.appender import Appender, FileShape, References
+from ibbmaster.ibb.file_header import FileHeader
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.log.cursor import ChunkCursor
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.pages import PageReader
+from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continuation:
+    """The end of a log. `page_no` and `page_offset` are where the next chunk goes.
+
+    `state` holds everything that was logged, `differential` what was logged since page 1 of the file.
+    """
+
+    header: FileHeader
+    size_pages: int  # of the file as it is on disk
+    page_no: int
+    page_offset: int
+    state: GtidState
+    differential: GtidState
+
+    def appender(
+        self, disk: Disk, *, next_shape: Callable[[int], FileShape], references: Callable[[], References]
+    ) -> Appender:
+        """What goes on there; a file that was cut by a flush whose next file was lost has its size again."""
+        header = self.header
+        size_pages = max(self.size_pages, header.size_pages)
+        if self.size_pages < size_pages:
+            disk.allocate(format_file_name(header.file_no), size_pages * PAGE_SIZE)
+        return Appender(
+            file_no=header.file_no,
+            next_shape=next_shape,
+            references=references,
+            state=self.state,
+            page_no=self.page_no,
+            page_offset=self.page_offset,
+            shape=FileShape(
+                size_pages=size_pages,
+                state_interval_pages=header.state_interval_pages,
+                start_lsn=header.start_lsn,
+            ),
+            differential=self.differential,
+        )
+
+
+def find_continuation(disk: Disk) -> Continuation | None:
+    """The end of the log in a directory; None if nothing was ever logged there.
+
+    Reads what lies behind the last state record, and a few pages to find it.
+
+    Raises:
+        FormatError: a page that must be read is damaged, or there is data behind the end.
+        StoreError: a file is missing, the newest files have no data, or the log ends inside a record.
+
+    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_discover().
+    """
+    if not any(parse_file_name(name) is not None for name in disk.list()):
+        return None
+    directory = BinlogDirectory(disk)
+    pages = PageReader(disk)
+    file_no = directory.active_file_no(pages)
+    header = pages.header(file_no)
+    if header is None:
+        return None  # made, and never used
+    name = format_file_name(file_no)
+    base = read_state_record(pages, file_no, FULL_STATE_PAGE)
+    if base is None:
+        raise StoreError(f"{name}: no GTID state on page {FULL_STATE_PAGE}")
+    state = directory.binlog_state()
+    directory.check_end()
+    size_pages = disk.size(name) // PAGE_SIZE
+    page_no, page_offset = _write_position(pages, file_no, size_pages)
+    return Continuation(
+        header=header,
+        size_pages=size_pages,
+        page_no=page_no,
+        page_offset=page_offset,
+        state=state,
+        differential=_difference(GtidState(base.gtids), state),
+    )
+
+
+def _difference(base: GtidState, state: GtidState) -> GtidState:
+    """What was logged between two states: the pairs that moved, in the order in which they did."""
+    return GtidState(gtid for gtid in state if base.seq_no(gtid.domain_id, gtid.server_id) != gtid.seq_no)
+
+
+def _write_position(pages: PageReader, file_no: int, size_pages: int) -> tuple[int, int]:
+    """Page and offset behind the last chunk of a file."""
+    low, high = FULL_STATE_PAGE, size_pages
+    while low < high:  # only the first byte of a page tells whether it is empty
+        middle = (low + high) // 2
+        page = pages.page(file_no, middle)
+        if page is None or not page[0]:
+            high = middle
+        else:
+            low = middle + 1
+    cursor = ChunkCursor(pages, file_no=file_no, page_no=low - 1)
+    position = low - 1, 0
+    is_whole = True
+    while (first := cursor.next_chunk()) is not None:
+        for chunk in cursor.chunks_of(first):
+            position = cursor.page_no, chunk.end_offset
+            is_whole = chunk.is_last
+    if not is_whole or cursor.file_no != file_no:
+        raise StoreError(f"{format_file_name(file_no)} page {position[0]}: the log ends inside a record")
+    page_no, page_offset = position
+    return (page_no + 1, 0) if page_offset == DATA_SIZE else (page_no, page_offset)

@@ -1,0 +1,147 @@
+"""A place in the log that moves from chunk to chunk, over pages and files."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+
+from ibbmaster.errors import ChunkError, Location
+from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.log.end_check import gap_error, page_behind_in_file
+from ibbmaster.log.pages import PageReader
+
+NESTABLE = (RecordType.GTID_STATE, RecordType.DUMMY)  # what may stand between the chunks of another record
+
+
+class ChunkCursor:
+    """Walks the chunks of a log in order; at the visible end it waits in its place.
+
+    `file_no`, `page_no` and `page_offset` say where the next chunk is looked for.
+    """
+
+    def __init__(self, pages: PageReader, *, file_no: int, page_no: int, page_offset: int = 0) -> None:
+        self.pages = pages
+        self.on_file: Callable[[int], None] = lambda file_no: None  # called when another file is entered
+        self.file_no = file_no
+        self.page_no = page_no
+        self.page_offset = page_offset
+        self._page: memoryview | None = None  # the page at hand, once it was read
+
+    def fork(self) -> ChunkCursor:
+        """Another cursor at the same place, on the same pages."""
+        return copy.copy(self)
+
+    def go_to(self, other: ChunkCursor) -> None:
+        """Go where another cursor is."""
+        self.file_no, self.page_no, self.page_offset = other.file_no, other.page_no, other.page_offset
+        self._page = None
+
+    @property
+    def location(self) -> Location:
+        return Location(file_no=self.file_no, page_no=self.page_no, page_offset=self.page_offset)
+
+    def ref_of(self, chunk: Chunk) -> RecordRef:
+        """The reference to a record that begins with `chunk`, which this cursor has just given."""
+        return RecordRef(self.file_no, self.page_no * PAGE_SIZE + chunk.page_offset)
+
+    def next_chunk(self) -> Chunk | None:
+        """The next chunk, or None at the end of what can be seen; then ask again later.
+
+        Raises:
+            ChecksumError, ChunkError, HeaderError: what comes next is damaged, or lost before the end of the file.
+
+        Source: MariaDB 12.3, fsp_binlog.cc, binlog_chunk_reader; the end of a file as §17.2 of the format has it.
+        """
+        while True:
+            page = self._page
+            if page is None:
+                page = self._page = self.pages.page(self.file_no, self.page_no)
+                if page is None:
+                    if not self._enter_next_file():
+                        return None
+                    continue
+            found = next_chunk(page, self.page_offset, file_no=self.file_no, page_no=self.page_no)
+            if type(found) is Chunk:
+                self.page_offset = found.end_offset
+                return found
+            if found is ChunkEnd.PAGE_FULL:
+                self._turn_page()
+            elif not self._looks_again():
+                return None
+
+    def chunks_of(self, first: Chunk) -> Iterator[Chunk]:
+        """The chunks of the record that `first` begins; ends early at the visible end.
+
+        State and dummy records in between are left out.
+
+        Raises:
+            ChunkError: another record begins before this one has ended.
+        """
+        yield first
+        is_last = first.is_last
+        while not is_last:
+            chunk = self.next_chunk()
+            if chunk is None:
+                return
+            if chunk.record_type != first.record_type:
+                if chunk.record_type not in NESTABLE:
+                    raise self._misplaced(
+                        chunk, f"record of type {chunk.record_type} inside one of type {first.record_type}"
+                    )
+                for nested in self._rest_of_nested(chunk):
+                    if nested is None:
+                        return
+                continue
+            if chunk.is_first:
+                raise self._misplaced(chunk, "a record begins before the one before it has ended")
+            is_last = chunk.is_last
+            yield chunk
+
+    def skip_record(self, first: Chunk) -> bool:
+        """Go behind the record that `first` begins; False if its end cannot be seen yet."""
+        *_, last = self.chunks_of(first)
+        return last.is_last
+
+    def _rest_of_nested(self, chunk: Chunk) -> Iterator[Chunk | None]:
+        """The other chunks of a nested record; it has nothing nested in itself."""
+        nested: Chunk | None = chunk
+        if not chunk.is_first:
+            raise self._misplaced(chunk, "a nested record continues that has not begun")
+        while nested is not None and not nested.is_last:
+            nested = self.next_chunk()
+            yield nested
+            if nested is not None and (nested.record_type != chunk.record_type or nested.is_first):
+                raise self._misplaced(nested, "a nested record is broken off")
+
+    def _misplaced(self, chunk: Chunk, problem: str) -> ChunkError:
+        return ChunkError(Location(file_no=self.file_no, page_no=self.page_no, page_offset=chunk.page_offset), problem)
+
+    def _turn_page(self) -> None:
+        self.page_no += 1
+        self.page_offset = 0
+        self._page = None
+
+    def _looks_again(self) -> bool:
+        """At a zero byte: whether there is more after all, here or in the next file."""
+        for _ in range(2):  # a file is complete before its successor gets a header: so this one, next, this one
+            page = self._page = self.pages.fresh_page(self.file_no, self.page_no)
+            if page is None or page[self.page_offset]:
+                return page is not None
+            if self.pages.header(self.file_no + 1) is None:
+                return False
+        if (found := page_behind_in_file(self.pages.disk, self.location)) is not None:
+            raise gap_error(self.location, found)
+        return self._enter_next_file()
+
+    def _enter_next_file(self) -> bool:
+        if self.pages.header(self.file_no + 1) is None:
+            self._page = None
+            return False
+        self.file_no += 1
+        self.page_no = 1
+        self.page_offset = 0
+        self._page = None
+        self.on_file(self.file_no)
+        return True

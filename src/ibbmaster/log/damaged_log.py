@@ -1,0 +1,274 @@
+"""The groups of a log that is damaged: everything that can be read, and a list of what cannot.
+
+Behind damage reading begins again at the next page with data. So a group is left out only
+if a page of its own is damaged, or what it has out of band.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ibbmaster.codec.buffer import is_zero
+from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.overlay import OverlayDisk
+from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, RecordError, StoreError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import GtidState
+from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, Chunk, ChunkEnd, next_chunk
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.log.cursor import ChunkCursor
+from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.pages import PageReader
+from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
+
+PAGES_PER_LOOK = 64  # read at once where data is looked for
+
+
+@dataclass(slots=True, kw_only=True)
+class Loss:
+    """Something that cannot be read, or has no place in the log.
+
+    Pages `first_page` to `last_page` of a file; without a file it is a group, or the whole
+    redo log. `after` and `before` are the groups that were read around it.
+    """
+
+    reason: str
+    file_name: str | None = None
+    first_page: int = 0
+    last_page: int = 0
+    gtid: str | None = None
+    after: str | None = None
+    before: str | None = None
+
+    def __str__(self) -> str:
+        parts = []
+        if self.file_name is not None:
+            pages = f"page {self.first_page}"
+            if self.last_page > self.first_page:
+                pages = f"pages {self.first_page} to {self.last_page}"
+            parts.append(f"{self.file_name} {pages}")
+        if self.gtid is not None:
+            parts.append(f"group {self.gtid}")
+        around = ""
+        if self.after is not None:
+            around = f"; last group before it {self.after or 'none'}, first behind it {self.before or 'none'}"
+        return f"{', '.join(parts)}{': ' if parts else ''}{self.reason}{around}"
+
+
+class DamagedLog:
+    """Reads a log; `lost` hears of each loss when it is found. `numbers` are those of its files."""
+
+    def __init__(self, disk: Disk, lost: Callable[[Loss], None]) -> None:
+        self._disk = disk
+        self._lost = lost
+        self._noted: set[tuple[int, int, str]] = set()
+        self._state: GtidState | None = None  # what was logged so far, where nothing is missing
+        self._base = GtidState()  # with which the file before began
+        self.numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
+
+    @property
+    def first(self) -> tuple[int, int] | None:
+        """File and page where the log begins; None if there is no file."""
+        return (self.numbers[0], FULL_STATE_PAGE) if self.numbers else None
+
+    def group_at(self, group: EventGroup) -> EventGroup | None:
+        """A group once more, so that its body can be read again."""
+        file_no = parse_file_name(group.file_name)
+        assert file_no is not None
+        reader = EventGroupReader(self._disk, file_no=file_no, page_no=FULL_STATE_PAGE)
+        reader.pass_over(file_no, group.file_offset, (), is_inside_record=False)
+        return reader.next_group()
+
+    def groups(self, start: tuple[int, int], *, end: tuple[int, int] | None = None) -> Iterator[EventGroup]:
+        """The groups from a file and page on, those that end where the page begins left out; each body is read once.
+
+        With `end`, file and offset, nothing that begins there or behind it is looked at.
+        """
+        for index, file_no in enumerate(self.numbers):
+            if file_no < start[0] or (end is not None and (file_no, PAGE_SIZE) >= end):
+                continue
+            if index and file_no > start[0]:
+                for missing in range(self.numbers[index - 1] + 1, file_no):
+                    self._state = None
+                    self._lost(Loss(reason=f"{format_file_name(missing)} is missing"))
+            limit = (file_no + 1, 0)
+            page_no = start[1] if file_no == start[0] else FULL_STATE_PAGE
+            yield from self._groups_of_file(file_no, page_no, limit if end is None else min(end, limit))
+
+    def _groups_of_file(self, file_no: int, first_page: int, end: tuple[int, int]) -> Iterator[EventGroup]:
+        if first_page == FULL_STATE_PAGE:
+            self._check_start(file_no)
+        else:
+            self._state = None
+        disk = self._disk if self._is_full(file_no) else _Until(self._disk, file_no)
+        page_no: int | None = first_page
+        given = -1  # offset of the group that was handed over last
+        while page_no is not None and (file_no, page_no * PAGE_SIZE) < end:
+            reader = EventGroupReader(disk, file_no=file_no, page_no=page_no, end=end)
+            problem: IbbMasterError | None = None
+            while True:
+                try:
+                    group = reader.next_group()
+                except RecordError as error:
+                    if self._skip_record(reader, error):
+                        continue
+                    problem = error
+                    break
+                except IbbMasterError as error:
+                    problem = error
+                    break
+                if group is None:
+                    break
+                if group.file_offset > given:
+                    given = group.file_offset
+                    if self._state is not None and group.gtid is not None:
+                        self._state.log(group.gtid)
+                    yield group
+            page_no = self._resume(file_no, page_no, reader.place, problem, end)
+
+    def _is_full(self, file_no: int) -> bool:
+        """Whether every page has data up to its end: only then may a record go on in the next file."""
+        name = format_file_name(file_no)
+        try:
+            size_pages = self._disk.size(name) // PAGE_SIZE
+            for first in range(FULL_STATE_PAGE, size_pages, PAGES_PER_LOOK):
+                data = memoryview(self._disk.read(name, first * PAGE_SIZE, PAGES_PER_LOOK * PAGE_SIZE))
+                for start in range(0, len(data) - PAGE_SIZE + 1, PAGE_SIZE):
+                    if not _is_full(data[start : start + PAGE_SIZE], file_no, first + start // PAGE_SIZE):
+                        return False
+        except StoreError:
+            return False
+        return True
+
+    def _check_start(self, file_no: int) -> None:
+        """Whether the groups before a file are those that it says were logged."""
+        location = Location(file_no=file_no, page_no=FULL_STATE_PAGE)
+        try:
+            record = read_state_record(PageReader(self._disk), file_no, FULL_STATE_PAGE)
+            found = None if record is None else GtidState(record.gtids)
+            if found is not None and self._state is not None:
+                check_continuation(found, self._state, location, base=self._base)
+        except RecordError as error:
+            self._note(error.location, error.location.page_no, error.problem)
+        except IbbMasterError:
+            found = None  # the reader meets the same
+        self._state, self._base = found, GtidState() if found is None else found.copy()
+
+    def _skip_record(self, reader: EventGroupReader, error: RecordError) -> bool:
+        """Go behind a record that is whole and makes no sense; whether that is possible."""
+        location = error.location
+        cursor = ChunkCursor(
+            PageReader(self._disk),
+            file_no=location.file_no,
+            page_no=location.page_no,
+            page_offset=location.page_offset,
+        )
+        try:
+            chunk = cursor.next_chunk()
+            if chunk is None or not chunk.is_first or not cursor.skip_record(chunk):
+                return False
+        except IbbMasterError:
+            return False
+        is_here = cursor.file_no == location.file_no
+        self._note(location, cursor.page_no if is_here else location.page_no, error.problem)
+        offset = cursor.page_no * PAGE_SIZE + cursor.page_offset
+        if (cursor.file_no, offset) <= reader.place:
+            return False
+        reader.pass_over(cursor.file_no, offset, (), is_inside_record=False)
+        return True
+
+    def _resume(
+        self, file_no: int, began: int, at: tuple[int, int], problem: IbbMasterError | None, end: tuple[int, int]
+    ) -> int | None:
+        """The page of this file where reading begins again, None if nothing follows; what is between is lost."""
+        if at[0] != file_no:
+            return None
+        if problem is None:
+            return self._behind_the_end(at, end)
+        location = Location(file_no=file_no, page_no=max(at[1] // PAGE_SIZE, began))
+        if isinstance(problem, FormatError) and (problem.location.file_no, problem.location.page_no) >= (
+            file_no,
+            began,
+        ):
+            location = problem.location
+        reason = problem.problem if isinstance(problem, FormatError) else str(problem)
+        following: int | None = None
+        if location.file_no == file_no:
+            if location.page_no > began and isinstance(problem, ChunkError):
+                following = location.page_no  # its own bytes are right: it is what was before that is missing
+            else:
+                following = self._next_data(file_no, max(location.page_no, began))
+        self._note(location, location.page_no if following is None else following - 1, reason)
+        return following
+
+    def _behind_the_end(self, at: tuple[int, int], end: tuple[int, int]) -> int | None:
+        """Where there is data behind zeros, if there is."""
+        file_no, page_no = at[0], at[1] // PAGE_SIZE
+        if at >= end:
+            return None
+        is_inside = self._has_record(at)
+        if is_inside:  # a record that has no end: all the pages with data behind its begin are its own
+            while not self._is_blank(file_no, page_no + 1):
+                page_no += 1
+        following = self._next_data(file_no, page_no)
+        if following is not None and (file_no, following * PAGE_SIZE) >= end:
+            following = None
+        if following is not None or is_inside:
+            reason = "a record without its end" if is_inside else "zeros, and the log goes on behind them"
+            first = Location(file_no=file_no, page_no=at[1] // PAGE_SIZE)
+            self._note(first, page_no if following is None else following - 1, reason)
+        return following
+
+    def _has_record(self, at: tuple[int, int]) -> bool:
+        """Whether a chunk begins at a place."""
+        file_no, offset = at
+        if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
+            return False
+        return self._disk.read(format_file_name(file_no), offset, 1) not in (b"", b"\0", b"\xff")
+
+    def _is_blank(self, file_no: int, page_no: int) -> bool:
+        return is_zero(self._disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE))
+
+    def _next_data(self, file_no: int, behind: int) -> int | None:
+        """The next page of a file that is not blank, behind a page."""
+        name, page_no = format_file_name(file_no), behind + 1
+        try:
+            while True:
+                page_no = max(page_no, self._disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE)
+                data = self._disk.read(name, page_no * PAGE_SIZE, PAGES_PER_LOOK * PAGE_SIZE)
+                if len(data) < PAGE_SIZE:
+                    return None
+                if not is_zero(data):
+                    return page_no + (len(data) - len(data.lstrip(b"\0"))) // PAGE_SIZE
+                page_no += PAGES_PER_LOOK
+        except StoreError:  # the reader meets the same, and goes on behind it
+            return page_no if page_no * PAGE_SIZE < self._disk.size(name) else None
+
+    def _note(self, location: Location, last_page: int, reason: str) -> None:
+        """A loss from a page to another, once."""
+        self._state = None
+        key = location.file_no, location.page_no, reason
+        if key not in self._noted:
+            self._noted.add(key)
+            name, last_page = format_file_name(location.file_no), max(last_page, location.page_no)
+            self._lost(Loss(reason=reason, file_name=name, first_page=location.page_no, last_page=last_page))
+
+
+def _is_full(page: memoryview, file_no: int, page_no: int) -> bool:
+    offset = 0
+    try:
+        while isinstance(found := next_chunk(page, offset, file_no=file_no, page_no=page_no), Chunk):
+            offset = found.end_offset
+    except FormatError:
+        return True  # the reader meets the same
+    return found is ChunkEnd.PAGE_FULL
+
+
+class _Until(OverlayDisk):
+    """A directory whose log ends with a file."""
+
+    def __init__(self, disk: Disk, last_file_no: int) -> None:
+        super().__init__(disk)
+        self._gone = {name for name in disk.list() if (parse_file_name(name) or 0) > last_file_no}

@@ -1,0 +1,146 @@
+"""Whether a log really ends where nothing was written: what lies behind is damage, not a later part.
+
+A file that is ready before it is needed is all zeros, and a page that was lost looks the
+same. So nobody takes a zero for the end without looking behind it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from ibbmaster.codec.buffer import is_zero
+from ibbmaster.disk.interface import Disk
+from ibbmaster.errors import ChunkError, Location
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+
+BLOCK_PAGES = 64
+STILL_S = 0.5  # a writer that moves on is not looked behind; so often it is looked
+PATIENCE_S = 5.0  # pages of a running writer may reach the disk in another order than it filled them
+NEAR_PAGES = 256  # behind the end that are looked at again when the file was changed
+STEP_PAGES = 1024  # of those farther away, at a time
+
+
+def page_behind(disk: Disk, end: Location, *, pages_max: int | None = None) -> Location | None:
+    """The first page behind `end`, in its file and in the next, that has data; `end` if that is on its page.
+
+    The next file is the one that is ready before it is needed. Holes cost nothing, zeros on the disk are read;
+    with `pages_max` only so many, and those of the next file not.
+    """
+    found = _data_near(disk, end, pages_max)
+    if found is not None or pages_max is not None or format_file_name(end.file_no + 1) not in disk.list():
+        return found
+    return first_data(disk, Location(file_no=end.file_no + 1, page_no=0))
+
+
+def page_behind_in_file(disk: Disk, end: Location) -> Location | None:
+    """As `page_behind`, in the file of `end` alone."""
+    return _data_near(disk, end, None)
+
+
+def _data_near(disk: Disk, end: Location, pages_max: int | None) -> Location | None:
+    if end.page_offset:
+        page = disk.read(format_file_name(end.file_no), end.page_no * PAGE_SIZE, PAGE_SIZE)
+        if not is_zero(page[end.page_offset : DATA_SIZE]):
+            return end
+    first = Location(file_no=end.file_no, page_no=end.page_no + bool(end.page_offset))
+    return first_data(disk, first, pages_max=pages_max)
+
+
+def first_data(disk: Disk, first: Location, *, pages_max: int | None = None) -> Location | None:
+    """The first page of a file from a page on that is not all zeros."""
+    name, page_no = format_file_name(first.file_no), first.page_no
+    while pages_max is None or page_no < first.page_no + pages_max:
+        page_no = max(page_no, disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE)
+        block = disk.read(name, page_no * PAGE_SIZE, BLOCK_PAGES * PAGE_SIZE)
+        if not block:
+            break
+        if not is_zero(block):
+            while is_zero(block[:PAGE_SIZE]):
+                block = block[PAGE_SIZE:]
+                page_no += 1
+            return Location(file_no=first.file_no, page_no=page_no)
+        page_no += BLOCK_PAGES
+    return None
+
+
+def gap_error(end: Location, found: Location) -> ChunkError:
+    """What to raise where the log stops and goes on behind."""
+    if found == end:
+        return ChunkError(end, "nothing was written here, but there are bytes behind it on the same page")
+    return ChunkError(
+        end,
+        f"nothing was written here, but {format_file_name(found.file_no)} page {found.page_no} has data: what belongs "
+        "in between is lost; take this file from a backup",
+    )
+
+
+class EndWatch:
+    """Looks behind the end of a log that may be written by another process meanwhile. Thread-safe.
+
+    An end that stands still is looked behind: every page of its file once, some at a time, and
+    the nearest again whenever the file was changed. Data that is found there, and stays
+    there while the end does not move, is damage.
+    """
+
+    def __init__(self, disk: Disk, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._end: Location | None = None
+        self._next_look = 0.0
+        self._modified_at: float | None = None  # when the nearest pages were looked at
+        self._looked_to = Location(file_no=-1, page_no=0)  # pages of the file before this one have been looked at
+        self._found: Location | None = None  # data behind the end
+        self._found_at = 0.0
+
+    def check(self, end: Location) -> None:
+        """A reader has found nothing at `end`, and waits there.
+
+        Raises:
+            ChunkError: there is data behind it, and has been for long enough.
+        """
+        if not self._lock.acquire(blocking=False):
+            return  # another reader looks
+        try:
+            now = self._clock()
+            if self._end is None or _order(end) > _order(self._end):
+                self._move(end, now)
+            if end != self._end:
+                return  # it will come to where others are
+            if now >= self._next_look:
+                self._next_look = now + STILL_S
+                found = self._look(end)
+                if self._found is None and found is not None:
+                    self._found, self._found_at = found, now
+            if self._found is not None and now - self._found_at >= PATIENCE_S:
+                raise gap_error(end, self._found)
+        finally:
+            self._lock.release()
+
+    def _move(self, end: Location, now: float) -> None:
+        self._end, self._next_look, self._modified_at = end, now + STILL_S, None
+        if end.file_no != self._looked_to.file_no:
+            self._looked_to = Location(file_no=end.file_no, page_no=end.page_no)
+        self._found_at = now
+        if self._found is not None and _order(self._found) <= _order(end):
+            self._found = None
+
+    def _look(self, end: Location) -> Location | None:
+        name = format_file_name(end.file_no)
+        found = None
+        modified_at = self._disk.modified_at(name)
+        if modified_at != self._modified_at:
+            self._modified_at = modified_at
+            found = _data_near(self._disk, end, NEAR_PAGES)
+        first = self._looked_to
+        page_no = self._disk.next_data(name, first.page_no * PAGE_SIZE) // PAGE_SIZE
+        first = Location(file_no=end.file_no, page_no=max(page_no, first.page_no, end.page_no + 1))
+        self._looked_to = Location(file_no=end.file_no, page_no=first.page_no + STEP_PAGES)
+        return found or first_data(self._disk, first, pages_max=STEP_PAGES)
+
+
+def _order(place: Location) -> tuple[int, int, int]:
+    return place.file_no, place.page_no, place.page_offset

@@ -1,0 +1,352 @@
+"""Whole event groups in commit order; what lies out of band is fetched when it is asked for."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
+from ibbmaster.errors import ChunkError, EventError, Location, RecordError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import decode_gtid
+from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.chunk import LAST, Chunk, RecordType
+from ibbmaster.ibb.commit import HEADER_SIZE_MAX, OobStream, decode_commit_header
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.gtid_state import decode_gtid_state
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.log.cursor import NESTABLE, ChunkCursor
+from ibbmaster.log.out_of_band import OutOfBandReader
+from ibbmaster.log.pages import PageReader
+from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
+
+COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
+GLANCE = struct.Struct("<9xI10xQI")  # server, number and domain of a commit record whose header is one byte
+GLANCE_SIZE = GLANCE.size
+GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredGroup(EventGroup):
+    """A group of which a part is out of band: `payload` comes first, then the streams, and `body` is both."""
+
+    ref: RecordRef  # of its commit record
+    payload: bytes
+    streams: tuple[OobStream, ...]
+
+
+class EventGroupReader:
+    """Reads the groups behind a place in the log.
+
+    The page may begin with the rest of a record, which is passed over. `state` is what was
+    logged before the page, if that is known for sure; from the first full state record on
+    it is, and each file must begin with what the groups before it come to: a log with a
+    hole is damaged. With `end`, a file number and an offset, no record that begins there or
+    behind it is looked at. `at_end` is called, where nothing is written yet, with that
+    place, and may raise; `at_step_back` likewise where groups begin whose numbers are not above
+    the last of their domain and server. Not thread-safe, one for each reader of the log.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        file_no: int,
+        page_no: int,
+        state: GtidState | None = None,
+        end: tuple[int, int] | None = None,
+        at_end: Callable[[Location], None] | None = None,
+        at_step_back: Callable[[Location], None] | None = None,
+    ) -> None:
+        self.stopped_at: Location | None = None  # where nothing is written yet, as far as was seen last
+        self._end = end
+        self._at_end = at_end
+        self._at_step_back = at_step_back
+        self._last = GtidState() if state is None else state.copy()  # of each pair, as far as is known
+        self._pages = PageReader(disk)
+        self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
+        self._cursor.on_file = self._enter_file
+        self._inside_type = -1  # of the record that must go on
+        self._is_inside_other = False  # a record that is no commit record is passed over
+        self._has_seen_group = False  # before that, the rest of a record that began before the page may come
+        self._may_begin_inside = True
+        self._state = None if state is None else state.copy()
+        self._base = GtidState() if state is None else state.copy()  # with which the file at hand begins
+        self._behind: ChunkCursor | None = None  # the commit record handed over last, if it is read chunk by chunk
+        self._out_of_band = OutOfBandReader(disk)
+        self._name = (file_no, format_file_name(file_no))  # the last one asked for: formatting takes longer
+
+    @property
+    def page_reads(self) -> int:
+        """Pages asked of the disk so far."""
+        return self._pages.page_reads + self._out_of_band.page_reads
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """File number and file offset of what comes next."""
+        cursor = self._behind or self._cursor
+        return cursor.file_no, cursor.page_no * PAGE_SIZE + cursor.page_offset
+
+    @property
+    def reads_from(self) -> tuple[str, int]:
+        cursor = self._behind or self._cursor
+        return self._file_name(cursor.file_no), cursor.page_no * PAGE_SIZE + cursor.page_offset
+
+    @property
+    def disk(self) -> Disk:
+        return self._pages.disk
+
+    def check_log(self) -> None:
+        """Whether this is still the log that the reader began with; a directory of files always is."""
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
+
+    def pass_over(
+        self,
+        file_no: int,
+        file_offset: int,
+        gtids: Iterable[Gtid],
+        *,
+        is_inside_record: bool,
+        record_type: int = -1,
+    ) -> None:
+        """Go on at a place of the same file that somebody else has read up to; `gtids` are the last of each pair.
+
+        `record_type` is that of the record that goes on there, if it is known.
+        """
+        self._inside_type = record_type
+        self._behind = None
+        begin, gtids = self._cursor.location, tuple(gtids)
+        for gtid in dict.fromkeys((*self._first_gtid(begin), *gtids)):  # a group alone is first and last
+            self._log_in_order(gtid, begin)
+        page_no, page_offset = divmod(file_offset, PAGE_SIZE)
+        self._cursor.go_to(ChunkCursor(self._pages, file_no=file_no, page_no=page_no, page_offset=page_offset))
+        for gtid in gtids:
+            self._has_seen_group = True
+            if self._state is not None:
+                self._state.log(gtid)
+        self._may_begin_inside = is_inside_record or not self._has_seen_group
+
+    def next_group(self) -> EventGroup | None:
+        """The next group, or None at the end of what can be seen; then ask again later.
+
+        The body of the group before is no longer good after this call.
+
+        Raises:
+            FormatError: what comes next is damaged; the reader stays where it is.
+            StoreError: a file cannot be read.
+        """
+        cursor = self._cursor
+        inside: ChunkCursor | None = None  # before the rest of a record whose end was not seen yet
+        if self._behind is not None:
+            cursor.go_to(self._behind)
+            self._behind = None
+        while True:
+            start = cursor.fork()
+            self._is_inside_other = False
+            try:
+                chunk = cursor.next_chunk()
+                if chunk is None:
+                    self._wait(inside or start)  # nobody could tell later that this is inside a record
+                    return None
+                if self._end is not None and cursor.ref_of(chunk) >= self._end:
+                    cursor.go_to(inside or start)
+                    return None
+                if self._inside_type >= 0:
+                    self._check_inside(chunk)
+                if not chunk.is_first:
+                    if not self._may_begin_inside:
+                        raise ChunkError(cursor.ref_of(chunk).location, "a record continues that has not begun")
+                    inside = None if chunk.is_last else inside or start
+                    continue
+                if chunk.record_type == RecordType.COMMIT:
+                    group = self._group(chunk)
+                    if group is None:
+                        self._wait(start)
+                        return None
+                    if group.gtid is not None:
+                        self._log_in_order(group.gtid, start.location)
+                    self._has_seen_group, self._may_begin_inside = True, False
+                    if self._state is not None and group.gtid is not None:
+                        self._state.log(group.gtid)
+                    if group.end_file_name != group.file_name:
+                        self._check_file_begin(cursor.file_no)
+                    return group
+                if chunk.record_type == RecordType.GTID_STATE and cursor.page_no == FULL_STATE_PAGE:
+                    if not self._check_full_state(chunk):
+                        self._wait(start)
+                        return None
+                    continue
+                self._is_inside_other = True
+                if not chunk.is_last and not cursor.skip_record(chunk):
+                    self._wait(start)
+                    return None
+                self._is_inside_other = False
+            except BaseException:
+                cursor.go_to(start)
+                raise
+
+    def _file_name(self, file_no: int) -> str:
+        if file_no != self._name[0]:
+            self._name = (file_no, format_file_name(file_no))
+        return self._name[1]
+
+    def _first_gtid(self, place: Location) -> tuple[Gtid, ...]:
+        """The GTID of the group whose record begins at a place, if it can be had at a glance."""
+        head = self.disk.read(
+            format_file_name(place.file_no), place.page_no * PAGE_SIZE + place.page_offset, GLANCE_SIZE
+        )
+        if len(head) < GLANCE_SIZE or head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:
+            return ()
+        server_id, seq_no, domain_id = GLANCE.unpack_from(head)
+        return (Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no),)
+
+    def _check_inside(self, chunk: Chunk) -> None:
+        """Compare the next chunk with the record that somebody else has begun to pass over."""
+        location = self._cursor.ref_of(chunk).location
+        if chunk.record_type == self._inside_type:
+            if chunk.is_first:
+                raise ChunkError(location, "a record begins before the one before it has ended")
+            if chunk.is_last:
+                self._inside_type = -1
+        elif chunk.record_type not in NESTABLE:
+            problem = f"record of type {chunk.record_type} inside one of type {self._inside_type}"
+            raise ChunkError(location, problem)
+
+    def _log_in_order(self, gtid: Gtid, location: Location) -> None:
+        if self._at_step_back is not None and gtid.seq_no <= (self._last.seq_no(gtid.domain_id, gtid.server_id) or 0):
+            self._at_step_back(location)
+        self._last.log(gtid)
+
+    def _wait(self, start: ChunkCursor) -> None:
+        """Stay before what is not whole yet, unless it never will be."""
+        self.stopped_at = self._cursor.location
+        self._cursor.go_to(start)
+        if self._at_end is not None:
+            self._at_end(self.stopped_at)
+
+    def _enter_file(self, file_no: int) -> None:
+        """A file begins; inside a commit record its state counts that group, too, and is compared behind it."""
+        if self._is_inside_other:
+            self._check_file_begin(file_no)
+
+    def _check_file_begin(self, file_no: int) -> None:
+        """Compare the full state of a file that begins inside a record."""
+        record = read_state_record(PageReader(self.disk, readahead_pages_max=1), file_no, FULL_STATE_PAGE)
+        if record is not None:
+            self._begin_file(GtidState(record.gtids), Location(file_no=file_no, page_no=FULL_STATE_PAGE))
+
+    def _begin_file(self, found: GtidState, location: Location) -> None:
+        if self._state is not None:
+            check_continuation(found, self._state, location, base=self._base)
+        self._state, self._base, self._last = found, found.copy(), found.copy()
+
+    def _check_full_state(self, first: Chunk) -> bool:
+        """Compare a file's full state with the groups before it; False if its end cannot be seen yet."""
+        ref = self._cursor.ref_of(first)
+        chunks = list(self._cursor.chunks_of(first))
+        if not chunks[-1].is_last:
+            return False
+        found = GtidState(decode_gtid_state(b"".join(chunk.data for chunk in chunks), ref.location).gtids)
+        self._begin_file(found, ref.location)
+        return True
+
+    def _group(self, first: Chunk) -> EventGroup | None:
+        """The group of the commit record that `first` begins, or None if its end cannot be seen yet."""
+        cursor = self._cursor
+        ref = cursor.ref_of(first)
+        pieces: list[memoryview] = [first.data]
+        if first.is_last:
+            end = cursor
+        else:
+            held = len(first.data)
+            before_rest = cursor.fork()
+            is_whole, is_held = False, True
+            chunks = cursor.chunks_of(first)
+            next(chunks)
+            for chunk in chunks:
+                is_whole = chunk.is_last
+                held += len(chunk.data)
+                is_held = held <= COMMIT_HELD_MAX
+                if is_held:
+                    pieces.append(chunk.data)
+            if not is_whole:
+                return None
+            end = cursor.fork()
+            if not is_held:
+                cursor.go_to(before_rest)
+                return self._long_group(ref, first, end)
+        head = bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
+        return self._assemble(ref, head, iter(()), end.file_no, end.page_no * PAGE_SIZE + end.page_offset)
+
+    def _long_group(self, ref: RecordRef, first: Chunk, end: ChunkCursor) -> EventGroup:
+        """As `_group`, for a record too long to hold; its chunks are read again, one by one."""
+        chunks = self._cursor.chunks_of(first)
+        head = bytearray()
+        for chunk in chunks:
+            head += chunk.data
+            if len(head) >= HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX:
+                break
+        self._behind = end
+        return self._assemble(ref, bytes(head), chunks, end.file_no, end.page_no * PAGE_SIZE + end.page_offset)
+
+    def _assemble(
+        self, ref: RecordRef, head: bytes, rest: Iterator[Chunk], end_file_no: int, end_offset: int
+    ) -> EventGroup:
+        header, size = decode_commit_header(head, ref.location)
+        gtid, event_end = decode_first_event(head, size, ref)
+        payload = head[event_end:]
+        common: dict[str, Any] = {
+            "gtid": gtid,
+            "gtid_event": head[size:event_end],
+            "body": self._body(payload, rest, header.streams, ref),
+            "file_name": self._file_name(ref.file_no),
+            "file_offset": ref.file_offset,
+            "end_file_name": self._file_name(end_file_no),
+            "end_offset": end_offset,
+        }
+        if not header.streams or self._behind is not None:
+            return EventGroup(**common)
+        return StoredGroup(**common, ref=ref, payload=payload, streams=header.streams)
+
+    def _body(
+        self, head: bytes, rest: Iterator[Chunk], streams: tuple[OobStream, ...], ref: RecordRef
+    ) -> Iterator[Buffer]:
+        """Payload, then the streams: statement before transaction."""
+        if head:
+            yield head
+        for chunk in rest:
+            yield chunk.data
+        for stream in streams:
+            yield from self._out_of_band.data(stream, ref)
+
+
+def decode_first_event(head: bytes, start: int, ref: RecordRef) -> tuple[Gtid | None, int]:
+    """The GTID of a commit record's payload, and where its first event ends.
+
+    Raises:
+        RecordError: the payload begins with neither a GTID nor a FORMAT_DESCRIPTION event.
+    """
+    try:
+        header = decode_event_header(head, start)
+        end = start + header.size
+        if end > len(head):
+            raise EventError(f"the first event of {header.size} bytes does not fit into the record")
+        if header.event_type == EventType.GTID:
+            gtid, _ = decode_gtid(header, memoryview(head)[start:end])
+            return gtid, end
+        if header.event_type != EventType.FORMAT_DESCRIPTION:
+            raise EventError(f"the first event has type {header.event_type}, expected a GTID event")
+        if end != len(head):
+            raise EventError(f"{len(head) - end} bytes behind a FORMAT_DESCRIPTION event")
+    except EventError as error:
+        raise RecordError(ref.location, f"commit record: {error}") from None
+    assert end >= start + EVENT_HEADER_SIZE
+    return None, end

@@ -1,0 +1,254 @@
+"""One event group on its way into a log, in pieces.
+
+A group that stays small becomes one record. Of a larger one every byte but the GTID event
+goes out of band while it comes, between the records of other groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.commit import HEADER_SIZE_USUAL, CommitHeader, OobStream, encode_commit_header
+from ibbmaster.ibb.oob import OobForest, encode_oob_node
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.log_shape import LogShape
+
+NO_STREAM = encode_commit_header(CommitHeader())
+
+
+class Ticket(NamedTuple):
+    """A group that is in the log: where its commit record is, and the LSN that must be durable before it is."""
+
+    ref: RecordRef
+    lsn: int
+
+
+class GroupSink(Protocol):
+    """What a group is written to."""
+
+    @property
+    def shape(self) -> LogShape: ...
+
+    def append_piece(self, group: GroupWriter, record: Buffer) -> RecordRef:
+        """Append an out-of-band record; from the first one on the group holds on to the file it lies in."""
+
+    def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
+        """Append a commit record; with a group, it holds on to nothing any more."""
+
+    def settle(self, ticket: Ticket) -> None:
+        """Make a group as durable as was asked for."""
+
+    def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
+        """Note that a group is prepared."""
+
+    def release(self, group: GroupWriter) -> None:
+        """The group was given up."""
+
+
+@dataclass(slots=True)
+class _Savepoint:
+    name: str
+    size: int  # bytes of the stream before it
+    forest: OobForest | None = None  # set once the bytes before it are out of band
+
+
+class _Stream:
+    """The bytes of one cache: the youngest in a buffer, the older ones out of band."""
+
+    def __init__(self) -> None:
+        self.buffer = bytearray()
+        self.forest = OobForest()
+        self.spilled = 0  # bytes that are out of band
+        self.savepoints: list[_Savepoint] = []
+
+    @property
+    def size(self) -> int:
+        return self.spilled + len(self.buffer)
+
+    def piece_size(self, size_max: int) -> int:
+        """Bytes of the next piece: up to the next savepoint, which is the border of a piece."""
+        border = next((point.size for point in self.savepoints if point.size > self.spilled), self.size)
+        return min(border - self.spilled, len(self.buffer), size_max)
+
+    def note_savepoints(self) -> None:
+        """Keep the forest for the savepoints that stand where the next piece begins."""
+        for point in self.savepoints:
+            if point.size == self.spilled:
+                point.forest = self.forest.copy()
+
+    def roll_back_to(self, point: _Savepoint) -> None:
+        if point.size >= self.spilled:
+            del self.buffer[point.size - self.spilled :]
+        else:
+            assert point.forest is not None
+            self.forest = point.forest.copy()
+            self.buffer.clear()
+            self.spilled = point.size
+
+
+class GroupWriter:
+    """One group; holds about two pieces of it. For one thread at a time.
+
+    A group may have a statement part besides the transaction itself: what a rollback to a
+    savepoint does not take back. It comes first in the log.
+    """
+
+    def __init__(self, sink: GroupSink) -> None:
+        self._sink = sink
+        self._transaction = _Stream()
+        self._statement = _Stream()
+        self._is_open = True
+        self._xid: Xid | None = None
+
+    def write(self, data: Buffer) -> None:
+        """Take the next bytes of the events after the GTID event."""
+        self._take(self._transaction, data)
+
+    def write_statement(self, data: Buffer) -> None:
+        """Take the next bytes of the statement part."""
+        self._take(self._statement, data)
+
+    def savepoint(self, name: str) -> None:
+        """Remember this place of the transaction; a savepoint of the same name is forgotten.
+
+        Source: MariaDB 12.3, log.cc, the savepoints of a transaction cache.
+        """
+        self._check_open()
+        stream = self._transaction
+        stream.savepoints = [point for point in stream.savepoints if point.name != name]
+        point = _Savepoint(name, stream.size)
+        if point.size == stream.spilled:
+            point.forest = stream.forest.copy()
+        stream.savepoints.append(point)
+
+    def roll_back_to(self, name: str) -> None:
+        """Forget what was written since a savepoint, and the savepoints after it.
+
+        Raises:
+            StoreError: there is no such savepoint.
+        """
+        self._check_open()
+        stream = self._transaction
+        for index, point in enumerate(stream.savepoints):
+            if point.name == name:
+                stream.roll_back_to(point)
+                del stream.savepoints[index + 1 :]
+                return
+        raise StoreError(f"there is no savepoint {name!r}")
+
+    def commit(self, gtid: Gtid | None, gtid_event: Buffer) -> RecordRef:
+        """Log the group; returns where its commit record is, once it is as durable as was asked for."""
+        ticket = self.commit_ordered(gtid, gtid_event)
+        self._sink.settle(ticket)
+        return ticket.ref
+
+    def commit_ordered(self, gtid: Gtid | None, gtid_event: Buffer) -> Ticket:
+        """Log the group, and leave it to the caller to wait until it is durable."""
+        self._check_open(allow_prepared=True)
+        header = CommitHeader(streams=self._spill_all(len(gtid_event)))
+        encoded = encode_commit_header(header)
+        if header.streams:
+            assert len(header.streams) == 2 or len(encoded) <= HEADER_SIZE_USUAL
+            record = encoded + gtid_event
+        else:
+            record = b"".join((encoded, gtid_event, self._statement.buffer, self._transaction.buffer))
+        ticket = self._sink.append_commit(self, record, gtid)
+        self._is_open = False
+        return ticket
+
+    def prepare(self, xid: Xid, *, engine_count: int = 1) -> None:
+        """Prepare the group under an XID; it is finished by that XID, even after a restart.
+
+        The group needs its last event already; everything of it goes out of band.
+        """
+        self._check_open()
+        stream = self._transaction
+        if self._statement.size or not stream.size:
+            raise StoreError("a group that is prepared has a transaction and no statement part")
+        assert engine_count > 0
+        self._spill(stream, 1)
+        self._sink.append_prepare(self, xid, engine_count, stream.forest.stream())
+        self._is_open = False
+
+    def prepare_internally(self, xid: Xid) -> None:
+        """Prepare the group as one engine of several; the log decides: `commit` it, or give it up.
+
+        Nothing but that can be done to it from here on. Not committed before a restart, it is rolled back.
+        """
+        self._check_open()
+        self._sink.append_prepare(self, xid, 0, self._transaction.forest.stream())
+        self._xid = xid
+
+    @property
+    def xid(self) -> Xid | None:
+        """The XID of `prepare_internally`."""
+        return self._xid
+
+    def abandon(self) -> None:
+        """Give the group up; pieces that are in the log already stay there as garbage."""
+        if self._is_open:
+            self._is_open = False
+            self._sink.release(self)
+
+    def _take(self, stream: _Stream, data: Buffer) -> None:
+        self._check_open()
+        stream.buffer += data
+        if len(stream.buffer) > self._sink.shape.inline_size_max:
+            self._spill(stream, self._sink.shape.piece_size_max)
+
+    def _spill_all(self, gtid_event_size: int) -> tuple[OobStream, ...]:
+        """Everything inline if it fits and nothing was spilled before; else everything out of band."""
+        streams = [stream for stream in (self._statement, self._transaction) if stream.size]
+        spilled = any(stream.forest.stream() is not None for stream in streams)
+        size = len(NO_STREAM) + gtid_event_size + sum(stream.size for stream in streams)
+        if not spilled and size <= self._sink.shape.inline_size_max:
+            return ()
+        for stream in streams:
+            self._spill(stream, 1)
+        return tuple(found for stream in streams if (found := stream.forest.stream()) is not None)
+
+    def _spill(self, stream: _Stream, rest_max: int) -> None:
+        """Write pieces until fewer than `rest_max` bytes are left."""
+        while len(stream.buffer) >= rest_max:
+            size = stream.piece_size(self._sink.shape.piece_size_max)
+            record = encode_oob_node(stream.forest.next_node()) + stream.buffer[:size]
+            stream.forest.add(self._sink.append_piece(self, record))
+            del stream.buffer[:size]
+            stream.spilled += size
+            stream.note_savepoints()
+
+    def _check_open(self, *, allow_prepared: bool = False) -> None:
+        if not self._is_open:
+            raise StoreError("the group was committed, prepared or given up before")
+        if self._xid is not None and not allow_prepared:
+            raise StoreError("the group is prepared: it can only be committed or given up")
+
+
+def write_whole_group(sink: GroupSink, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
+    """Append a group whose events are at hand: as one record if it is small, else as `GroupWriter` does."""
+    parts: list[Buffer] = [NO_STREAM, gtid_event]
+    size = len(NO_STREAM) + len(gtid_event)
+    pieces = iter(body)
+    for piece in pieces:
+        parts.append(piece)
+        size += len(piece)
+        if size > sink.shape.inline_size_max:
+            break
+    else:
+        return sink.append_commit(None, b"".join(parts), gtid)
+    group = GroupWriter(sink)
+    try:
+        for piece in parts[2:]:
+            group.write(piece)
+        for piece in pieces:
+            group.write(piece)
+        return group.commit_ordered(gtid, gtid_event)
+    except BaseException:
+        group.abandon()
+        raise

@@ -1,0 +1,122 @@
+"""The out-of-band part of a group, piece by piece in the order it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.interface import Disk
+from ibbmaster.errors import FormatError, RecordError
+from ibbmaster.ibb.chunk import Chunk, RecordType
+from ibbmaster.ibb.commit import OobStream
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.oob import HEADER_SIZE_MAX, OobNode, decode_oob_node, walk_oob
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.log.cursor import ChunkCursor
+from ibbmaster.log.pages import PageReader
+
+
+class NodePlace(NamedTuple):
+    """Where a node is, and the bytes of its header, behind which its data begins."""
+
+    ref: RecordRef
+    header_size: int
+
+
+class OutOfBandReader:
+    """Reads the nodes that commit records refer to; holds a block of pages, never a whole node."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._data_pages = PageReader(disk)  # nodes are read in the order they lie in the files ...
+        self._node_pages = PageReader(disk, readahead_pages_max=1)  # ... but inner nodes are looked at before
+
+    @property
+    def page_reads(self) -> int:
+        """Pages asked of the disk so far."""
+        return self._data_pages.page_reads + self._node_pages.page_reads
+
+    def data(self, stream: OobStream, commit_ref: RecordRef) -> Iterator[Buffer]:
+        """The bytes of one stream of the group whose commit record is at `commit_ref`.
+
+        Raises:
+            FormatError: a reference leads to something else, or to a file that is not there, or the nodes do
+                not make up the stream.
+        """
+        check_stream(stream, commit_ref)
+        for place in self.nodes(stream):
+            yield from self.node_data(place.ref)
+
+    def nodes(self, stream: OobStream) -> Iterator[NodePlace]:
+        """Where the nodes of one stream are, in the order of their data; only their headers are read.
+
+        Raises:
+            FormatError: as `data`.
+        """
+        sizes: dict[RecordRef, int] = {}  # of the nodes that were looked at and not given yet
+
+        def read_node(ref: RecordRef) -> OobNode:
+            node, _, _, _, sizes[ref] = self._open_node(ref, self._node_pages)
+            return node
+
+        for ref in walk_oob(stream, read_node):
+            yield NodePlace(ref, sizes.pop(ref))
+
+    def node_data(self, ref: RecordRef) -> Iterator[Buffer]:
+        """The data of one node.
+
+        Raises:
+            FormatError: as `data`.
+        """
+        _, data, is_last, chunks, _ = self._open_node(ref, self._data_pages)
+        yield data
+        for chunk in chunks:
+            yield chunk.data
+            is_last = chunk.is_last
+        if not is_last:
+            raise RecordError(ref.location, "an out-of-band record has no end")
+
+    def _open_node(self, ref: RecordRef, pages: PageReader) -> tuple[OobNode, Buffer, bool, Iterator[Chunk], int]:
+        """Header and first data of a node, whether that is all, the chunks that follow, and the size of the header."""
+        first, cursor = self._first_chunk(ref, pages)
+        chunks = cursor.chunks_of(first)
+        data = bytearray()
+        is_last = False
+        for chunk in chunks:
+            data += chunk.data
+            is_last = chunk.is_last
+            if len(data) >= HEADER_SIZE_MAX:
+                break
+        node, size = decode_oob_node(data, ref.location)
+        return node, memoryview(data)[size:], is_last, chunks, size
+
+    def _first_chunk(self, ref: RecordRef, pages: PageReader) -> tuple[Chunk, ChunkCursor]:
+        if ref.page_no < 1:
+            raise RecordError(ref.location, "an out-of-band reference into a header page")
+        page = pages.page(ref.file_no, ref.page_no)
+        if page is None:
+            name = format_file_name(ref.file_no)
+            raise RecordError(ref.location, f"an out-of-band reference to what is not there; was {name} purged?")
+        cursor = ChunkCursor(pages, file_no=ref.file_no, page_no=ref.page_no, page_offset=ref.page_offset)
+        problem = "an out-of-band reference to something else"
+        try:
+            first = cursor.next_chunk()
+        except FormatError as error:
+            raise RecordError(ref.location, f"{problem}: {error}") from error
+        if first is None or cursor.ref_of(first) != ref:
+            raise RecordError(ref.location, problem)
+        if first.record_type != RecordType.OOB_DATA or not first.is_first:
+            raise RecordError(ref.location, f"{problem}: a chunk of record type {first.record_type}")
+        return first, cursor
+
+
+def check_stream(stream: OobStream, commit_ref: RecordRef) -> None:
+    """Whether a stream can be that of the group whose commit record is at `commit_ref`.
+
+    Raises:
+        RecordError: it does not lie before that.
+    """
+    if stream.last >= commit_ref or stream.first > stream.last:
+        problem = f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself"
+        raise RecordError(commit_ref.location, problem)

@@ -1,0 +1,107 @@
+"""Verified pages of a binlog directory, several a read where they are wanted in order."""
+
+from __future__ import annotations
+
+from ibbmaster.codec.buffer import is_zero
+from ibbmaster.disk.interface import Disk
+from ibbmaster.errors import ChecksumError, Location, MissingFileError
+from ibbmaster.ibb.file_header import FileHeader, decode_file_header
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE, verify_page
+
+READAHEAD_PAGES_MAX = 16  # 256 KiB held at most
+REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
+
+
+class PageReader:
+    """Reads pages, each checked once; holds the block read last.
+
+    With `readahead_pages_max` 1 every page is a read of its own, for access at random.
+    `page_reads` counts pages asked of the disk. Not thread-safe: one for each reader.
+    """
+
+    def __init__(self, disk: Disk, *, readahead_pages_max: int = READAHEAD_PAGES_MAX) -> None:
+        self.disk = disk
+        self.page_reads = 0
+        self._readahead_pages_max = readahead_pages_max
+        self._readahead_pages = 1
+        self._file_no = -1
+        self._first_no = 0  # page number of the block's first page
+        self._block = memoryview(b"")
+        self._is_verified = bytearray()
+
+    def page(self, file_no: int, page_no: int) -> memoryview | None:
+        """One page, or None behind the physical end of the file or if there is no such file.
+
+        The view stays good for as long as it is kept.
+
+        Raises:
+            ChecksumError: the page is damaged.
+            StoreError: the file cannot be read.
+        """
+        index = page_no - self._first_no
+        if file_no != self._file_no or not 0 <= index < len(self._is_verified):
+            if not self._read_block(file_no, page_no):
+                return None
+            index = 0
+        start = index * PAGE_SIZE
+        page = self._block[start : start + PAGE_SIZE]
+        if not self._is_verified[index]:
+            try:
+                verify_page(bytes(page), Location(file_no=file_no, page_no=page_no))
+            except ChecksumError:
+                return self.fresh_page(file_no, page_no)
+            self._is_verified[index] = True
+        return page
+
+    def fresh_page(self, file_no: int, page_no: int) -> memoryview | None:
+        """The page as it is on disk now, for those who read behind a writer."""
+        for attempt in range(REREADS + 1):
+            self._file_no = -1
+            self._readahead_pages = 1
+            if not self._read_block(file_no, page_no):
+                return None
+            try:
+                verify_page(bytes(self._block[:PAGE_SIZE]), Location(file_no=file_no, page_no=page_no))
+            except ChecksumError:
+                if attempt == REREADS:
+                    self._file_no = -1
+                    raise
+            else:
+                break
+        self._is_verified[0] = True
+        return self._block[:PAGE_SIZE]
+
+    def header(self, file_no: int) -> FileHeader | None:
+        """The header of a file; None if the file is not there, or pre-allocated and not used yet.
+
+        Raises:
+            HeaderError, ChecksumError: page 0 is neither blank nor a header that can be read.
+        """
+        try:
+            data = self.disk.read(format_file_name(file_no), 0, PAGE_SIZE)
+        except MissingFileError:
+            return None
+        self.page_reads += 1
+        if is_zero(data):
+            return None
+        header = decode_file_header(data, file_no=file_no)
+        if len(data) == PAGE_SIZE:
+            verify_page(data, Location(file_no=file_no, page_no=0))
+        return header
+
+    def _read_block(self, file_no: int, page_no: int) -> bool:
+        is_next = file_no == self._file_no and page_no == self._first_no + len(self._is_verified)
+        self._readahead_pages = min(self._readahead_pages * 2, self._readahead_pages_max) if is_next else 1
+        try:
+            data = self.disk.read(format_file_name(file_no), page_no * PAGE_SIZE, self._readahead_pages * PAGE_SIZE)
+        except MissingFileError:
+            return False
+        count = len(data) // PAGE_SIZE
+        if not count:
+            return False
+        self.page_reads += count
+        self._file_no, self._first_no = file_no, page_no
+        self._block = memoryview(data)
+        self._is_verified = bytearray(count)
+        return True

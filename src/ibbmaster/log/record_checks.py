@@ -1,0 +1,280 @@
+"""Everything that can be wrong in the records of a log, chunk after chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ibbmaster.disk.interface import Disk
+from ibbmaster.errors import EventError, FormatError, Location
+from ibbmaster.event.split import EventSplitter
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.chunk import FILLER, Chunk, ChunkEnd, RecordType
+from ibbmaster.ibb.commit import HEADER_SIZE_MAX, decode_commit_header
+from ibbmaster.ibb.file_header import FileHeader
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.gtid_state import decode_gtid_state, encode_gtid_state
+from ibbmaster.ibb.oob import decode_oob_node
+from ibbmaster.ibb.page import DATA_SIZE
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
+from ibbmaster.log.cursor import NESTABLE
+from ibbmaster.log.event_groups import GTID_EVENT_SIZE_MAX, decode_first_event
+from ibbmaster.log.fault import Fault, Grade, Totals
+from ibbmaster.log.order_checks import OrderChecks
+from ibbmaster.log.out_of_band import OutOfBandReader
+from ibbmaster.log.state_checks import Fit, GroupsOfFile
+from ibbmaster.log.states import FULL_STATE_PAGE
+
+HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge how it begins
+STATE_SIZE_MAX = 64 << 20  # of a GTID state record: some millions of pairs
+
+
+class _Record:
+    """One record while its chunks come in. Its head is held; the events behind it are checked as they pass."""
+
+    def __init__(self, record_type: int, ref: RecordRef) -> None:
+        self.record_type = record_type
+        self.ref = ref
+        self.head = bytearray()
+        self.is_open = False  # the head was judged
+        self.events: EventSplitter | None = None
+
+
+class RecordChecks:
+    """What is known of the records while their chunks pass.
+
+    Attributes:
+        header: of the file at hand, None if it cannot be read.
+        is_lost: what comes next may be inside a record.
+    """
+
+    def __init__(self, disk: Disk, totals: Totals, order: OrderChecks) -> None:
+        self.header: FileHeader | None = None
+        self.is_lost = True
+        self._totals = totals
+        self._out_of_band = OutOfBandReader(disk)
+        self._record: _Record | None = None
+        self._nested: _Record | None = None
+        self._order = order
+        self._groups: GroupsOfFile | None = None  # None: what was logged is not known
+        self._state_end: tuple[int, int, int] | None = None  # file, page and offset behind the last state record
+        self._waiting_states: list[tuple[RecordRef, bytes]] = []  # inside a commit record whose GTID is not known yet
+
+    @property
+    def open_record(self) -> RecordRef | None:
+        """The record under way, None between records."""
+        return None if self._record is None else self._record.ref
+
+    def lose_track(self) -> None:
+        """Forget what a fault has made doubtful."""
+        self._record = self._nested = None
+        self._waiting_states.clear()
+        self._groups = None
+        self._order.lose_track()
+        self.is_lost = True
+
+    def take_chunk(self, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
+        """Check the chunk that comes next, which lies at `ref`."""
+        if self._nested is not None:
+            yield from self._continue(self._nested, chunk, ref)
+            if chunk.is_last:
+                self._nested = None
+        elif self._record is None:
+            if not chunk.is_first:
+                if not self.is_lost:
+                    yield Fault(location=ref.location, problem="a record continues that has not begun")
+                return
+            if chunk.record_type not in NESTABLE:  # one of those may stand inside a record that began earlier
+                self.is_lost = False
+            self._record = _Record(chunk.record_type, ref)
+            yield from self._add(self._record, chunk, ref)
+            if chunk.is_last:
+                self._record = None
+        elif chunk.record_type != self._record.record_type:
+            if chunk.record_type not in NESTABLE or not chunk.is_first:
+                inside = f"inside one of type {self._record.record_type}"
+                yield Fault(location=ref.location, problem=f"a record of type {chunk.record_type} {inside}")
+                self.lose_track()
+                return
+            nested = _Record(chunk.record_type, ref)
+            yield from self._add(nested, chunk, ref)
+            self._nested = None if chunk.is_last else nested
+        else:
+            yield from self._continue(self._record, chunk, ref)
+            if chunk.is_last:
+                self._record = None
+
+    def _continue(self, record: _Record, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
+        if chunk.is_first or chunk.record_type != record.record_type:
+            yield Fault(location=ref.location, problem=f"a record begins before the one at {record.ref} has ended")
+            self.lose_track()
+            return
+        yield from self._add(record, chunk, ref)
+
+    def _add(self, record: _Record, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
+        """Take the data of one chunk; judge the record's head once it is there."""
+        if record.record_type == RecordType.GTID_STATE:
+            self._state_end = ref.file_no, ref.page_no, chunk.end_offset
+        try:
+            if record.is_open:
+                self._pass_events(record, chunk.data)
+            else:
+                record.head += chunk.data
+                limit = STATE_SIZE_MAX if record.record_type == RecordType.GTID_STATE else HEAD_SIZE
+                if chunk.is_last or len(record.head) >= limit:
+                    record.is_open = True
+                    yield from self._open(record, is_whole=chunk.is_last)
+            if chunk.is_last and record.events is not None:
+                record.events.finish()
+        except FormatError as error:
+            yield Fault(location=error.location, problem=error.problem)
+        except EventError as error:
+            yield Fault(location=record.ref.location, problem=f"commit record: {error}")
+            record.events = None
+
+    def _pass_events(self, record: _Record, data: memoryview) -> None:
+        if record.events is not None:
+            for _ in record.events.feed(data):
+                pass
+
+    def _open(self, record: _Record, *, is_whole: bool) -> Iterator[Fault]:
+        head, location = record.head, record.ref.location
+        match record.record_type:
+            case RecordType.COMMIT:
+                yield from self._open_commit(record)
+            case RecordType.GTID_STATE:
+                if self._is_inside_unknown_commit(record):
+                    self._waiting_states.append((record.ref, bytes(head)))
+                else:
+                    yield from self._check_state(record.ref, head)
+            case RecordType.OOB_DATA:
+                self._totals.oob_records += 1
+                _, size = decode_oob_node(head, location)
+                if is_whole and size == len(head):
+                    yield Fault(location=location, problem="an out-of-band record without data")
+            case RecordType.XA_PREPARE:
+                decode_xa_prepare(head, location)
+            case RecordType.XA_COMPLETE:
+                decode_xa_complete(head, location)
+            case RecordType.DUMMY:
+                if head.strip(bytes((FILLER,))):
+                    yield Fault(location=location, problem="a dummy record with other bytes than ff")
+
+    def _is_inside_unknown_commit(self, record: _Record) -> bool:
+        """Whether a state record interrupts a commit record whose GTID it counts, but we do not know yet."""
+        outer = self._record
+        return (
+            outer is not None and outer is not record and outer.record_type == RecordType.COMMIT and not outer.is_open
+        )
+
+    def _open_commit(self, record: _Record) -> Iterator[Fault]:
+        ref, head = record.ref, bytes(record.head)
+        header, size = decode_commit_header(head, ref.location)
+        gtid, event_end = decode_first_event(head, size, ref)
+        self._totals.groups += 1
+        if gtid is not None:
+            self.log(gtid, ref.location)
+        for state_ref, data in self._waiting_states:
+            yield from self._check_state(state_ref, data)
+        self._waiting_states.clear()
+        events = EventSplitter()
+        for stream in header.streams:
+            if self.header is not None and stream.first.file_no < self.header.oob_file_no:
+                yield _too_old(ref, stream.first, self.header)
+            try:
+                for piece in self._out_of_band.data(stream, ref):
+                    for _ in events.feed(piece):
+                        pass
+            except FormatError as error:
+                yield Fault(location=ref.location, problem=f"the out-of-band data of group {gtid}: {error}")
+                return
+        events.finish()
+        if header.streams and event_end != len(head):
+            yield Fault(location=ref.location, problem="events both in the commit record and out of band")
+        record.events = EventSplitter()
+        self._pass_events(record, memoryview(head)[event_end:])
+
+    def log(self, gtid: Gtid, location: Location) -> None:
+        """A group was logged, whose record begins at a place."""
+        self._order.log(gtid, location)
+        self.log_last(gtid)
+
+    def log_last(self, gtid: Gtid) -> None:
+        """Many groups of a pair were logged, this one as the last of them."""
+        if self._groups is not None:
+            self._groups.log(gtid)
+
+    def check_page_begin(self, found: Chunk | ChunkEnd, page: Location) -> Iterator[Fault]:
+        """Compare how a page begins with where state records are due."""
+        if self.header is None or self.is_lost or page.page_no <= FULL_STATE_PAGE or not isinstance(found, Chunk):
+            return
+        interval = self.header.state_interval_pages
+        is_due = interval > 0 and page.page_no % interval == 0
+        if found.record_type == RecordType.GTID_STATE:
+            if found.is_first and not is_due:
+                yield Fault(location=page, problem="a GTID state record on a page where none is due")
+        elif is_due and self._has_room_for_state(page):
+            yield Fault(location=page, problem="the GTID state record that is due on this page is missing")
+
+    def _has_room_for_state(self, page: Location) -> bool:
+        """Whether a state record must stand here: it never reaches the last page of a file."""
+        if self.header is None or self._groups is None:
+            return False
+        if self._state_end == (page.file_no, page.page_no - 1, DATA_SIZE):
+            return False  # the one before has just ended, and no other is tried
+        size = len(encode_gtid_state(self._groups.differential, self.header.file_no))
+        return page.page_no + -(-size // DATA_SIZE) < self.header.size_pages
+
+    def _check_state(self, ref: RecordRef, data: bytes | bytearray) -> Iterator[Fault]:
+        """Compare a state record with what the groups before it come to."""
+        found = GtidState(decode_gtid_state(data, ref.location).gtids)
+        if ref.page_offset:
+            yield Fault(location=ref.location, problem="a GTID state record that does not begin a page")
+        if ref.page_no == FULL_STATE_PAGE:
+            yield from self._check_full_state(ref, found)
+        elif self._groups is not None:
+            fit = self._groups.fit_of_differential(found)
+            self._order.decide(is_contradicted=fit is Fit.WRONG)
+            if fit is not Fit.EQUAL:
+                computed = self._groups.differential
+                problem = (
+                    f"differential GTID state is [{_text(found)}], the groups of this file come to [{_text(computed)}]"
+                )
+                yield _misfit(ref, fit, problem)
+
+    def _check_full_state(self, ref: RecordRef, found: GtidState) -> Iterator[Fault]:
+        state = None if self._groups is None else self._groups.state
+        is_very_first = ref.file_no == 0 and not len(found)
+        if self._groups is not None and not is_very_first:
+            fit = self._groups.fit_of_next_file(found)
+            self._order.decide(is_contradicted=fit is Fit.WRONG)
+            if fit is not Fit.EQUAL:
+                yield _misfit(
+                    ref, fit, f"GTID state is [{_text(found)}], the groups come to [{_text(self._groups.state)}]"
+                )
+        yield from self._order.finish_file()
+        begins_with = state if state is not None and is_very_first else found
+        self._groups = GroupsOfFile(begins_with)
+        self._order.begin_file(begins_with, ref.location)
+
+
+def _too_old(ref: RecordRef, first: RecordRef, header: FileHeader) -> Fault:
+    """A reference to a file older than the header names; after a restart MariaDB names it as the XA reference only."""
+    oldest = format_file_name(header.oob_file_no)
+    problem = f"refers to {first}, but the file header says nothing older than {oldest} is needed"
+    if header.xa_file_no is None or first.file_no < header.xa_file_no:
+        return Fault(location=ref.location, problem=problem)
+    why = "after a restart MariaDB counts prepared XA transactions in the XA reference alone"
+    return Fault(location=ref.location, problem=f"{problem}: {why}", grade=Grade.NOTE)
+
+
+def _text(state: GtidState) -> str:
+    """A state in the order of its domains, however it came about."""
+    return ",".join(map(str, sorted(state, key=lambda gtid: gtid.domain_id)))
+
+
+def _misfit(ref: RecordRef, fit: Fit, problem: str) -> Fault:
+    if fit is Fit.WRONG:
+        return Fault(location=ref.location, problem=problem)
+    why = "MariaDB forgets pairs that it logged before a restart in the middle of a file"
+    return Fault(location=ref.location, problem=f"{problem}: {why}", grade=Grade.NOTE)

@@ -1,0 +1,348 @@
+"""From a GTID position to the page where reading must begin, by binary search over state records.
+
+The log is a line of states: page 1 of every file, then the pages at that file's interval.
+The place wanted is the newest one whose state the replica has wholly. What is behind it and
+the replica has already is passed over by whoever reads on; that is at most one interval.
+
+States grow from file to file, so halving finds it, but for FLUSH with DELETE_DOMAIN_ID:
+files before it may hold what the replica lacks, and those after it nothing of that domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ibbmaster.errors import PositionPurgedError
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.gtid_state import GtidStateRecord
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.pages import PageReader
+from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
+
+WALKED_STATES_MAX = 16  # in one file: so few are read one by one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeekStep:
+    """One state that was looked at; `state` is None behind the end of the log."""
+
+    file_no: int
+    page_no: int
+    state: GtidState | None
+    is_before: bool
+
+    def __str__(self) -> str:
+        place = f"{format_file_name(self.file_no)} page {self.page_no}"
+        if self.state is None:
+            return f"{place}: nothing is written there yet"
+        verdict = "the replica has all of it" if self.is_before else "has more than the replica"
+        return f"{place}: state [{self.state}] {verdict}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeekPlan:
+    """Where to begin reading for a position, and how that was found.
+
+    `state` is what was logged before the page. `page_reads` counts pages asked of the disk,
+    `resets` how often the log was reset before: the place is one of that log only.
+    `forgotten` are domains that the file begins without, and the newest file before it that
+    was seen to begin with them.
+    """
+
+    position: GtidPosition
+    file_no: int
+    page_no: int
+    state: GtidState
+    steps: tuple[SeekStep, ...]
+    page_reads: int
+    resets: int = 0
+    forgotten: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def file_name(self) -> str:
+        return format_file_name(self.file_no)
+
+    @property
+    def file_offset(self) -> int:
+        """Where the page begins, in bytes from the start of the file."""
+        return self.page_no * PAGE_SIZE
+
+    def lines(self) -> list[str]:
+        """The plan in words, one step a line."""
+        found = f"start at {format_file_name(self.file_no)} page {self.page_no}, state [{self.state}]"
+        return [
+            f"position [{self.position}]",
+            *(f"  {step}" for step in self.steps),
+            *(
+                f"  domain {domain_id}: deleted between {format_file_name(older_no)} and {self.file_name}, "
+                "which begins without it: a replica needs nothing of it from before"
+                for domain_id, older_no in self.forgotten.items()
+            ),
+            f"{found}; {self.page_reads} pages read",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+@dataclass
+class _Search:
+    """What one search looks at, and what it has seen."""
+
+    pages: PageReader
+    position: GtidPosition
+    oldest: int  # file
+    steps: list[SeekStep] = field(default_factory=list)
+    _full: dict[int, GtidState | None] = field(default_factory=dict)  # what page 1 of a file says
+    _judged: dict[int, bool] = field(default_factory=dict)  # files that are among the steps
+
+    def full_state(self, file_no: int) -> GtidState | None:
+        if file_no not in self._full:
+            record = read_state_record(self.pages, file_no, FULL_STATE_PAGE)
+            self._full[file_no] = None if record is None else GtidState(record.gtids)
+        return self._full[file_no]
+
+    def noted(self, file_no: int) -> GtidState:
+        """The full state of a file that was judged to be before the position."""
+        state = self.full_state(file_no)
+        assert state is not None
+        return state
+
+    def judge(self, file_no: int) -> bool:
+        """Whether the full state of a file is before the position; the first time that is a step."""
+        if file_no not in self._judged:
+            self._judged[file_no] = self.is_before(file_no, FULL_STATE_PAGE, self.full_state(file_no))
+        return self._judged[file_no]
+
+    def _was_left_behind(self, state: GtidState) -> bool:
+        """Whether a domain was deleted behind the position and logged anew: the replica lacks what was logged since."""
+        first = self.full_state(self.oldest) or GtidState()
+        return any(
+            state.servers(gtid.domain_id)
+            and state.seq_no(gtid.domain_id, gtid.server_id) is None
+            and (first.seq_no(gtid.domain_id, gtid.server_id) or 0) >= gtid.seq_no
+            for gtid in self.position.values()
+        )
+
+    def forgotten(self, file_no: int) -> dict[int, int]:
+        """Domains that a file begins without, and the newest file before it that was seen to begin with them."""
+        self.full_state(self.oldest)
+        kept = (self.full_state(file_no) or GtidState()).domain_ids
+        return {
+            domain_id: older_no
+            for older_no, state in sorted(self._full.items())
+            if older_no < file_no and state is not None
+            for domain_id in state.domain_ids
+            if domain_id not in kept
+        }
+
+    def is_before(self, file_no: int, page_no: int, state: GtidState | None) -> bool:
+        """Judge a state, and note the step."""
+        is_before = state is not None and state.is_before(self.position) and not self._was_left_behind(state)
+        self.steps.append(SeekStep(file_no=file_no, page_no=page_no, state=state, is_before=is_before))
+        return is_before
+
+
+def seek(
+    pages: PageReader,
+    position: GtidPosition,
+    *,
+    oldest_file_no: int,
+    active_file_no: int,
+    current_state: GtidState | None = None,
+) -> SeekPlan:
+    """Where a replica at `position` begins to read.
+
+    Files `oldest_file_no` to `active_file_no` all have a header. `current_state` is what is
+    logged up to the end, if that is known.
+
+    Raises:
+        PositionPurgedError: even the oldest file begins after something the replica lacks.
+        FormatError: a state on the way is damaged.
+
+    Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
+    """
+    reads_before = pages.page_reads
+    search = _Search(pages, position, oldest_file_no)
+    file_no, base = _find_file(search, active_file_no)
+    page_no, state = _find_page(search, file_no, base, current_state if file_no == active_file_no else None)
+    return SeekPlan(
+        position=position,
+        file_no=file_no,
+        page_no=page_no,
+        state=state,
+        steps=tuple(search.steps),
+        page_reads=pages.page_reads - reads_before,
+        forgotten=search.forgotten(file_no),
+    )
+
+
+def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
+    """The newest file whose full state is before the position: MariaDB walks back from the newest.
+
+    Raises:
+        PositionPurgedError: there is none.
+    """
+    oldest = search.oldest
+    while not search.judge(active) and search.full_state(active) is None and active > oldest:
+        active -= 1  # its first state is not there yet
+    if search.judge(active):
+        return active, search.noted(active)
+    if active > oldest:
+        search.judge(oldest)
+        found = _newest_before(search, oldest, active)
+        if found is None:  # before a replica is sent away, every file is looked at
+            found = next((file_no for file_no in range(active - 1, oldest, -1) if search.judge(file_no)), None)
+        if found is not None:
+            return found, search.noted(found)
+    oldest_state = search.full_state(oldest)
+    if oldest_state is None and oldest == 0:
+        return 0, GtidState()  # nothing is there yet, not even the first state
+    raise PositionPurgedError(explain_purged(search.position, format_file_name(oldest), oldest_state or GtidState()))
+
+
+def _newest_before(search: _Search, low: int, high: int) -> int | None:
+    """The newest file from `low` to before `high` whose full state is before the position, by halving.
+
+    Both were judged, and `high` is not before it.
+    """
+    if not search.judge(low) and _stays_so(search, low, high):
+        return None
+    if high - low <= 1:
+        return low if search.judge(low) else None
+    middle = (low + high) // 2
+    is_before = search.judge(middle)
+    newer = _newest_before(search, middle, high)
+    return newer if newer is not None or is_before else _newest_before(search, low, middle)
+
+
+def _stays_so(search: _Search, low: int, high: int) -> bool:
+    """Whether a state that has more than the replica is followed by such states only, up to file `high`.
+
+    It is, if a domain of which it has more is still there, without a step back, and cannot have
+    been deleted and begun anew in between: a domain can be deleted only while no file holds
+    groups of it, so not once it has changed since the oldest file.
+    """
+    before, after, first = (search.full_state(file_no) or GtidState() for file_no in (low, high, search.oldest))
+    return any(
+        all((after.seq_no(domain_id, server_id) or 0) >= seq_no for server_id, seq_no in pairs.items())
+        and (pairs != first.servers(domain_id) or pairs == after.servers(domain_id))
+        for domain_id in before.domains_beyond(search.position)
+        if (pairs := before.servers(domain_id))
+    )
+
+
+def _find_page(
+    search: _Search, file_no: int, base: GtidState, current_state: GtidState | None
+) -> tuple[int, GtidState]:
+    """The last page of the file whose state is before the position.
+
+    Where a file has few states all are looked at. Else it is halved, and what was found
+    counts if it tells all that was logged up to the end of the file.
+    """
+    header = search.pages.header(file_no)
+    interval = 0 if header is None else header.state_interval_pages
+    if header is None or not 0 < interval < header.size_pages:
+        return FULL_STATE_PAGE, base
+    count = -(-header.size_pages // interval)
+    if count <= WALKED_STATES_MAX:
+        return _walk_pages(search, file_no, base, (count - 1) * interval, interval)
+    page_no, state = _halve_pages(search, file_no, base, count, interval)
+    if page_no > FULL_STATE_PAGE:
+        end = current_state or search.full_state(file_no + 1)
+        if end is None or not _tells_all(search.pages, file_no, page_no, base, end):
+            return _walk_pages(search, file_no, base, page_no, interval)
+    return page_no, state
+
+
+def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, interval: int) -> tuple[int, GtidState]:
+    """The last of `count` pages whose state is before the position.
+
+    A page where a record is due may have none: then the one before it counts.
+    """
+    page_no, state = FULL_STATE_PAGE, base
+    low, high = 0, count  # both count intervals
+    while high - low > 1:
+        middle = probe = (low + high) // 2
+        if _is_behind_the_end(search.pages, file_no, middle * interval):
+            search.is_before(file_no, middle * interval, None)
+            high = middle
+            continue
+        record = None
+        while probe > low and record is None:
+            record = _differential(search.pages, file_no, probe * interval)
+            probe -= record is None
+        if record is None:
+            low = middle  # as good as the state we have
+            continue
+        probed = state_at(state, record)
+        if search.is_before(file_no, probe * interval, probed):
+            low, page_no, state = middle, probe * interval, probed
+        else:
+            high = probe
+    return page_no, state
+
+
+def _tells_all(pages: PageReader, file_no: int, page_no: int, base: GtidState, end: GtidState) -> bool:
+    """Whether a differential state names every pair that was logged in its file before the next one began.
+
+    After a restart in the middle of a file MariaDB leaves out pairs that were logged before
+    it and not since. Then such a state looks as if less had been logged.
+    """
+    record = read_state_record(pages, file_no, page_no)
+    told = set() if record is None else {(gtid.domain_id, gtid.server_id) for gtid in record.gtids}
+    return all(
+        (gtid.domain_id, gtid.server_id) in told or base.seq_no(gtid.domain_id, gtid.server_id) == gtid.seq_no
+        for gtid in end
+    )
+
+
+def _walk_pages(
+    search: _Search, file_no: int, base: GtidState, last_page_no: int, interval: int
+) -> tuple[int, GtidState]:
+    """As `_halve_pages` up to a page, with every differential state on top of all before it: sure, and slower."""
+    page_no, best, state = FULL_STATE_PAGE, base, base
+    for probe in range(interval, last_page_no + 1, interval):
+        if probe <= FULL_STATE_PAGE:
+            continue
+        record = read_state_record(search.pages, file_no, probe)
+        if record is None:
+            if _is_behind_the_end(search.pages, file_no, probe):
+                search.is_before(file_no, probe, None)
+                break
+            continue
+        state = state_at(state, record)
+        if not search.is_before(file_no, probe, state):
+            break
+        page_no, best = probe, state
+    return page_no, best
+
+
+def _differential(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
+    return None if page_no <= FULL_STATE_PAGE else read_state_record(pages, file_no, page_no)
+
+
+def _is_behind_the_end(pages: PageReader, file_no: int, page_no: int) -> bool:
+    """Whether nothing was written to a page yet, or the file has been cut before it."""
+    page = pages.page(file_no, page_no)
+    return page is None or not page[0]
+
+
+def explain_purged(position: GtidPosition, name: str, oldest_state: GtidState) -> str:
+    """Why no file is old enough, domain by domain; `name` is that of the oldest."""
+    reasons = []
+    for domain_id in sorted(oldest_state.domain_ids):
+        latest = oldest_state.latest(domain_id)
+        if domain_id not in position:
+            reasons.append(f"domain {domain_id}: the replica has nothing, {name} begins after {latest}")
+            continue
+        wanted = position[domain_id]
+        seq_no = oldest_state.seq_no(domain_id, wanted.server_id)
+        if seq_no is not None and (seq_no > wanted.seq_no or (seq_no == wanted.seq_no and latest != wanted)):
+            reasons.append(f"domain {domain_id}: the replica has {wanted}, {name} begins after {latest}")
+    return (
+        f"position [{position}] is older than the oldest file, {name}: {'; '.join(reasons) or 'its state is unknown'}. "
+        "Add the files before it, or make the replica anew from a newer backup."
+    )

@@ -1,0 +1,68 @@
+"""GTID state records where they are kept: page 1 of each file, and pages at the interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ibbmaster.errors import Location, RecordError
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.chunk import Chunk, RecordType, next_chunk
+from ibbmaster.ibb.gtid_state import GtidStateRecord, decode_gtid_state
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.log.cursor import ChunkCursor
+from ibbmaster.log.pages import PageReader
+
+FULL_STATE_PAGE = 1
+
+
+def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
+    """The state record that begins page `page_no`, or None if that page has none, or is not there yet.
+
+    Raises:
+        FormatError: the page or the record is damaged.
+    """
+    page = pages.page(file_no, page_no)
+    if page is None:
+        return None
+    first = next_chunk(page, 0, file_no=file_no, page_no=page_no)
+    if not isinstance(first, Chunk) or first.record_type != RecordType.GTID_STATE or not first.is_first:
+        return None
+    cursor = ChunkCursor(pages, file_no=file_no, page_no=page_no, page_offset=first.end_offset)
+    data, last = bytearray(), first
+    for last in cursor.chunks_of(first):
+        data += last.data
+    if not last.is_last:
+        return None
+    return decode_gtid_state(data, RecordRef(file_no, page_no * PAGE_SIZE).location)
+
+
+def check_continuation(
+    found: Iterable[Gtid], state: GtidState, location: Location, *, base: GtidState, is_complete: bool = True
+) -> None:
+    """Compare what a file begins with and what the groups before it come to.
+
+    A domain may be missing in the file: FLUSH has deleted it. After two restarts in one file
+    MariaDB has forgotten what was logged there before: a pair may be missing, or be as in `base`,
+    with which that file begins. In the first file, a state of one pair of domain and server with
+    sequence number 1 may be written as empty; unless `is_complete`, pairs may be missing in the state.
+
+    Raises:
+        RecordError: the file begins behind other groups.
+    """
+    for gtid in found:
+        seq_no = state.seq_no(gtid.domain_id, gtid.server_id)
+        if gtid.seq_no in (seq_no, base.seq_no(gtid.domain_id, gtid.server_id)):
+            continue
+        if seq_no is None and (gtid.seq_no == 1 or not is_complete):
+            continue
+        last = "with none of that server" if seq_no is None else f"with number {seq_no}"
+        raise RecordError(location, f"the file begins after {gtid}, the groups before it end {last}")
+
+
+def state_at(base: GtidState, record: GtidStateRecord) -> GtidState:
+    """The full state at a differential record: that of page 1 with this one record on top."""
+    state = base.copy()
+    for gtid in record.gtids:
+        state.log(gtid)
+    return state

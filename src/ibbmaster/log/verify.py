@@ -1,0 +1,328 @@
+"""Everything that can be wrong in a directory of binlog files, each fault with its place.
+
+Reads every page once, in order, and goes on behind damage at the next page. What a fault
+has made unknown is not compared: the GTID state is known again at the next file.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from ibbmaster.codec.buffer import is_zero
+from ibbmaster.disk.interface import Disk
+from ibbmaster.errors import FormatError, IbbMasterError, Location, StoreError
+from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, next_chunk
+from ibbmaster.ibb.file_header import decode_file_header
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.oob import decode_oob_node
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.kernel.loading import kernels
+from ibbmaster.log.fault import Fault, Grade, Totals
+from ibbmaster.log.order_checks import OrderChecks
+from ibbmaster.log.page_checks import Checked, PageChecks, node_head
+from ibbmaster.log.record_checks import RecordChecks
+
+BLOCK_PAGES = 128
+BLANK_BLOCK = bytes(BLOCK_PAGES * PAGE_SIZE)
+
+
+def verify(
+    disk: Disk,
+    totals: Totals,
+    *,
+    others: Sequence[Disk] = (),
+    on_pages: Callable[[int], object] = lambda count: None,
+) -> Iterator[Fault]:
+    """Yield every fault of a directory, in the order of the files.
+
+    `others` are the same directory, once for each further thread that shall check a part of
+    the log at the same time. `totals` counts along; `on_pages` hears how many more pages
+    were read.
+
+    Raises:
+        StoreError: there are no binlog files, or the directory cannot be read.
+    """
+    numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
+    if not numbers:
+        raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
+    disks = [disk, *others][: len(numbers)]
+    if len(disks) == 1:
+        yield from _Verifier(disk, totals, on_pages).check_files(numbers, is_last=True)
+        return
+    with ThreadPoolExecutor(len(disks), thread_name_prefix="ibbmaster-verify") as executor:
+        yield from joined_faults(
+            executor.map(
+                lambda on, part: verify_part(on, part, on_pages=on_pages), disks, parts_of(numbers, len(disks))
+            ),
+            totals,
+        )
+
+
+class Part(NamedTuple):
+    """Files that are checked by themselves; unless they are the last, the last one only where the others end."""
+
+    numbers: list[int]
+    is_last: bool
+
+
+def parts_of(numbers: list[int], count: int) -> list[Part]:
+    """A log as so many parts, or as many as it has files."""
+    count = min(count, len(numbers))
+    starts = [len(numbers) * part // count for part in range(count)] + [len(numbers)]
+    return [Part(numbers[start : end + 1], end == len(numbers)) for start, end in itertools.pairwise(starts)]
+
+
+def verify_part(
+    disk: Disk, part: Part, *, on_pages: Callable[[int], object] = lambda count: None
+) -> tuple[list[Fault], Totals]:
+    """Every fault of a part, and what was read; what is wrong where two parts meet may be found by both."""
+    totals = Totals()
+    verifier = _Verifier(disk, totals, on_pages)
+    return list(verifier.check_files(part.numbers, is_last=part.is_last)), totals
+
+
+def joined_faults(found: Iterable[tuple[list[Fault], Totals]], totals: Totals) -> Iterator[Fault]:
+    """The faults of parts that follow each other, each once; adds up what was read."""
+    told: set[Fault] = set()
+    for faults, part_totals in found:
+        yield from (fault for fault in faults if fault not in told)
+        told = set(faults)
+        totals.add(part_totals)
+
+
+class _Verifier:
+    """The files and pages of a log, or of a part of it."""
+
+    def __init__(self, disk: Disk, totals: Totals, on_pages: Callable[[int], object]) -> None:
+        self._disk = disk
+        self._totals = totals
+        self._on_pages = on_pages
+        self._order = OrderChecks(self._copy_of)
+        self._records = RecordChecks(disk, totals, self._order)
+        self._checksums: dict[int, dict[int, bytes]] = {}  # of the pages of the file at hand, and of the one before
+        self._checks: PageChecks | None = None  # once the kernels are ready
+        self._is_joint = False  # the file at hand is another verifier's, but for its begin
+        self._is_blank_file = False  # it is pre-allocated and was never used
+        self._ended_at: Location | None = None  # where its data ends
+        self._has_complained = False  # of data behind that
+
+    def check_files(self, numbers: list[int], *, is_last: bool) -> Iterator[Fault]:
+        """Check files in order; unless they are the last, the last one only to where the one before it has ended."""
+        for index, file_no in enumerate(numbers):
+            self._is_joint = not is_last and index == len(numbers) - 1
+            if index and file_no != numbers[index - 1] + 1:
+                missing = format_file_name(numbers[index - 1] + 1)
+                yield Fault(problem=f"{missing} is missing before {format_file_name(file_no)}")
+                self._records.lose_track()
+            try:
+                yield from self.check_file(file_no)
+            except IbbMasterError as error:
+                yield Fault(problem=str(error))
+                self._records.lose_track()
+        yield from self._order.finish_file()
+        if is_last and self._records.open_record is not None:
+            yield Fault(location=self._records.open_record.location, problem="the log ends inside this record")
+
+    def check_file(self, file_no: int) -> Iterator[Fault]:
+        name = format_file_name(file_no)
+        size = self._disk.size(name)
+        self._totals.files += not self._is_joint
+        if size % PAGE_SIZE:
+            yield Fault(problem=f"{name}: {size} bytes are no whole number of pages of {PAGE_SIZE} bytes")
+        header_page = self._disk.read(name, 0, PAGE_SIZE)
+        header = None
+        try:
+            header = decode_file_header(header_page, file_no=file_no)
+            if len(header_page) == PAGE_SIZE:
+                verify_page(header_page, Location(file_no=file_no, page_no=0))
+        except FormatError as error:
+            yield self._lost(error)
+        self._count_pages(1)
+        was_blank, self._is_blank_file = self._is_blank_file, header is None and is_blank(header_page)
+        if was_blank and not self._is_blank_file:
+            yield Fault(problem=f"{name}: the file before it was never used")
+        if header is not None and size > header.size_pages * PAGE_SIZE:
+            problem = f"{name}: {size // PAGE_SIZE} pages, but its header says {header.size_pages}"
+            is_closed = format_file_name(file_no + 1) in self._disk.list()
+            if is_closed and size == (header.size_pages + 1) * PAGE_SIZE:
+                why = "MariaDB's FLUSH leaves an extra page in a file that is full"
+                yield Fault(problem=f"{problem}: {why}", grade=Grade.NOTE)
+            else:
+                yield Fault(problem=problem)
+        self._checksums = {number: kept for number, kept in self._checksums.items() if number == file_no - 1}
+        self._checksums[file_no] = {}
+        self._records.header = header
+        self._ended_at, self._has_complained = None, False
+        yield from self._check_pages(file_no, name)
+
+    def _check_pages(self, file_no: int, name: str) -> Iterator[Fault]:
+        page_no, offset = 1, 0
+        block = bytearray(BLOCK_PAGES * PAGE_SIZE)
+        while True:
+            first = Location(file_no=file_no, page_no=page_no)
+            blank = 0 if offset else self._disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE - page_no
+            passed: int | None = blank
+            if blank > 0:
+                self._ended_at = self._ended_at or first
+            else:
+                count = (self._disk.read_into(name, page_no * PAGE_SIZE, memoryview(block)) or 0) // PAGE_SIZE
+                if not count:
+                    return
+                for index in range(count):
+                    end = (index + 1) * PAGE_SIZE
+                    self._checksums[file_no][page_no + index] = bytes(block[end - 4 : end])
+                passed, offset = yield from self._check_block(block, count, first, offset)
+            if passed is None:
+                return
+            page_no += passed
+            self._count_pages(passed)
+
+    def _check_block(
+        self, block: bytearray, count: int, first: Location, offset: int
+    ) -> Generator[Fault, None, tuple[int | None, int]]:
+        """Check the pages of a block from an offset in the first of them on.
+
+        Returns how many of them were passed, and the offset in the one after these; None
+        where another verifier goes on.
+        """
+        if count == BLOCK_PAGES and not offset and block == BLANK_BLOCK:
+            self._ended_at = self._ended_at or first
+            return count, 0
+        index = 0
+        while index < count:
+            page_no = first.page_no + index
+            if self._is_joint and (page_no > 1 or offset) and self._records.open_record is None:
+                return None, offset
+            if (many := self._checks_of_many()) is not None:
+                due = min(count, self._next_due(first.page_no + index, offset) - first.page_no)
+                checked = many.check(block, due, index, offset)
+                yield from self._take_checked(checked, block, first)
+                index, offset = checked.page, checked.offset
+                if index == count or (index and checked.is_cut and due == count):
+                    break  # with the next block, which begins with what is at hand
+                page_no = first.page_no + index
+            page = bytes(block[index * PAGE_SIZE : (index + 1) * PAGE_SIZE])
+            location = Location(file_no=first.file_no, page_no=page_no)
+            if offset or (yield from self._begin_page(page, location)):
+                offset = yield from self._check_page(memoryview(page), location, offset)
+            index += not offset
+        return index, offset
+
+    def _checks_of_many(self) -> PageChecks | None:
+        """The kernels, where they may go on: between records, where data is expected."""
+        if self._checks is None and (ready := kernels()) is not None:
+            self._checks = PageChecks(ready)
+        is_expected = self._ended_at is None and not self._is_blank_file and not self._is_joint
+        return self._checks if is_expected and self._is_between_records else None
+
+    def _next_due(self, page_no: int, offset: int) -> int:
+        """The page, this one if nothing was read on it, at which a state record is due next."""
+        header = self._records.header
+        interval = 0 if header is None else header.state_interval_pages
+        return -(-(page_no + bool(offset)) // interval) * interval if interval else 1 << 32
+
+    def _copy_of(self, location: Location) -> Location | None:
+        """Another page of the file with the same bytes as one that a group begins on."""
+        checksums = self._checksums.get(location.file_no, {})
+        name, wanted = format_file_name(location.file_no), checksums.get(location.page_no)
+        page: bytes | None = None
+        for page_no, checksum in checksums.items():
+            if checksum == wanted and page_no != location.page_no:
+                page = page or self._disk.read(name, location.page_no * PAGE_SIZE, PAGE_SIZE)
+                if self._disk.read(name, page_no * PAGE_SIZE, PAGE_SIZE) == page:
+                    return Location(file_no=location.file_no, page_no=page_no)
+        return None
+
+    @property
+    def _is_between_records(self) -> bool:
+        return self._records.open_record is None and not self._records.is_lost
+
+    def _begin_page(self, page: bytes, location: Location) -> Generator[Fault, None, bool]:
+        """Judge a page as a whole; returns whether there is something to read on it."""
+        if is_blank(page):
+            self._ended_at = self._ended_at or location
+            return False
+        try:
+            verify_page(page, location)
+        except FormatError as error:
+            yield self._lost(error)
+            return False
+        if (self._is_blank_file or self._ended_at is not None) and not self._has_complained:
+            self._has_complained = True
+            place = "the header of an unused file" if self._is_blank_file else f"its end at {self._ended_at}"
+            yield Fault(location=location, problem=f"data behind {place}")
+            self._records.lose_track()
+        return True
+
+    def _take_checked(self, checked: Checked, block: bytearray, first: Location) -> Iterator[Fault]:
+        """Note what was checked at once, in a block that begins with page `first`."""
+        self._totals.groups += checked.groups
+        self._totals.oob_records += len(checked.nodes)
+        for gtid, page, offset in checked.ends_of_pairs:
+            location = Location(file_no=first.file_no, page_no=first.page_no + page, page_offset=offset)
+            self._order.log(gtid, location)
+        for gtid in checked.gtids:
+            self._records.log_last(gtid)
+        for node in checked.nodes:
+            page, offset, size, _ = node
+            location = Location(file_no=first.file_no, page_no=first.page_no + page, page_offset=offset)
+            try:
+                _, header_size = decode_oob_node(node_head(block, node), location)
+                if header_size == size:
+                    yield Fault(location=location, problem="an out-of-band record without data")
+            except FormatError as error:
+                yield Fault(location=error.location, problem=error.problem)
+
+    def _count_pages(self, count: int) -> None:
+        if self._is_joint:
+            return
+        self._totals.pages += count
+        self._on_pages(count)
+
+    def _check_page(self, page: memoryview, location: Location, offset: int) -> Generator[Fault, None, int]:
+        """Check the chunks of one page from a place on.
+
+        Returns where to go on, 0 for the next page: behind the first record, if others can
+        be checked faster.
+        """
+        file_no, page_no = location.file_no, location.page_no
+        while True:
+            here = Location(file_no=file_no, page_no=page_no, page_offset=offset)
+            try:
+                found = next_chunk(page, offset, file_no=file_no, page_no=page_no)
+                if not offset:
+                    yield from self._records.check_page_begin(found, here)
+                if found is ChunkEnd.PAGE_FULL:
+                    yield from self._check_filler(page, here)
+                    return 0
+                if found is ChunkEnd.NO_DATA:
+                    if not is_zero(page[offset:DATA_SIZE]):
+                        yield Fault(location=here, problem="bytes that are not zero behind the end of data")
+                    self._ended_at = self._ended_at or here
+                    return 0
+                assert isinstance(found, Chunk)
+                yield from self._records.take_chunk(found, RecordRef(file_no, page_no * PAGE_SIZE + offset))
+                offset = found.end_offset
+                is_free = self._records.open_record is None if self._is_joint else self._is_between_records
+                if is_free and (self._is_joint or self._checks is not None):
+                    return offset
+            except FormatError as error:
+                yield self._lost(error)
+                return 0
+
+    def _lost(self, error: FormatError) -> Fault:
+        """The fault that an error tells of, which makes doubtful what is known."""
+        self._records.lose_track()
+        return Fault(location=error.location, problem=error.problem)
+
+    def _check_filler(self, page: memoryview, here: Location) -> Iterator[Fault]:
+        rest = bytes(page[here.page_offset : DATA_SIZE])
+        if len(rest) >= CHUNK_SIZE_MIN:
+            problem = f"{len(rest)} bytes of filler: at most {CHUNK_SIZE_MIN - 1} can be needed"
+            yield Fault(location=here, problem=problem)
+        elif rest.strip(bytes((FILLER,))).strip(b"\0"):
+            yield Fault(location=here, problem=f"filler is {rest.hex(' ')}, expected ff")

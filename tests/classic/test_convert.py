@@ -1,0 +1,282 @@
+"""Importing traditional binlogs: every captured series comes out of the `.ibb` files event by event."""
+
+import json
+import lzma
+import re
+import shutil
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.classic.convert import ImportReport, import_classic
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import ClassicFormatError, ConfigurationError, PositionPurgedError, StoreError
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
+
+CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
+SERIES = sorted(path.parent.relative_to(CLASSIC).as_posix() for path in CLASSIC.glob("*/*/expected.json"))
+ENCRYPTED = {"10.11/encrypted", "11.8/encrypted"}
+LARGE = {"10.11/big", "10.11/big-none", "11.8/big", "11.8/big-none"}  # each 222 MB: two of them are enough
+AROUND_GROUPS = {15: "FORMAT_DESCRIPTION", 163: "GTID_LIST", 161: "BINLOG_CHECKPOINT", 4: "ROTATE", 3: "STOP"}
+SIZES = {  # file size, state interval
+    "large files": (8 << 20, 2 << 20),
+    "the smallest files": (4 * 16384, 16384),
+    "no states inside files": (5 * 16384, 8 * 16384),
+}
+CASES = {
+    **{
+        f"{name}, {what}": (name, *sizes)
+        for what, sizes in SIZES.items()
+        for name in SERIES
+        if name not in LARGE | ENCRYPTED
+    },
+    "11.8/big, one large file": ("11.8/big", 256 << 20, 2 << 20),
+    "11.8/big-none, many files": ("11.8/big-none", 64 << 20, 64 << 10),
+}
+
+
+def classic_files(series: Path) -> list[Path]:
+    return sorted(path for path in series.glob("binlog.*") if path.suffix != ".idx")
+
+
+def events_by_hand(series: Path) -> Iterator[bytes]:
+    """The events of a captured series that belong to groups, as an engine binlog has them."""
+    for path in classic_files(series):
+        data = memoryview(lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes())
+        checksum_size = 4 * data[4 + struct.unpack_from("<I", data, 4 + 9)[0] - 5]
+        position = 4
+        while position < len(data):
+            (size,) = struct.unpack_from("<I", data, position + 9)
+            if data[position + 4] not in AROUND_GROUPS:
+                end = position + size - checksum_size
+                head = bytes(data[position : position + 9]) + struct.pack("<II", end - position, 0)
+                yield head + bytes(data[position + 17 : end])
+            position += size
+
+
+def stored_events(store: BinlogDirectory, position: GtidPosition) -> Iterator[bytes]:
+    """The events that the read side gives from a position on, cut by their size fields."""
+    reader = store.event_groups(store.seek(position))
+    while (group := reader.next_group()) is not None:
+        yield group.gtid_event
+        rest = bytearray()
+        for piece in group.body:
+            rest += piece
+            while len(rest) >= 19 and len(rest) >= (size := struct.unpack_from("<I", rest, 9)[0]):
+                yield bytes(rest[:size])
+                del rest[:size]
+        assert not rest
+
+
+@pytest.fixture(autouse=True)
+def _verify_what_is_left(tmp_path: Path) -> Iterator[None]:
+    yield
+    for directory in {path.parent for path in tmp_path.rglob("*.ibb")}:
+        assert list(verify(RealDisk(directory), Totals())) == []
+
+
+def run(
+    tmp_path: Path,
+    *paths: Path,
+    sizes: tuple[int, int] = SIZES["the smallest files"],
+    append: bool = False,
+) -> ImportReport:
+    max_file_bytes, state_interval_bytes = sizes
+    return import_classic(
+        paths,
+        RealDisk(tmp_path),
+        max_file_bytes=max_file_bytes,
+        state_interval_bytes=state_interval_bytes,
+        append=append,
+    )
+
+
+@pytest.mark.parametrize(("name", "max_file_bytes", "state_interval_bytes"), CASES.values(), ids=CASES)
+def test_every_captured_series_comes_out_event_by_event(
+    tmp_path: Path, name: str, max_file_bytes: int, state_interval_bytes: int
+) -> None:
+    expected = json.loads((CLASSIC / name / "expected.json").read_text())
+    report = run(tmp_path, CLASSIC / name, sizes=(max_file_bytes, state_interval_bytes))
+    store = BinlogDirectory(RealDisk(tmp_path))
+    counts: Counter[str] = Counter()
+    event_bytes = 0
+    for found, wanted in zip(stored_events(store, GtidPosition()), events_by_hand(CLASSIC / name), strict=True):
+        assert found == wanted
+        counts["groups"] += found[4] == 162
+        counts["events"] += 1
+        event_bytes += len(found)
+    around = sum(expected["events"].get(around_name, 0) for around_name in AROUND_GROUPS.values())
+    assert counts["events"] == sum(expected["events"].values()) - around
+    assert counts["groups"] == report.group_count == expected["event_groups"]
+    assert report.event_bytes == event_bytes
+    assert str(report.gtid_state.position()) == expected["gtid_binlog_pos_after"]
+    listed = sorted(filter(None, expected["gtid_binlog_state_after"].split(",")))
+    assert sorted(map(str, report.gtid_state)) == listed
+    assert store.binlog_state() == report.gtid_state
+    assert list(report.classic_files) == [file["name"] for file in expected["files"]]
+    assert report.skipped_count == 0
+    assert report.notices == ()
+
+
+@pytest.mark.parametrize("name", sorted(ENCRYPTED))
+def test_an_encrypted_binlog_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ClassicFormatError, match="encrypted"):
+        run(tmp_path, CLASSIC / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_sizes_leave_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        run(tmp_path, CLASSIC / "11.8" / "vectors", sizes=(1000, 0))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_series_from_its_middle_begins_with_the_state_before_it(tmp_path: Path) -> None:
+    files = classic_files(CLASSIC / "11.8" / "checksum-switch")
+    run(tmp_path, *files[3:])
+    store = BinlogDirectory(RealDisk(tmp_path))
+    first = GtidPosition.parse("0-1-14")
+    before = GtidPosition.parse("0-1-13")
+    assert store.seek(first).state == GtidState.parse("0-1-14")
+    assert next(stored_events(store, first))[19:27] == struct.pack("<Q", 15)
+    for position in (before, GtidPosition()):
+        with pytest.raises(PositionPurgedError):
+            store.seek(position)
+
+
+def test_files_of_a_crashed_server_leave_out_the_unfinished_group_with_a_notice(tmp_path: Path) -> None:
+    source = tmp_path / "classic"
+    shutil.copytree(CLASSIC / "11.8" / "crashed", source)
+    last = source / "binlog.000002"
+    last.write_bytes(last.read_bytes()[:-10])
+    (tmp_path / "ibb").mkdir()
+    report = run(tmp_path / "ibb", source)
+    assert report.group_count == 92
+    assert str(report.gtid_state) == "0-1-92"
+    assert len(report.notices) == 1
+    assert report.notices[0].startswith("binlog.000002 offset ")
+
+
+def test_damage_keeps_the_groups_before_it(tmp_path: Path) -> None:
+    source = tmp_path / "classic"
+    shutil.copytree(CLASSIC / "11.8" / "checksum-switch", source)
+    damaged = source / "binlog.000003"
+    data = bytearray(damaged.read_bytes())
+    data[-60] ^= 1
+    damaged.write_bytes(data)
+    (tmp_path / "ibb").mkdir()
+    with pytest.raises(ClassicFormatError, match=r"^binlog\.000003 offset "):
+        run(tmp_path / "ibb", source)
+    store = BinlogDirectory(RealDisk(tmp_path / "ibb"))
+    state = store.binlog_state()
+    assert 10 <= (state.seq_no(0, 1) or 0) <= 14
+    wanted = list(events_by_hand(CLASSIC / "11.8" / "checksum-switch"))
+    found = list(stored_events(store, GtidPosition()))
+    assert found == wanted[: len(found)]
+    damaged.write_bytes((CLASSIC / "11.8" / "checksum-switch" / "binlog.000003").read_bytes())
+    report = run(tmp_path / "ibb", source, append=True)
+    assert report.skipped_count == state.seq_no(0, 1)
+    assert list(stored_events(BinlogDirectory(RealDisk(tmp_path / "ibb")), GtidPosition())) == wanted
+
+
+def test_progress_ends_at_the_size_of_all_files(tmp_path: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    series = CLASSIC / "11.8" / "large-commit"
+    import_classic(
+        [series],
+        RealDisk(tmp_path),
+        max_file_bytes=16 << 20,
+        progress=lambda done, total: calls.append((done, total)),
+    )
+    size = sum(path.stat().st_size for path in classic_files(series))
+    assert calls[-1] == (size, size)
+    assert calls == sorted(calls)
+
+
+# Going on with a log ---------------------------------------------------------------------------
+
+
+def test_a_log_that_is_there_is_not_touched_without_append(tmp_path: Path) -> None:
+    run(tmp_path, CLASSIC / "11.8" / "vectors")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(StoreError, match="holds a binlog already"):
+        run(tmp_path, CLASSIC / "11.8" / "vectors")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["11.8/domains", "10.11/domains-none", "11.8/checksum-switch", "10.11/crashed"])
+def test_files_may_come_one_by_one(tmp_path: Path, name: str) -> None:
+    files = classic_files(CLASSIC / name)
+    one, many = tmp_path / "one", tmp_path / "many"
+    for directory in (one, many):
+        directory.mkdir()
+    run(one, *files)
+    for file in files:
+        report = run(many, file, append=True)
+        assert report.skipped_count == 0
+    assert {path.name: path.read_bytes() for path in many.iterdir()} == {
+        path.name: path.read_bytes() for path in one.iterdir()
+    }
+
+
+@pytest.mark.parametrize("name", ["11.8/domains", "11.8/checksum-switch"])
+def test_files_that_grew_are_taken_from_where_the_log_ends(tmp_path: Path, name: str) -> None:
+    files = classic_files(CLASSIC / name)
+    run(tmp_path, *files[:3])
+    report = run(tmp_path, *files, append=True)
+    assert report.skipped_count > 0
+    wanted = list(events_by_hand(CLASSIC / name))
+    assert list(stored_events(BinlogDirectory(RealDisk(tmp_path)), GtidPosition())) == wanted
+    report = run(tmp_path, *files, append=True)
+    assert report.group_count == 0
+    assert report.event_bytes == 0
+
+
+def test_files_that_begin_behind_the_end_of_the_log_are_refused(tmp_path: Path) -> None:
+    files = classic_files(CLASSIC / "11.8" / "checksum-switch")
+    run(tmp_path, *files[:2])
+    state = BinlogDirectory(RealDisk(tmp_path)).binlog_state()
+    with pytest.raises(StoreError, match=r"the log ends at GTID state \[0-1-\d+\] in domain 0, but before 0-1-15"):
+        run(tmp_path, *files[3:], append=True)
+    assert BinlogDirectory(RealDisk(tmp_path)).binlog_state() == state
+
+
+def test_files_of_another_history_are_refused(tmp_path: Path) -> None:
+    run(tmp_path, CLASSIC / "11.8" / "alter-two-phase")  # 0-1-32,6-1-1
+    with pytest.raises(StoreError, match="they do not continue it"):
+        run(tmp_path, CLASSIC / "11.8" / "domains", append=True)
+
+
+def test_another_domain_from_its_beginning_may_be_added(tmp_path: Path) -> None:
+    run(tmp_path, CLASSIC / "11.8" / "vectors")  # domain 0
+    report = run(tmp_path, CLASSIC / "11.8" / "chained", append=True)  # domains 11, 12, 50
+    assert str(report.gtid_state.position()) == "0-1-37,11-11-22,12-12-22,50-50-22"
+
+
+# The samples -----------------------------------------------------------------------------------
+
+FIXTURES = CLASSIC.parent
+SAMPLE_ROW = re.compile(
+    r"\| `(?P<name>[\w-]+)` \| `(?P<source>classic/[^`]+)` \| (?P<size>\d+)K \| (?P<interval>\d+)K \|"
+)
+SAMPLES = {match["name"]: match for match in SAMPLE_ROW.finditer((FIXTURES / "README.md").read_text())}
+
+
+def test_every_sample_has_its_row() -> None:
+    assert set(SAMPLES) == {path.name for path in (FIXTURES / "ibb").iterdir()}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_made_again_as_its_row_says_is_the_same(tmp_path: Path, name: str) -> None:
+    row = SAMPLES[name]
+    report = run(tmp_path, FIXTURES / row["source"], sizes=(int(row["size"]) << 10, int(row["interval"]) << 10))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        path.name: path.read_bytes() for path in (FIXTURES / "ibb" / name).iterdir()
+    }
+    assert f"| {report.gtid_state.position()} |" in (FIXTURES / "README.md").read_text()

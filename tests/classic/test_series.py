@@ -1,0 +1,154 @@
+"""Which files there are, in which order, and their bytes."""
+
+import lzma
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.classic.series import ClassicSource, find_series
+from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
+
+MAGIC = b"\xfebin"
+
+
+def make(directory: Path, *names: str) -> list[Path]:
+    paths = [directory / name for name in names]
+    for path in paths:
+        data = MAGIC + path.name.encode()
+        path.write_bytes(lzma.compress(data) if path.suffix == ".xz" else data)
+    return paths
+
+
+def names(*paths: Path) -> list[str]:
+    return [file.name for file in find_series(paths)]
+
+
+def test_files_are_sorted_by_the_number_in_their_name(tmp_path: Path) -> None:
+    paths = make(tmp_path, "b.1000000", "b.000010", "b.000009", "b.999999.xz")
+    assert names(*paths) == ["b.000009", "b.000010", "b.999999", "b.1000000"]
+
+
+def test_a_directory_gives_the_files_of_its_one_binlog(tmp_path: Path) -> None:
+    make(tmp_path, "b.000002", "b.000001.xz")
+    (tmp_path / "b.000001.idx").write_bytes(b"x")
+    (tmp_path / "b.index").write_bytes(b"x")
+    (tmp_path / "table.000001").write_bytes(b"not a binlog")
+    (tmp_path / "b.000003").mkdir()
+    os.mkfifo(tmp_path / "b.000004")
+    assert names(tmp_path) == ["b.000001", "b.000002"]
+
+
+def test_a_directory_with_two_binlogs_is_refused(tmp_path: Path) -> None:
+    make(tmp_path, "binlog.000001", "relay-bin.000001")
+    with pytest.raises(StoreError, match=r"more than one binlog \(binlog, relay-bin\)"):
+        names(tmp_path)
+
+
+def test_a_directory_without_binlogs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no traditional binlog"):
+        names(tmp_path)
+
+
+def test_an_index_file_names_files_beside_it_wherever_the_server_had_them(tmp_path: Path) -> None:
+    make(tmp_path, "b.000001", "b.000002.xz", "other.000001")
+    index = tmp_path / "b.index"
+    index.write_text("./b.000001\n\n/var/lib/mysql/b.000002\n")
+    assert names(index) == ["b.000001", "b.000002"]
+
+
+def test_an_index_file_may_name_files_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    [path] = make(tmp_path / "data", "b.000001")
+    index = tmp_path / "b.index"
+    index.write_text(f"{path}\n")
+    assert names(index) == ["b.000001"]
+
+
+@pytest.mark.parametrize("text", ["./b.000007\n", "b.\0\n", "..\n"])
+def test_an_index_file_that_names_no_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "b.index").write_text(text)
+    with pytest.raises(MissingFileError, match="there is no such file"):
+        names(tmp_path / "b.index")
+
+
+def test_an_empty_index_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "b.index").write_text("\n")
+    with pytest.raises(StoreError, match="names no file"):
+        names(tmp_path / "b.index")
+
+
+def test_a_missing_path_is_refused(tmp_path: Path) -> None:
+    for name in ("b.000001", "b.index"):
+        with pytest.raises(MissingFileError, match="is not a file"):
+            names(tmp_path / name)
+
+
+def test_a_fifo_is_refused_without_waiting_for_its_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "b.000001")
+    with pytest.raises(MissingFileError, match="is not a file"):
+        names(tmp_path / "b.000001")
+
+
+def test_nothing_at_all_is_refused() -> None:
+    with pytest.raises(StoreError, match="no binlog file was named"):
+        names()
+
+
+def test_the_same_number_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"b\.000001 and .*b\.000001\.xz have the same number"):
+        names(*make(tmp_path, "b.000001", "b.000001.xz"))
+
+
+def test_a_name_without_number_stands_only_alone(tmp_path: Path) -> None:
+    [plain, numbered] = make(tmp_path, "copy-of-binlog", "b.000001")
+    assert names(plain) == ["copy-of-binlog"]
+    with pytest.raises(StoreError, match="has no number"):
+        names(plain, numbered)
+
+
+def read_all(path: Path, size: int) -> bytes:
+    pieces = []
+    with closing(ClassicSource(find_series([path])[0])) as source:
+        while piece := source.read(size):
+            assert len(piece) <= size
+            pieces.append(piece)
+    assert source.bytes_read == path.stat().st_size
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096, 1 << 20])
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_bytes_of_a_file_come_in_pieces(tmp_path: Path, size: int, packed: bool) -> None:
+    data = MAGIC + bytes(range(256)) * 40
+    path = tmp_path / ("b.000001.xz" if packed else "b.000001")
+    path.write_bytes(lzma.compress(data) if packed else data)
+    assert read_all(path, size) == data
+
+
+def test_several_xz_streams_and_their_padding_are_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "b.000001.xz"
+    path.write_bytes(lzma.compress(b"first ") + bytes(8) + lzma.compress(b"second") + bytes(4))
+    assert read_all(path, 1 << 20) == b"first second"
+
+
+def test_damaged_or_cut_xz_data_is_an_error_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "b.000001.xz"
+    packed = lzma.compress(MAGIC + bytes(range(256)) * 4)
+    for cut in range(len(packed)):
+        path.write_bytes(packed[:cut])
+        with pytest.raises(ClassicFormatError, match=r"^b\.000001 offset \d+: .*xz data"):
+            read_all(path, 100)
+    for position in range(len(packed)):
+        path.write_bytes(packed[:position] + bytes([packed[position] ^ 0x10]) + packed[position + 1 :])
+        with pytest.raises(ClassicFormatError, match=r"^b\.000001 offset \d+: .*xz data"):
+            read_all(path, 100)
+
+
+def test_a_small_packed_file_unpacks_in_bounded_steps(tmp_path: Path) -> None:
+    path = tmp_path / "b.000001.xz"
+    path.write_bytes(lzma.compress(bytes(50_000_000)))
+    source = ClassicSource(find_series([path])[0])
+    assert len(source.read(1000)) == 1000
+    source.close()

@@ -1,0 +1,129 @@
+"""The files of a directory, through the operating system."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
+from ibbmaster.gtid import Gtid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.log_checker import check_log
+
+
+@pytest.fixture
+def disk(tmp_path):
+    disk = RealDisk(tmp_path)
+    yield disk
+    disk.close()
+
+
+def test_reads_past_the_end_are_short(disk):
+    disk.create("a")
+    disk.write("a", 3, b"xyz")
+    assert (disk.read("a", 0, 100), disk.read("a", 50, 1)) == (b"\0\0\0xyz", b"")
+
+
+def test_holes_are_told_from_data(disk):
+    disk.create("a")
+    disk.truncate("a", 1 << 20)
+    disk.write("a", 1 << 19, b"x")
+    assert disk.next_data("a", 0) in (0, 1 << 19)  # a file system may know no holes
+    assert disk.next_data("a", 1 << 19) == 1 << 19
+    assert disk.next_data("a", (1 << 19) + (1 << 18)) in ((1 << 19) + (1 << 18), 1 << 20)
+    assert disk.next_data("a", 1 << 20) == 1 << 20
+    assert disk.next_data("a", 1 << 21) == 1 << 20
+    with pytest.raises(MissingFileError, match="no such file"):
+        disk.next_data("b", 0)
+
+
+def test_short_writes_and_reads_of_the_system_are_gone_on_with(disk, monkeypatch):
+    pwrite, pread = os.pwrite, os.pread
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: pwrite(fd, data[:7], offset))
+    monkeypatch.setattr(os, "pread", lambda fd, size, offset: pread(fd, min(size, 11), offset))
+    data = bytes(range(256)) * 3
+    disk.create("a")
+    disk.write("a", 5, data)
+    assert disk.read("a", 5, len(data)) == data
+
+
+def test_a_store_on_a_system_that_writes_short_is_sound(tmp_path, monkeypatch):
+    pwrite = os.pwrite
+    count = 0
+
+    def short(descriptor, data, offset):
+        nonlocal count
+        count += 1
+        return pwrite(descriptor, data[: max(1, len(data) // (1 + count % 3))], offset)
+
+    monkeypatch.setattr(os, "pwrite", short)
+    options = StoreOptions(max_file_bytes=1 << 17, state_interval_bytes=1 << 15, redo_bytes=1 << 18)
+    with BinlogStore(RealDisk(tmp_path), options) as store:
+        for seq_no in range(1, 60):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(9000))])
+    found = check_log({path.name: path.read_bytes() for path in tmp_path.glob("binlog-*")})
+    assert found.state == {(0, 1): 59}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(errno.ENOSPC, DiskFullError), (errno.EDQUOT, DiskFullError), (errno.EIO, StoreError)]
+)
+def test_errors_of_the_system_name_the_file(disk, monkeypatch, code, kind):
+    disk.create("a")
+
+    def refuse(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with pytest.raises(kind, match=os.strerror(code)) as caught:
+        disk.write("a", 0, b"x")
+    assert type(caught.value) is kind
+    assert str(disk.directory / "a") in str(caught.value)
+
+
+def test_one_has_the_lock_until_it_is_closed(tmp_path):
+    first, second = RealDisk(tmp_path), RealDisk(tmp_path)
+    first.lock()
+    with pytest.raises(BusyError, match="another process is writing here"):
+        second.lock()
+    first.close()
+    second.lock()
+    second.close()
+
+
+def test_a_file_that_was_removed_and_made_anew_is_read_anew(disk, tmp_path):
+    disk.create("a")
+    disk.write("a", 0, b"old")
+    assert disk.read("a", 0, 3) == b"old"
+    (tmp_path / "a").unlink()
+    (tmp_path / "a").write_bytes(b"new")
+    assert disk.read("a", 0, 3) == b"new"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0b"])
+def test_a_name_that_leaves_the_directory_is_refused(disk, name):
+    with pytest.raises(StoreError, match="is no name of a file"):
+        disk.create(name)
+
+
+def test_links_and_fifos_are_neither_listed_nor_opened(disk, tmp_path):
+    (tmp_path / "target").write_bytes(b"x")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    os.mkfifo(tmp_path / "fifo")
+    assert disk.list() == ["target"]
+    for name in ("link", "fifo"):
+        with pytest.raises(StoreError):
+            disk.read(name, 0, 1)
+        with pytest.raises(StoreError):
+            disk.write(name, 0, b"x")
+
+
+def test_a_missing_file_is_said_to_be_missing(disk):
+    with pytest.raises(MissingFileError, match="no such file"):
+        disk.read("a", 0, 1)

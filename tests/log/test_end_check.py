@@ -1,0 +1,240 @@
+"""A zero where data is expected is the end only if nothing lies behind it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import ChunkError, FormatError, Location
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.log import archive
+from ibbmaster.log.archive import IbbArchive
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.end_check import PATIENCE_S, STILL_S, EndWatch, page_behind
+from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.disk import MemoryDisk
+
+
+def blank(disk, file_no, page_no):
+    start = page_no * PAGE_SIZE
+    disk.files[f"binlog-{file_no:06d}.ibb"][start : start + PAGE_SIZE] = bytes(PAGE_SIZE)
+
+
+@pytest.fixture(params=[3, 5, 9], ids="page {} is lost".format)
+def torn_log(request, new_log, event):
+    """One file of 40 pages, groups that reach over page borders, ten pages full, one of them blank."""
+    log = new_log(size_pages=40, interval_pages=16)
+    seq_no = 0
+    while log.appender.page_no < 11:
+        seq_no += 1
+        log.commit(f"0-1-{seq_no}", event(5000))
+    blank(log.disk, 0, request.param)
+    log.lost_page = request.param
+    return log
+
+
+GAP = r"binlog-000000\.ibb page {0} offset 0: nothing was written here, but binlog-000000\.ibb page {1} has data"
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def wait_at(watch, clock, end, seconds):
+    """Ask like a reader that polls ten times a second."""
+    for _ in range(round(seconds * 10)):
+        clock.now += 0.1
+        watch.check(end)
+
+
+def read_on(reader):
+    while reader.next_group() is not None:
+        pass
+
+
+def poll(reader, clock, *, seconds):
+    """Ask ten times a second for more, and get nothing."""
+    for _ in range(seconds * 10):
+        clock.now += 0.1
+        assert reader.next_group() is None
+
+
+@pytest.mark.parametrize("open_log", [lambda disk: BinlogWriter(disk), lambda disk: BinlogStore(disk, StoreOptions())])
+def test_no_writer_goes_on_in_a_file_with_a_blank_page_in_its_middle(torn_log, open_log):
+    before = {name: bytes(data) for name, data in torn_log.disk.files.items()}
+    with pytest.raises(FormatError, match="nothing was written here, but binlog-000000"):
+        open_log(torn_log.disk)
+    assert {name: bytes(data) for name, data in torn_log.disk.files.items() if name in before} == before
+
+
+def test_verify_names_data_behind_a_blank_page(torn_log):
+    found = [str(fault) for fault in verify(torn_log.disk, Totals())]
+    lost = torn_log.lost_page
+    assert (
+        f"binlog-000000.ibb page {lost + 1} offset 0: data behind its end at binlog-000000.ibb page {lost} offset 0"
+        in found
+    )
+
+
+def test_a_reader_waits_before_a_blank_page_and_is_told_of_damage_when_it_stays(torn_log):
+    clock = Clock()
+    watch = EndWatch(torn_log.disk, clock=clock)
+    reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, at_end=watch.check)
+    read_on(reader)
+    lost = torn_log.lost_page
+    with pytest.raises(ChunkError, match=GAP.format(lost, lost + 1)):
+        poll(reader, clock, seconds=10)
+    assert PATIENCE_S <= clock.now - 100 <= PATIENCE_S + 2 * STILL_S
+
+
+def test_pages_that_reach_the_disk_in_another_order_are_waited_for(new_log, event):
+    log = new_log(size_pages=40, interval_pages=16)
+    clock = Clock()
+    watch = EndWatch(log.disk, clock=clock)
+    reader = EventGroupReader(log.disk, file_no=0, page_no=1, at_end=watch.check)
+    log.commit("0-1-1", event(50))
+    assert reader.next_group() is not None
+    late = None
+    for seq_no in range(2, 61):
+        log.commit(f"0-1-{seq_no}", event(5000))
+        page_no = log.appender.page_no - 1
+        start = page_no * PAGE_SIZE
+        file = log.disk.files["binlog-000000.ibb"]
+        if late is not None and seq_no % 4 == 0:
+            file[late[0] : late[0] + PAGE_SIZE] = late[1]
+            late = None
+        elif late is None and page_no > 1 and seq_no % 4 == 1:
+            late = start, bytes(file[start : start + PAGE_SIZE])
+            file[start : start + PAGE_SIZE] = bytes(PAGE_SIZE)
+        for _ in range(10):  # a second
+            clock.now += 0.1
+            read_on(reader)
+    assert late is None
+    assert reader.place == (0, log.appender.page_no * PAGE_SIZE + log.appender.page_offset)
+
+
+def test_a_served_directory_tells_its_readers_of_data_behind_a_blank_page(torn_log):
+    directory = BinlogDirectory(torn_log.disk)
+    clock = Clock()
+    directory._end_watch._clock = clock
+    reader = directory.event_groups(directory.seek(GtidPosition()))
+    read_on(reader)
+    with pytest.raises(ChunkError, match="nothing was written here, but"):
+        poll(reader, clock, seconds=10)
+
+
+def test_a_blank_page_inside_a_closed_file_is_damage_at_once(new_log, event):
+    log = new_log(size_pages=8)
+    seq_no = 0
+    while log.appender.file_no < 2:
+        seq_no += 1
+        log.commit(f"0-1-{seq_no}", event(5000))
+    blank(log.disk, 0, 4)
+    reader = EventGroupReader(log.disk, file_no=0, page_no=1)
+    with pytest.raises(ChunkError, match=GAP.format(4, 5)):
+        read_on(reader)
+
+
+def test_an_older_image_of_a_page_is_damage_where_more_lies_behind_it(new_log, event):
+    """The page held less when it was written first: then there are zeros where groups were."""
+    log = new_log(size_pages=40, interval_pages=16)
+    image, page_no = None, 2
+    for seq_no in range(1, 30):
+        log.commit(f"0-1-{seq_no}", event(3000))
+        if image is None and log.appender.page_no == page_no and log.appender.page_offset > 6000:
+            image = bytes(log.disk.files["binlog-000000.ibb"][page_no * PAGE_SIZE :][:PAGE_SIZE])
+    log.disk.files["binlog-000000.ibb"][page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = image
+    with pytest.raises(ChunkError, match=r"page 2 offset \d+: nothing was written here, but .* page 3 has data"):
+        BinlogWriter(log.disk)
+
+
+def test_bytes_behind_the_end_on_the_same_page_are_damage(new_log, event):
+    log = new_log()
+    log.commit("0-1-1", event(50))
+    page = log.disk.files["binlog-000000.ibb"][PAGE_SIZE : 2 * PAGE_SIZE]
+    page[9000] = 1
+    seal_page(page)
+    log.disk.files["binlog-000000.ibb"][PAGE_SIZE : 2 * PAGE_SIZE] = page
+    with pytest.raises(ChunkError, match="bytes behind it on the same page"):
+        BinlogWriter(log.disk)
+
+
+def test_data_in_the_next_file_without_its_header_is_behind_the_end(long_log):
+    blank(long_log.disk, 2, 0)
+    with pytest.raises(ChunkError, match=r"binlog-000002\.ibb page 1 has data"):
+        BinlogWriter(long_log.disk)
+
+
+def test_a_file_that_is_ready_costs_nothing_where_it_has_holes_and_is_read_once_where_it_has_zeros(
+    tmp_path, new_log, event
+):
+    log = new_log(size_pages=2000)
+    log.commit("0-1-1", event(50))
+    holes = RealDisk(tmp_path)
+    name = "binlog-000000.ibb"
+    holes.create(name)
+    holes.write(name, 0, log.disk.files[name][: 2 * PAGE_SIZE])
+    holes.truncate(name, 100_000 * PAGE_SIZE)
+    end = Location(file_no=0, page_no=1, page_offset=log.appender.page_offset)
+    reads = []
+    holes.read = lambda *args: reads.append(args) or RealDisk.read(holes, *args)
+    assert page_behind(holes, end) is None
+    assert len(reads) <= 3
+    clock = Clock()
+    watch = EndWatch(log.disk, clock=clock)
+    log.disk.modified_at = lambda name: clock.now  # it is always written somewhere
+    wait_at(watch, clock, end, 1)
+    assert log.disk.pages_read <= 1024 + 256 + 2 * 64
+    wait_at(watch, clock, end, 5)
+    assert log.disk.pages_read >= 1998
+    first = log.disk.pages_read
+    for page_no in range(2, 12):  # a writer that rests now and then
+        wait_at(watch, clock, Location(file_no=0, page_no=page_no), 1)
+    assert log.disk.pages_read - first <= 10 * 2 * 260
+
+
+def test_data_far_behind_the_end_is_found_after_a_while(new_log, event):
+    log = new_log(size_pages=5000)
+    log.commit("0-1-1", event(50))
+    log.disk.write("binlog-000000.ibb", 4500 * PAGE_SIZE, b"x")
+    clock = Clock()
+    end = Location(file_no=0, page_no=1, page_offset=log.appender.page_offset)
+    with pytest.raises(ChunkError, match="page 4500 has data"):
+        wait_at(EndWatch(log.disk, clock=clock), clock, end, 30)
+
+
+def test_a_directory_that_is_waited_for_wakes_its_readers_to_be_told(torn_log):
+    directory = BinlogDirectory(torn_log.disk)
+    clock = Clock()
+    directory._end_watch._clock = clock
+    grown = []
+    for _ in range(100):
+        clock.now += 0.1
+        grown.append(directory.wait_for_growth(0))
+    assert grown == sorted(grown)
+    assert (grown[0], grown[-1]) == (False, True)
+
+
+def test_a_sound_end_is_an_end(long_log):
+    disk = MemoryDisk({name: bytes(data) for name, data in long_log.disk.files.items()})
+    disk.create("binlog-000003.ibb")
+    disk.allocate("binlog-000003.ibb", 4 * PAGE_SIZE)
+    BinlogDirectory(disk).check_end()
+
+
+def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "PATIENCE_S", 0.0)
+    for name, data in torn_log.disk.files.items():
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(ChunkError, match="nothing was written here, but"):
+        IbbArchive(tmp_path).end_point()

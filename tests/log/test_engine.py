@@ -1,0 +1,109 @@
+"""What holds for every engine that is written: the one on a disk and the one in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.errors import BusyError, PositionPurgedError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.purge import PurgeRequest
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.memory_binlog import MemoryBinlog
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+
+OPTIONS = StoreOptions(max_file_bytes=4 << 20)
+ENGINES = {"on a disk": lambda: BinlogStore(SimulatedDisk(), OPTIONS), "in memory": MemoryBinlog}
+
+
+@pytest.fixture(params=ENGINES.values(), ids=ENGINES)
+def engine(request):
+    return request.param()
+
+
+def gtid(seq_no):
+    return Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+
+
+def feed(engine, seq_no, size=100):
+    engine.write_direct(gtid(seq_no), make_gtid_event(gtid(seq_no)), [make_event(160, 1, bytes(size))])
+
+
+def read(engine, position=""):
+    reader = engine.event_groups(engine.seek(GtidPosition.parse(position)))
+    found = []
+    while (group := reader.next_group()) is not None:
+        found.append((group.gtid.seq_no, bytes(group.gtid_event) + b"".join(bytes(piece) for piece in group.body)))
+    return found
+
+
+def test_what_is_written_is_read(engine):
+    feed(engine, 1)
+    feed(engine, 2, 3_000_000)
+    expected = [
+        make_gtid_event(gtid(number)) + make_event(160, 1, bytes(size)) for number, size in ((1, 100), (2, 3_000_000))
+    ]
+    assert read(engine) == list(enumerate(expected, 1))
+    assert str(engine.binlog_state()) == "0-1-2"
+    assert str(engine.initial_state()) == ""
+
+
+def test_growth_is_told_once(engine):
+    engine.wait_for_growth(0)
+    feed(engine, 1)
+    assert engine.wait_for_growth(0)
+    assert not engine.wait_for_growth(0)
+
+
+def test_groups_in_order_are_settled_by_the_last(engine):
+    tickets = [
+        engine.write_direct_ordered(gtid(number), make_gtid_event(gtid(number)), [make_event(160, 1, b"")])
+        for number in (1, 2, 3)
+    ]
+    engine.group_commit_ordered(tickets[-1])
+    assert [number for number, _ in read(engine)] == [1, 2, 3]
+
+
+def test_groups_come_in_pieces_with_savepoints(engine):
+    group = engine.open_group()
+    first, last = make_event(160, 1, b"a" * 2_000_000), make_event(16, 1, bytes(8))
+    group.write(first)
+    group.savepoint("s")
+    group.write(make_event(160, 1, b"b" * 2_000_000))
+    group.roll_back_to("s")
+    group.write(last)
+    group.commit(gtid(1), make_gtid_event(gtid(1)))
+    assert read(engine) == [(1, make_gtid_event(gtid(1)) + first + last)]
+
+
+def test_flush_begins_another_file_and_purge_removes_what_is_before_it(engine):
+    feed(engine, 1)
+    engine.flush()
+    feed(engine, 2)
+    active = engine.end()[0]
+    assert active == "binlog-000001.ibb"
+    assert engine.purge(PurgeRequest(to_file_no=1)).file_nos == (0,)
+    assert str(engine.initial_state()) == "0-1-1"
+    assert [number for number, _ in read(engine, "0-1-1")] == [2]
+    with pytest.raises(PositionPurgedError):
+        engine.seek(GtidPosition())
+
+
+def test_reset_begins_again(engine):
+    feed(engine, 1)
+    engine.reset(GtidState.parse("0-1-9"))
+    assert (engine.end()[0], str(engine.binlog_state())) == ("binlog-000000.ibb", "0-1-9")
+    feed(engine, 10)
+    assert [number for number, _ in read(engine, "0-1-9")] == [10]
+
+
+def test_a_domain_in_use_is_not_forgotten(engine):
+    feed(engine, 1)
+    with pytest.raises(BusyError, match="domain 0"):
+        engine.flush(delete_domain_ids=[0])
+
+
+def test_a_file_that_is_none_is_a_key_error(engine):
+    with pytest.raises(KeyError):
+        engine.plan_of_file("nonsense")

@@ -1,0 +1,200 @@
+"""Every fault of a directory, with its place; and none where there is none."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.chunk import RecordType, encode_chunk
+from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
+from ibbmaster.ibb.gtid_state import encode_gtid_state
+from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.ibb.record import RecordRef
+from ibbmaster.kernel import loading
+from ibbmaster.log import verify as verifying
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
+from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.random_log import random_log
+from ibbmaster.testing.simulated_disk import SimulatedDisk
+
+
+@pytest.fixture(params=["with kernels", "without"], autouse=True)
+def kernels_or_not(request, monkeypatch):
+    monkeypatch.setattr(verifying, "kernels", loading.load if request.param == "with kernels" else lambda: None)
+
+
+def faults(disk):
+    return [str(fault) for fault in verify(disk, Totals())]
+
+
+def change(disk, file_no, page_no, page_offset, data, *, sealed=True):
+    """Overwrite bytes of a page; `sealed` makes its checksum right again."""
+    name = f"binlog-{file_no:06d}.ibb"
+    start = page_no * PAGE_SIZE
+    page = bytearray(disk.files[name][start : start + PAGE_SIZE])
+    page[page_offset : page_offset + len(data)] = data
+    if sealed:
+        seal_page(page)
+    disk.files[name][start : start + PAGE_SIZE] = page
+
+
+def test_a_sound_directory_has_no_faults_and_is_counted(long_log):
+    totals = Totals()
+    assert list(verify(long_log.disk, totals)) == []
+    assert (totals.files, totals.groups, totals.oob_records) == (3, 5, 3)
+
+
+def test_a_flipped_bit_is_found_and_the_pages_behind_it_are_still_read(long_log):
+    change(long_log.disk, 0, 2, 5000, b"\xff", sealed=False)
+    change(long_log.disk, 2, 1, 5000, b"\xff", sealed=False)
+    found = [fault.split(": ")[:2] for fault in faults(long_log.disk) if "checksum" in fault]
+    assert [place for place, problem in found if problem.startswith("page checksum")] == [
+        "binlog-000000.ibb page 2 offset 0",
+        "binlog-000002.ibb page 1 offset 0",
+    ]
+    assert [problem for _, problem in found if "group" in problem] == ["the out-of-band data of group 0-1-3"]
+
+
+CHANGES = {  # name: (file, page, offset, bytes, what is said)
+    "a magic number": (1, 0, 0, b"\0", "header checksum is"),
+    "a chunk that leaves its page": (2, 1, 12, b"\xff\xff", "page 1 offset 11: 65535 data bytes leave the page"),
+    "an empty chunk": (2, 1, 12, b"\0\0", "page 1 offset 11: a chunk without data bytes"),
+    "an unknown record type": (2, 1, 11, b"\x47", "page 1 offset 11: record type 7 is unknown"),
+    "a continuation of nothing": (2, 1, 11, b"\xc1", "page 1 offset 11: a record continues that has not begun"),
+    "a first event of another type": (2, 1, 19, b"\x02", "commit record: the first event has type 2, expected a GTID"),
+    "an event of another size": (2, 1, 62, b"\xff", "commit record: the events end inside an event"),
+    "a GTID nobody expects": (2, 1, 34, b"\xff", None),
+    "bytes behind the end": (2, 1, 16000, b"x", "bytes that are not zero behind the end of data"),
+    "a dummy with other bytes": (1, 1, 16000, b"x", "a dummy record with other bytes than ff"),
+}
+
+
+@pytest.mark.parametrize(("file_no", "page_no", "page_offset", "data", "message"), CHANGES.values(), ids=CHANGES)
+def test_a_changed_byte_under_a_right_checksum_is_named(long_log, file_no, page_no, page_offset, data, message):
+    change(long_log.disk, file_no, page_no, page_offset, data)
+    found = faults(long_log.disk)
+    if message is not None:
+        assert any(message in fault and f"binlog-{file_no:06d}.ibb" in fault for fault in found), found
+
+
+def test_a_full_state_that_contradicts_the_groups_is_named(long_log):
+    state = encode_gtid_state([Gtid.parse("0-1-3"), Gtid.parse("1-2-2")], None)
+    change(long_log.disk, 2, 1, 0, encode_chunk(RecordType.GTID_STATE, state, is_first=True, is_last=True))
+    assert faults(long_log.disk) == [
+        "binlog-000002.ibb page 1 offset 0: GTID state is [0-1-3,1-2-2], the groups come to [0-1-3,1-2-1]"
+    ]
+
+
+def test_a_differential_state_that_contradicts_the_groups_is_named(long_log):
+    state = encode_gtid_state([Gtid.parse("0-1-7")], None)
+    change(long_log.disk, 0, 2, 0, encode_chunk(RecordType.GTID_STATE, state, is_first=True, is_last=True))
+    assert faults(long_log.disk) == [
+        "binlog-000000.ibb page 2 offset 0: differential GTID state is [0-1-7], the groups of this file come to [0-1-1]"
+    ]
+
+
+def test_a_reference_to_something_else_is_named(long_log):
+    wrong = RecordRef(0, PAGE_SIZE + 5)
+    header = encode_commit_header(CommitHeader(streams=(OobStream(node_count=1, first=wrong, last=wrong),)))
+    log = long_log
+    gtid = Gtid.parse("0-1-5")
+    log.append(RecordType.COMMIT, header + log.groups[0][1][:38], gtid)
+    assert any("an out-of-band reference to something else" in fault for fault in faults(log.disk))
+
+
+def test_a_file_missing_in_the_middle_is_named(long_log):
+    del long_log.disk.files["binlog-000001.ibb"]
+    assert faults(long_log.disk)[0] == "binlog-000001.ibb is missing before binlog-000002.ibb"
+
+
+def test_swapped_files_are_named(long_log):
+    files = long_log.disk.files
+    files["binlog-000001.ibb"], files["binlog-000002.ibb"] = files["binlog-000002.ibb"], files["binlog-000001.ibb"]
+    assert any("file number is 2, but the name says 1" in fault for fault in faults(long_log.disk))
+
+
+def test_a_file_that_is_no_whole_number_of_pages_is_named(long_log):
+    long_log.disk.files["binlog-000002.ibb"] += b"x"
+    assert any("no whole number of pages" in fault for fault in faults(long_log.disk))
+
+
+def test_a_file_longer_than_its_header_says_is_named(long_log):
+    long_log.disk.allocate("binlog-000002.ibb", 5 * PAGE_SIZE)
+    assert faults(long_log.disk) == ["binlog-000002.ibb: 5 pages, but its header says 4"]
+
+
+def test_data_behind_an_empty_page_is_named(long_log):
+    disk = long_log.disk
+    page = bytes(disk.files["binlog-000002.ibb"][PAGE_SIZE : 2 * PAGE_SIZE])
+    disk.files["binlog-000002.ibb"][3 * PAGE_SIZE : 4 * PAGE_SIZE] = page
+    assert any("page 3" in fault and "behind its end" in fault for fault in faults(disk))
+
+
+def test_a_log_that_ends_inside_a_record_is_named(new_log, event):
+    log = new_log()
+    log.commit("0-1-1", event(40_000))
+    log.disk.truncate("binlog-000000.ibb", 3 * PAGE_SIZE)
+    assert any("the log ends inside this record" in fault for fault in faults(log.disk))
+
+
+def test_long_state_records_inside_other_records_are_no_fault(new_log, event):
+    log = new_log(size_pages=8, interval_pages=1)
+    for domain_id in range(3000):  # the state needs several chunks
+        log.commit(f"{domain_id}-4294967295-18446744073709551615", event(20))
+    for seq_no in range(1, 30):
+        log.commit(f"0-1-{seq_no}", event(7000))
+    assert faults(log.disk) == []
+
+
+def test_all_ways_to_check_find_the_same(monkeypatch):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    disk = SimulatedDisk()
+    random_log(chance.randrange(1000), disk).close()
+    files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
+    for _ in range(15):
+        name = chance.choice([name for name in files if any(files[name][PAGE_SIZE:])])
+        page_no = chance.randrange(1, len(files[name]) // PAGE_SIZE)
+        start = page_no * PAGE_SIZE
+        page = bytearray(files[name][start : start + PAGE_SIZE])
+        for _ in range(chance.randrange(1, 3)):
+            page[chance.randrange(PAGE_SIZE - 4)] ^= 1 << chance.randrange(8)
+        if chance.random() < 0.8:
+            seal_page(page)
+        changed = {**files, name: files[name][:start] + bytes(page) + files[name][start + PAGE_SIZE :]}
+        found = []
+        for ready, others in ((loading.load, 0), (lambda: None, 0), (loading.load, 1), (loading.load, 50)):
+            monkeypatch.setattr(verifying, "kernels", ready)
+            totals = Totals()
+            disks = [MemoryDisk(changed) for _ in range(others)]
+            found.append(([str(fault) for fault in verify(MemoryDisk(changed), totals, others=disks)], totals))
+        assert found[0] == found[1]
+        assert found[2:] == found[:2]
+
+
+def test_the_holes_of_a_sparse_file_are_blank_pages_and_what_lies_behind_them_is_found(tmp_path, long_log):
+    for name, data in long_log.disk.files.items():
+        (tmp_path / name).write_bytes(data)
+    last = max(tmp_path.iterdir())
+    size, larger = last.stat().st_size, 400 * PAGE_SIZE
+    page = bytearray(PAGE_SIZE)
+    seal_page(page)
+    page[0] = 1
+    for has_data in (False, True):
+        with last.open("r+b") as file:
+            file.truncate(larger)
+            if has_data:
+                file.seek(300 * PAGE_SIZE)
+                file.write(page)
+        totals = Totals()
+        found = [str(fault) for fault in verify(RealDisk(tmp_path), totals)]
+        dense = MemoryDisk({path.name: path.read_bytes() for path in tmp_path.iterdir()})
+        assert found == faults(dense)
+        assert any("page 300" in fault for fault in found) == has_data
+        assert totals.pages == sum(len(data) // PAGE_SIZE for data in dense.files.values())
+    assert size < larger
