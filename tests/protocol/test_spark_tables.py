@@ -12,7 +12,7 @@ from lanes.replay import CLASSIC, changes_of, created_table, raw_events
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.event.rows.column import Column, ColumnType, Kind
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.ddl import is_unsigned
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
@@ -291,7 +291,7 @@ def test_numbers_of_each_length_have_the_spark_type_of_the_table(key):
         name="a",
         type=ColumnType.NEWDECIMAL if is_decimal else ColumnType.BIT,
         metadata=0,
-        kind=Kind.DECIMAL if is_decimal else Kind.BIT,
+        kind=ValueKind.DECIMAL if is_decimal else ValueKind.BIT,
         size=size,
     )
     assert column_type(column, ZeroDates.NULL) == documented_type(key, column)

@@ -202,7 +202,7 @@ def test_status_bits_are_those_of_the_table() -> None:
 
 def test_column_types_are_those_of_the_table() -> None:
     rows = read_tables("response.md", "Column definition")[1]
-    assert {row["Name"]: int(row["Type"]) for row in rows} == {kind.name: kind.value for kind in response.ColumnType}
+    assert {row["Name"]: int(row["Type"]) for row in rows} == {kind.name: kind.value for kind in response.FieldType}
 
 
 def test_ok_err_and_eof_have_their_fields_where_the_tables_say() -> None:
@@ -245,7 +245,7 @@ def test_a_column_definition_has_its_fields_where_the_table_says(is_extended: bo
     payload = fields_in_order("response.md", "Column definition", values)
     column = response.ColumnDefinition(
         name="n",
-        column_type=response.ColumnType.VAR_STRING,
+        column_type=response.FieldType.VAR_STRING,
         length=64,
         collation_id=45,
         flags=0x81,

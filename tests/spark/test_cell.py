@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
+from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.spark.cell import cell_reader, date_cell, image_as_map, moment_cell, text_of
 
 TEXTS = {
@@ -29,7 +29,7 @@ TEXTS = {
 }
 
 
-def column(name="a", kind=Kind.INTEGER, type_=ColumnType.LONG):
+def column(name="a", kind=ValueKind.INTEGER, type_=ColumnType.LONG):
     return Column(name=name, type=type_, metadata=0, kind=kind)
 
 

@@ -18,7 +18,7 @@ from ibbmaster.wire.command import (
     MalformedCommand,
     Ping,
     ProcessKill,
-    Query,
+    QueryCommand,
     Quit,
     RegisterReplica,
     ResetConnection,
@@ -36,7 +36,7 @@ DUMP = bytes.fromhex("12 04000000 0200 02000000")
 CASES: dict[str, tuple[AnyCommand, bytes]] = {
     "quit": (Quit(), b"\x01"),
     "a database": (InitDb(database="nothere"), b"\x02nothere"),  # raw_misc
-    "a query": (Query(sql=b"SELECT UNIX_TIMESTAMP()"), b"\x03SELECT UNIX_TIMESTAMP()"),
+    "a query": (QueryCommand(sql=b"SELECT UNIX_TIMESTAMP()"), b"\x03SELECT UNIX_TIMESTAMP()"),
     "statistics": (Statistics(), b"\x09"),
     "kill": (ProcessKill(connection_id=999), bytes.fromhex("0c e7030000")),
     "ping": (Ping(), b"\x0e"),
@@ -67,7 +67,7 @@ def test_recorded_commands_decode_to_what_the_recorder_saw(conversation: Any) ->
         if not packet.is_whole or packet.payload.startswith(b"\xef"):  # an acknowledgement of semi-sync
             continue
         match decode_command(packet.payload):
-            case Query(sql=sql):
+            case QueryCommand(sql=sql):
                 assert packet.meaning == f"COM_QUERY {sql.decode()!r}"
             case BinlogDump() as dump:
                 name = f"file={dump.file_name!r}"
@@ -149,7 +149,7 @@ def test_a_registration_whose_lengths_lie_is_malformed() -> None:
 
 def test_texts_that_are_not_utf8_are_values_all_the_same() -> None:
     assert decode_command(b"\x02\xff") == InitDb(database="\ufffd")
-    assert decode_command(b"\x03\xff\x00") == Query(sql=b"\xff\x00")
+    assert decode_command(b"\x03\xff\x00") == QueryCommand(sql=b"\xff\x00")
 
 
 def test_damaged_commands_are_values(damaged: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
 from ibbmaster.wire.auth import Account, answer_ed25519, answer_native, certificate_proof, make_account
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
-from ibbmaster.wire.command import BinlogDump, MalformedCommand, Ping, Query, UnsupportedCommand, encode_command
+from ibbmaster.wire.command import BinlogDump, MalformedCommand, Ping, QueryCommand, UnsupportedCommand, encode_command
 from ibbmaster.wire.connection import (
     BEFORE_LOGIN,
     COMMAND_SIZE_MAX,
@@ -500,7 +500,7 @@ def test_bytes_one_by_one_lead_to_the_same_end(account: str) -> None:
         client.send(login(), piece_size=piece_size)
         if account == "ed25519":
             client.send(answer_ed25519("replpw", NONCE), piece_size=piece_size)
-        client.send(encode_command(Query(sql=b"SELECT 1")), piece_size=piece_size, sequence=0)
+        client.send(encode_command(QueryCommand(sql=b"SELECT 1")), piece_size=piece_size, sequence=0)
         client.send(encode_command(Ping()), piece_size=piece_size, sequence=0)
         ends.append((client.events, client.answers))
     assert ends[0] == ends[1] == ends[2]
@@ -637,18 +637,18 @@ def test_what_came_before_the_end_is_still_answered() -> None:
 def test_an_answer_takes_the_form_that_was_agreed() -> None:
     column = ColumnDefinition(name="x", column_type=3, length=1)
     plain = logged_in()
-    plain.send(encode_command(Query(sql=b"x")))
+    plain.send(encode_command(QueryCommand(sql=b"x")))
     assert b"".join(plain.connection.answer(ResultSet(columns=(column,))))[:5] == b"\x01\x00\x00\x01\x01"
     offered = SERVER_DEFAULT | Capability.CACHE_METADATA | Capability.EXTENDED_METADATA
     client = connect(capabilities=offered)
     client.send(login(capabilities=offered))
-    client.send(encode_command(Query(sql=b"x")), sequence=0)
+    client.send(encode_command(QueryCommand(sql=b"x")), sequence=0)
     assert b"".join(client.connection.answer(ResultSet(columns=(column,))))[:6] == b"\x02\x00\x00\x01\x01\x01"
 
 
 def test_several_answers_are_numbered_on_and_announce_each_other() -> None:
     client = logged_in()
-    client.send(encode_command(Query(sql=b"SET @a=1; SET @b=2")))
+    client.send(encode_command(QueryCommand(sql=b"SET @a=1; SET @b=2")))
     packets = b"".join(client.connection.answer(Ok(), Ok()))
     assert packets == bytes.fromhex(
         "07000001 00000002000000 07000002 00000002000000".replace("02000000 07", "0a000000 07")
@@ -657,7 +657,7 @@ def test_several_answers_are_numbered_on_and_announce_each_other() -> None:
 
 def test_a_long_answer_comes_in_pieces_and_reads_its_rows_as_it_goes() -> None:
     client = logged_in()
-    client.send(encode_command(Query(sql=b"SHOW BINLOG EVENTS")))
+    client.send(encode_command(QueryCommand(sql=b"SHOW BINLOG EVENTS")))
     read: list[int] = []
 
     def rows() -> Iterator[tuple[bytes]]:

@@ -11,14 +11,14 @@ import pytest
 
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
-from ibbmaster.wire.command import Query, Statistics, decode_command
+from ibbmaster.wire.command import QueryCommand, Statistics, decode_command
 from ibbmaster.wire.packet import frame_payloads
 from ibbmaster.wire.response import (
     DECIMALS_NOT_FIXED,
     ColumnDefinition,
-    ColumnType,
     Eof,
     Err,
+    FieldType,
     Ok,
     Response,
     ResultSet,
@@ -45,7 +45,7 @@ EXTENDED = SERVER_DEFAULT | Capability.EXTENDED_METADATA | Capability.CACHE_META
 TIMESTAMP = ResultSet(
     columns=(
         ColumnDefinition(
-            name="UNIX_TIMESTAMP()", column_type=ColumnType.LONGLONG, length=17, collation_id=63, flags=0x80
+            name="UNIX_TIMESTAMP()", column_type=FieldType.LONGLONG, length=17, collation_id=63, flags=0x80
         ),
     ),
     rows=((b"1778384896",),),
@@ -61,7 +61,7 @@ CHECKSUM = ResultSet(
     columns=(
         ColumnDefinition(
             name="@master_binlog_checksum",
-            column_type=ColumnType.LONG_BLOB,
+            column_type=FieldType.LONG_BLOB,
             length=0x03FFFFFC,
             collation_id=45,
             decimals=DECIMALS_NOT_FIXED,
@@ -80,7 +80,7 @@ ENGINE = ResultSet(
     columns=(
         ColumnDefinition(
             name="@@GLOBAL.binlog_storage_engine",
-            column_type=ColumnType.VAR_STRING,
+            column_type=FieldType.VAR_STRING,
             length=64,
             collation_id=45,
             decimals=DECIMALS_NOT_FIXED,
@@ -156,7 +156,7 @@ def test_recorded_answers_to_queries_decode_and_encode(readable_conversation: An
     """Also those in the longer forms of the extended capabilities, which the `mariadb` client asks for."""
     capabilities = agreed_capabilities(readable_conversation)
     for exchange in readable_conversation.exchanges:
-        is_query = isinstance(decode_command(exchange.command.payload), Query)
+        is_query = isinstance(decode_command(exchange.command.payload), QueryCommand)
         if is_query and exchange.answer and all(packet.is_whole for packet in exchange.answer):
             payloads = [packet.payload for packet in exchange.answer]
             response = decode_answer(payloads, capabilities)
@@ -171,7 +171,7 @@ def test_the_recordings_hold_both_forms_of_result_sets(find_packet: Callable[...
     extended = find_packet("operator_client.11.8-to-11.8", "column 'File'").payload
     assert decode_column(plain).original_name == "VARIABLE_NAME"
     assert decode_column(extended, EXTENDED).name == "File"
-    assert decode_column(extended, EXTENDED).column_type == ColumnType.VAR_STRING
+    assert decode_column(extended, EXTENDED).column_type == FieldType.VAR_STRING
     with pytest.raises(RemoteProtocolError):
         decode_column(extended)
 

@@ -16,7 +16,7 @@ from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
     DECIMALS_NOT_FIXED,
     ColumnDefinition,
-    ColumnType,
+    FieldType,
 )
 
 NOT_NULL, UNSIGNED, BINARY = 0x0001, 0x0020, 0x0080
@@ -24,35 +24,35 @@ NUMBER = NOT_NULL | BINARY
 DECIMALS_OF_DOUBLE = 31
 LETTER_SIZE = 4  # bytes of the longest letter of utf8mb4, in which all texts are sent
 _LONG_DIGITS = 9  # more may not fit into 32 bits
-_CLOCK_LENGTHS = {ColumnType.DATETIME: 19, ColumnType.TIMESTAMP: 19, ColumnType.DATE: 10, ColumnType.TIME: 10}
+_CLOCK_LENGTHS = {FieldType.DATETIME: 19, FieldType.TIMESTAMP: 19, FieldType.DATE: 10, FieldType.TIME: 10}
 _COMPARED = words("= != < <= > >= <=> AND OR XOR NOT IN LIKE REGEXP BETWEEN EXISTS")
 
 #: Functions whose column does not depend on their value: type, length (of texts in letters), flags.
-_CALLS: Mapping[str, tuple[ColumnType, int, int]] = {
-    "binlog_gtid_pos": (ColumnType.LONG_BLOB, 16_777_216, 0),
-    "charset": (ColumnType.VAR_STRING, 64, 0),
-    "collation": (ColumnType.VAR_STRING, 64, 0),
-    "connection_id": (ColumnType.LONG, 10, NUMBER | UNSIGNED),
-    "count": (ColumnType.LONGLONG, 21, NUMBER),
-    "curdate": (ColumnType.DATE, 10, NUMBER),
-    "current_date": (ColumnType.DATE, 10, NUMBER),
-    "current_time": (ColumnType.TIME, 8, NUMBER),
-    "current_user": (ColumnType.VAR_STRING, 384, 0),
-    "curtime": (ColumnType.TIME, 8, NUMBER),
-    "database": (ColumnType.VAR_STRING, 64, 0),
-    "found_rows": (ColumnType.LONGLONG, 21, NUMBER),
-    "last_insert_id": (ColumnType.LONGLONG, 21, NUMBER | UNSIGNED),
-    "master_gtid_wait": (ColumnType.LONG, 2, NUMBER),
-    "row_count": (ColumnType.LONGLONG, 21, NUMBER),
-    "schema": (ColumnType.VAR_STRING, 64, 0),
-    "session_user": (ColumnType.VAR_STRING, 384, 0),
-    "system_user": (ColumnType.VAR_STRING, 384, 0),
-    "timediff": (ColumnType.TIME, 10, BINARY),
-    "unix_timestamp": (ColumnType.LONGLONG, 17, BINARY),
-    "user": (ColumnType.VAR_STRING, 384, 0),
-    "utc_date": (ColumnType.DATE, 10, NUMBER),
-    "utc_time": (ColumnType.TIME, 8, NUMBER),
-    "utc_timestamp": (ColumnType.DATETIME, 19, NUMBER),
+_CALLS: Mapping[str, tuple[FieldType, int, int]] = {
+    "binlog_gtid_pos": (FieldType.LONG_BLOB, 16_777_216, 0),
+    "charset": (FieldType.VAR_STRING, 64, 0),
+    "collation": (FieldType.VAR_STRING, 64, 0),
+    "connection_id": (FieldType.LONG, 10, NUMBER | UNSIGNED),
+    "count": (FieldType.LONGLONG, 21, NUMBER),
+    "curdate": (FieldType.DATE, 10, NUMBER),
+    "current_date": (FieldType.DATE, 10, NUMBER),
+    "current_time": (FieldType.TIME, 8, NUMBER),
+    "current_user": (FieldType.VAR_STRING, 384, 0),
+    "curtime": (FieldType.TIME, 8, NUMBER),
+    "database": (FieldType.VAR_STRING, 64, 0),
+    "found_rows": (FieldType.LONGLONG, 21, NUMBER),
+    "last_insert_id": (FieldType.LONGLONG, 21, NUMBER | UNSIGNED),
+    "master_gtid_wait": (FieldType.LONG, 2, NUMBER),
+    "row_count": (FieldType.LONGLONG, 21, NUMBER),
+    "schema": (FieldType.VAR_STRING, 64, 0),
+    "session_user": (FieldType.VAR_STRING, 384, 0),
+    "system_user": (FieldType.VAR_STRING, 384, 0),
+    "timediff": (FieldType.TIME, 10, BINARY),
+    "unix_timestamp": (FieldType.LONGLONG, 17, BINARY),
+    "user": (FieldType.VAR_STRING, 384, 0),
+    "utc_date": (FieldType.DATE, 10, NUMBER),
+    "utc_time": (FieldType.TIME, 8, NUMBER),
+    "utc_timestamp": (FieldType.DATETIME, 19, NUMBER),
 }
 _LOCAL_CLOCKS = frozenset(("now", "current_timestamp", "localtime", "localtimestamp", "sysdate"))
 _TEXT_FUNCTIONS = frozenset(("concat", "concat_ws", "lower", "upper", "left", "right", "substring", "replace", "trim"))
@@ -70,18 +70,18 @@ def describe(name: str, expression: Expression, value: Value, *, version: int) -
             kind, length, flags = _CALLS[function]
             return _column(name, kind, length, flags, _digits(expression))
         case Call(name=function) if function in _LOCAL_CLOCKS:
-            kind = ColumnType.TIMESTAMP if version >= NOW_IS_TIMESTAMP_SINCE else ColumnType.DATETIME
+            kind = FieldType.TIMESTAMP if version >= NOW_IS_TIMESTAMP_SINCE else FieldType.DATETIME
             return _column(name, kind, 19, NUMBER, _digits(expression))
         case Operation(operator=operator) if operator in _COMPARED or operator.startswith("IS "):
-            return _column(name, ColumnType.LONG, 1, NUMBER)
+            return _column(name, FieldType.LONG, 1, NUMBER)
         case Operation(operator=("|" | "&" | "^" | "<<" | ">>" | "~")):
-            return _column(name, ColumnType.LONGLONG, 21, BINARY | UNSIGNED)
+            return _column(name, FieldType.LONGLONG, 21, BINARY | UNSIGNED)
         case Call(name="nullif", arguments=(Literal(value=first), _)) if value is None:
             return _of_value(name, first)
         case Literal(charset=None, value=bytes() as data):
-            return _column(name, ColumnType.VAR_STRING, len(data), NUMBER | UNSIGNED, is_binary=True)
+            return _column(name, FieldType.VAR_STRING, len(data), NUMBER | UNSIGNED, is_binary=True)
     if value is None and isinstance(expression, Call) and expression.name in _TEXT_FUNCTIONS:
-        return _column(name, ColumnType.VAR_STRING, 1, 0)
+        return _column(name, FieldType.VAR_STRING, 1, 0)
     column = _of_value(name, value)
     return replace(column, flags=column.flags | (NOT_NULL if is_never_null(expression) else 0))
 
@@ -108,57 +108,57 @@ def is_never_null(expression: Expression) -> bool:
 def _of_value(name: str, value: Value) -> ColumnDefinition:
     match value:
         case None:
-            return _column(name, ColumnType.NULL, 0, BINARY)
+            return _column(name, FieldType.NULL, 0, BINARY)
         case int():
             length = len(str(value))
-            kind = ColumnType.LONG if length <= _LONG_DIGITS + (value < 0) else ColumnType.LONGLONG
+            kind = FieldType.LONG if length <= _LONG_DIGITS + (value < 0) else FieldType.LONGLONG
             return _column(name, kind, length, BINARY | (UNSIGNED if value >= 2**63 else 0))
         case Decimal():
             digits, scale = len(value.as_tuple().digits), _scale(value)
             length = max(digits, scale + 1) + (1 if scale else 0) + 1
-            return _column(name, ColumnType.NEWDECIMAL, length, BINARY, scale)
+            return _column(name, FieldType.NEWDECIMAL, length, BINARY, scale)
         case float():
-            return _column(name, ColumnType.DOUBLE, len(text_of(value)), BINARY, DECIMALS_OF_DOUBLE)
+            return _column(name, FieldType.DOUBLE, len(text_of(value)), BINARY, DECIMALS_OF_DOUBLE)
         case bytes():
-            return _column(name, ColumnType.VAR_STRING, len(value), BINARY, is_binary=True)
+            return _column(name, FieldType.VAR_STRING, len(value), BINARY, is_binary=True)
         case _:
-            return _column(name, ColumnType.VAR_STRING, max(len(value), 1), 0)
+            return _column(name, FieldType.VAR_STRING, max(len(value), 1), 0)
 
 
 def _of_system_variable(name: str, target: SystemVariable, value: Value) -> ColumnDefinition:
     known = FIXED.get(target.name, SESSION_DEFAULTS.get(target.name))
     if isinstance(known, bool):
-        return _column(name, ColumnType.LONGLONG, 1, BINARY)
+        return _column(name, FieldType.LONGLONG, 1, BINARY)
     if target.name == "timestamp" or isinstance(value, float):
-        return _column(name, ColumnType.DOUBLE, 21, BINARY, 6)
+        return _column(name, FieldType.DOUBLE, 21, BINARY, 6)
     if isinstance(value, int):
-        return _column(name, ColumnType.LONGLONG, 21, BINARY | UNSIGNED)
-    return _column(name, ColumnType.VAR_STRING, len(text_of(value or "")), 0)
+        return _column(name, FieldType.LONGLONG, 21, BINARY | UNSIGNED)
+    return _column(name, FieldType.VAR_STRING, len(text_of(value or "")), 0)
 
 
 def _of_user_variable(name: str, value: Value) -> ColumnDefinition:
     match value:
         case int():
-            return _column(name, ColumnType.LONGLONG, 20, BINARY)
+            return _column(name, FieldType.LONGLONG, 20, BINARY)
         case Decimal():
-            return _column(name, ColumnType.NEWDECIMAL, 83, BINARY, 38)
+            return _column(name, FieldType.NEWDECIMAL, 83, BINARY, 38)
         case float():
-            return _column(name, ColumnType.DOUBLE, 23, BINARY, DECIMALS_OF_DOUBLE)
+            return _column(name, FieldType.DOUBLE, 23, BINARY, DECIMALS_OF_DOUBLE)
         case str():
-            return _column(name, ColumnType.LONG_BLOB, 16_777_215, 0)
+            return _column(name, FieldType.LONG_BLOB, 16_777_215, 0)
         case _:
-            return _column(name, ColumnType.LONG_BLOB, 16_777_215, BINARY, is_binary=True)
+            return _column(name, FieldType.LONG_BLOB, 16_777_215, BINARY, is_binary=True)
 
 
 def _column(
-    name: str, kind: ColumnType, length: int, flags: int, decimals: int = 0, *, is_binary: bool = False
+    name: str, kind: FieldType, length: int, flags: int, decimals: int = 0, *, is_binary: bool = False
 ) -> ColumnDefinition:
-    is_text = kind in (ColumnType.VAR_STRING, ColumnType.LONG_BLOB)
+    is_text = kind in (FieldType.VAR_STRING, FieldType.LONG_BLOB)
     has_letters = is_text and not is_binary
     if kind in _CLOCK_LENGTHS and decimals:
         length += 1 + decimals
     if is_text:
-        decimals = DECIMALS_NOT_FIXED if has_letters or kind is ColumnType.LONG_BLOB else 0
+        decimals = DECIMALS_NOT_FIXED if has_letters or kind is FieldType.LONG_BLOB else 0
     return ColumnDefinition(
         name=name,
         column_type=kind,

@@ -24,7 +24,7 @@ from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_colu
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.statement import (
     Call,
-    Column,
+    ColumnName,
     Default,
     Expression,
     Literal,
@@ -97,7 +97,7 @@ class Evaluator:
             case SystemVariable():
                 value = self.settings.read(expression)
                 return int(value) if isinstance(value, bool) else value
-            case Column(parts=parts):
+            case ColumnName(parts=parts):
                 return self._column(parts, row)
             case Call():
                 return self._call(expression, row)

@@ -12,7 +12,7 @@ from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown
-from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, ColumnType
+from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
 
 SYSTEM_DATABASES = ("information_schema", "mysql", "performance_schema")
 GTID_SLAVE_POS = "gtid_slave_pos"
@@ -116,15 +116,15 @@ def collation_rows(facts: ServerFacts) -> Iterator[RowValues]:
 def gtid_slave_pos() -> Relation:
     """The position of a server that was never a replica: empty."""
     columns = (
-        _number("domain_id", ColumnType.LONG, 10, _KEY_FLAGS),
-        _number("sub_id", ColumnType.LONGLONG, 20, _KEY_FLAGS),
-        _number("server_id", ColumnType.LONG, 10, _FLAGS),
-        _number("seq_no", ColumnType.LONGLONG, 20, _FLAGS),
+        _number("domain_id", FieldType.LONG, 10, _KEY_FLAGS),
+        _number("sub_id", FieldType.LONGLONG, 20, _KEY_FLAGS),
+        _number("server_id", FieldType.LONG, 10, _FLAGS),
+        _number("seq_no", FieldType.LONGLONG, 20, _FLAGS),
     )
     return Relation(columns)
 
 
-def _number(name: str, column_type: ColumnType, length: int, flags: int) -> ColumnDefinition:
+def _number(name: str, column_type: FieldType, length: int, flags: int) -> ColumnDefinition:
     return ColumnDefinition(
         name=name,
         column_type=column_type,

@@ -13,7 +13,7 @@ from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_colu
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.statement import (
     Call,
-    Column,
+    ColumnName,
     Expression,
     Literal,
     Order,
@@ -120,7 +120,7 @@ class Querying:
         return Relation(columns, results)
 
     def _column_of(self, item: SelectItem, value: Value, columns: Sequence[ColumnDefinition]) -> ColumnDefinition:
-        if isinstance(item.expression, Column):
+        if isinstance(item.expression, ColumnName):
             name = item.expression.parts[-1].lower()
             found = next(column for column in columns if column.name.lower() == name)
             return ColumnDefinition(
@@ -131,7 +131,7 @@ class Querying:
     def _check_columns(self, expression: Expression, names: Sequence[str], where: str) -> None:
         """Every column that an expression names is there."""
         match expression:
-            case Column(parts=parts):
+            case ColumnName(parts=parts):
                 if parts[-1].lower() not in names:
                     raise unknown_column(".".join(parts), where)
             case Call(arguments=parts):
@@ -168,7 +168,7 @@ def _key_of(expression: Expression, items: Sequence[SelectItem]) -> Expression:
             return items[number - 1].expression
         case Literal(value=int() as number):
             raise unknown_column(str(number), "ORDER BY")
-        case Column(parts=(name,)):
+        case ColumnName(parts=(name,)):
             return next((item.expression for item in items if item.name.lower() == name.lower()), expression)
         case _:
             return expression
@@ -176,7 +176,7 @@ def _key_of(expression: Expression, items: Sequence[SelectItem]) -> Expression:
 
 def _expanded(item: SelectItem, columns: Sequence[ColumnDefinition]) -> list[SelectItem]:
     if isinstance(item.expression, Star):
-        return [SelectItem(Column((column.name,)), column.name) for column in columns]
+        return [SelectItem(ColumnName((column.name,)), column.name) for column in columns]
     return [item]
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
 from ibbmaster.dialogue.collations import find_charset
-from ibbmaster.dialogue.sql_token import SqlError, Token, Tokens, error_at, unquote, words
+from ibbmaster.dialogue.sql_token import SqlError, SqlToken, SqlTokens, error_at, unquote, words
 from ibbmaster.dialogue.statement import (
     Call,
-    Column,
+    ColumnName,
     Default,
     Expression,
     Literal,
@@ -79,7 +79,7 @@ _FLAT = frozenset(("OR", "AND", "+"))  # many of one kind in a row are one opera
 class ExpressionParser(ABC):
     """Recursive descent over the tokens of one text."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: SqlTokens) -> None:
         self._text = tokens
         self._sql = tokens.sql
         self._tokens = tokens.tokens
@@ -222,7 +222,7 @@ class ExpressionParser(ABC):
             return self._step({"-": "NEGATIVE", "!": "NOT"}.get(sign, sign), value)
         raise self._error()
 
-    def _after_word(self, token: Token) -> Expression:
+    def _after_word(self, token: SqlToken) -> Expression:
         word = token.text.upper()
         following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
         if word[0] == "_" and following is not None and following.kind in ("text", "hex", "bits"):
@@ -291,7 +291,7 @@ class ExpressionParser(ABC):
             return self._call()
         if self._accept("COLLATE"):
             self._take_name()
-        return Column(tuple(parts))
+        return ColumnName(tuple(parts))
 
     def _call(self, database: str | None = None) -> Call:
         written = self._take_name()
@@ -378,7 +378,7 @@ class ExpressionParser(ABC):
             values.append(read())
         return tuple(values)
 
-    def _token(self) -> Token | None:
+    def _token(self) -> SqlToken | None:
         return None if self.is_at_end else self._tokens[self._index]
 
     def _start(self) -> int:
@@ -476,7 +476,7 @@ def number_value(text: str) -> int | float | Decimal:
         return float(text)
 
 
-def binary_value(token: Token) -> bytes:
+def binary_value(token: SqlToken) -> bytes:
     """The bytes that 0x41, x'41', 0b1 or b'1' mean."""
     digits = token.text[2:].removesuffix("'")
     if token.kind == "hex":

@@ -44,7 +44,7 @@ class SqlError(IbbMasterError):
         self.line_no = line_no
 
 
-class Token(NamedTuple):
+class SqlToken(NamedTuple):
     """One token; `start` and `end` are places in the statement."""
 
     kind: str
@@ -54,11 +54,11 @@ class Token(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class SqlTokens:
     """A text in pieces. `cuts` are the places of conditional comments: their marks, or all of one not executed."""
 
     sql: str
-    tokens: list[Token]
+    tokens: list[SqlToken]
     cuts: list[tuple[int, int]]
 
     def text_between(self, start: int, end: int) -> str:
@@ -76,7 +76,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def tokenize(sql: str, *, version: int = 0) -> Tokens:
+def tokenize(sql: str, *, version: int = 0) -> SqlTokens:
     """Cut a text; spaces and comments are left out.
 
     What is in `/*!NNNNNN … */` and `/*M!NNNNNN … */` is executed by servers of that version
@@ -88,7 +88,7 @@ def tokenize(sql: str, *, version: int = 0) -> Tokens:
 
     Source: MariaDB 10.11 and 11.8, as they answer.
     """
-    tokens: list[Token] = []
+    tokens: list[SqlToken] = []
     cuts: list[tuple[int, int]] = []
     open_conditions = 0
     offset = 0
@@ -116,11 +116,11 @@ def tokenize(sql: str, *, version: int = 0) -> Tokens:
             case "close":
                 raise error_at(sql, offset)
             case kind:
-                tokens.append(Token(str(kind), match[0], offset, end))
+                tokens.append(SqlToken(str(kind), match[0], offset, end))
         offset = end
     if open_conditions:
         raise error_at(sql, offset)
-    return Tokens(sql, tokens, cuts)
+    return SqlTokens(sql, tokens, cuts)
 
 
 def _is_executed(condition: re.Match[str], version: int) -> bool:

@@ -39,7 +39,7 @@ class SystemVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnName:
     """A column, perhaps with its table and database before it."""
 
     parts: tuple[str, ...]
@@ -81,7 +81,9 @@ class Subquery:
     query: Query
 
 
-Expression: TypeAlias = Literal | Default | UserVariable | SystemVariable | Column | Star | Call | Operation | Subquery
+Expression: TypeAlias = (
+    Literal | Default | UserVariable | SystemVariable | ColumnName | Star | Call | Operation | Subquery
+)
 
 
 @dataclass(frozen=True, slots=True)

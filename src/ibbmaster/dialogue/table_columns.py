@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import functools
 
-from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT, ColumnDefinition, ColumnType
+from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT, ColumnDefinition, FieldType
 
 _FLAGS = 0x1001  # NOT NULL, and without a default
 _MAY_BE_NULL = 0x1000
 _TYPES = {
-    "v": ColumnType.VAR_STRING,
-    "t": ColumnType.BLOB,
-    "b": ColumnType.LONG_BLOB,
-    "y": ColumnType.TINY,
-    "s": ColumnType.SHORT,
-    "i": ColumnType.LONG,
-    "l": ColumnType.LONGLONG,
-    "n": ColumnType.NEWDECIMAL,
-    "r": ColumnType.FLOAT,
-    "f": ColumnType.DOUBLE,
-    "d": ColumnType.DATETIME,
+    "v": FieldType.VAR_STRING,
+    "t": FieldType.BLOB,
+    "b": FieldType.LONG_BLOB,
+    "y": FieldType.TINY,
+    "s": FieldType.SHORT,
+    "i": FieldType.LONG,
+    "l": FieldType.LONGLONG,
+    "n": FieldType.NEWDECIMAL,
+    "r": FieldType.FLOAT,
+    "f": FieldType.DOUBLE,
+    "d": FieldType.DATETIME,
 }
 _TEXTS = "vtb"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from ibbmaster.event.rows.column import Kind, TableSchema
+from ibbmaster.event.rows.column import TableSchema, ValueKind
 from ibbmaster.lake.stories import START, Cascade, Doubt, Place, Stories, Story
 from ibbmaster.lake.text import array_of, named, struct_of, text_literal
 from ibbmaster.spark.options import ReadOptions, ZeroDates
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PLACE = "struct(_file_no, _offset)"
-OF_DATES = (Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP)
+OF_DATES = (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
 
 
 def find_doubts(

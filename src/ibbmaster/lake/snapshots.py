@@ -12,7 +12,7 @@ from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.statements import Logged, completions, read_statements
-from ibbmaster.lake.stories import Cut, Stories
+from ibbmaster.lake.stories import Stories, Truncation
 from ibbmaster.lake.text import named, struct_of, text_literal
 from ibbmaster.spark.options import listed, parse_options
 from ibbmaster.spark.plan import find_table
@@ -88,7 +88,7 @@ def key_of(table: TableSchema, key: Iterable[str]) -> list[str]:
     return keys
 
 
-def _behind(changes: DataFrame, cuts: Sequence[Cut]) -> DataFrame:
+def _behind(changes: DataFrame, cuts: Sequence[Truncation]) -> DataFrame:
     """The changes behind a place where the table was emptied, if there is one."""
     for cut in cuts:
         changes = changes.where(f"struct(_file_no, _offset) > {struct_of(cut.place)}")
@@ -147,7 +147,7 @@ def _present(name: str) -> str:
     return f"_op != 'update' OR NOT array_contains(_absent, {text_literal(name)})"
 
 
-def _history(versions: DataFrame, cells: Mapping[str, str], cuts: Sequence[Cut]) -> DataFrame:
+def _history(versions: DataFrame, cells: Mapping[str, str], cuts: Sequence[Truncation]) -> DataFrame:
     """Every version of each row, with the moments and GTIDs between which it held."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f

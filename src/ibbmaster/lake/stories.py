@@ -23,7 +23,7 @@ from ibbmaster.event.statement.altering import (
     MoveRows,
     SetDefault,
 )
-from ibbmaster.event.statement.definition import ColumnDefinition, ForeignKey, parse_column
+from ibbmaster.event.statement.definition import ColumnClause, ForeignKey, parse_column
 from ibbmaster.event.statement.operations import (
     Alter,
     Create,
@@ -41,7 +41,7 @@ Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)
 
 
-class Cut(NamedTuple):
+class Truncation(NamedTuple):
     """Rows up to here are no more: those of groups that begin at `place` or before it."""
 
     place: Place
@@ -85,10 +85,10 @@ class Story:
 
     is_whole: bool = False
     is_versioned: bool = False
-    columns: dict[str, ColumnDefinition] | None = None
+    columns: dict[str, ColumnClause] | None = None
     dropped: set[str] = field(default_factory=set)
     cascades: list[Cascade] = field(default_factory=list)
-    cuts: list[Cut] = field(default_factory=list)
+    cuts: list[Truncation] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
     past_doubts: list[Doubt] = field(default_factory=list)
 
@@ -111,10 +111,10 @@ class Stories:
             }
         )
 
-    def __init__(self, declared: Mapping[str, dict[str, ColumnDefinition]] | None = None) -> None:
+    def __init__(self, declared: Mapping[str, dict[str, ColumnClause]] | None = None) -> None:
         self._declared = declared or {}
         self._tables: dict[str, Story] = {}
-        self._dropped: dict[str, list[Cut]] = {}  # databases
+        self._dropped: dict[str, list[Truncation]] = {}  # databases
         self._temporary: set[tuple[int, str]] = set()  # by thread
         self._has_routines = False
         self._anywhere: list[Doubt] = []
@@ -188,7 +188,7 @@ class Stories:
     def _empty(self, one: Logged, story: Story) -> None:
         """No row is left; those that come later in the same group are there."""
         file_no, offset = one.place
-        story.cuts.append(Cut((file_no, offset if one.has_rows_before else offset - 1), one.timestamp))
+        story.cuts.append(Truncation((file_no, offset if one.has_rows_before else offset - 1), one.timestamp))
         story.past_doubts += story.doubts
         story.doubts = []
         for cascade in story.cascades:
@@ -205,7 +205,7 @@ class Stories:
     def _drop_database(self, one: Logged, database: str) -> None:
         for table in [name for name in self._tables if name.partition(".")[0] == database]:
             self._end(one, table)
-        self._dropped.setdefault(database, []).append(Cut((one.file_no, one.file_offset - 1), one.timestamp))
+        self._dropped.setdefault(database, []).append(Truncation((one.file_no, one.file_offset - 1), one.timestamp))
 
     def _create(self, one: Logged, create: Create) -> None:
         if create.is_conditional and not create.replaces:
@@ -308,8 +308,8 @@ def _changed(story: Story, clause: ChangeColumn) -> str | None:
     return f"MODIFY or CHANGE of column {clause.name} may change its values"
 
 
-def _with_default(definition: ColumnDefinition, *, is_null: bool) -> ColumnDefinition:
-    return ColumnDefinition(
+def _with_default(definition: ColumnClause, *, is_null: bool) -> ColumnClause:
+    return ColumnClause(
         type=definition.type,
         is_null_at_first=is_null and definition.is_nullable,
         is_nullable=definition.is_nullable,

@@ -202,7 +202,7 @@ class _Connection:
     async def _answer(self, command: commands.AnyCommand) -> None:
         responses: tuple[Response, ...]
         match command:
-            case commands.Query(sql=sql):
+            case commands.QueryCommand(sql=sql):
                 log.debug("%s: %r", self, sql[:200])
                 self._session.note("Query", "", time.monotonic())
                 answers = await trio.to_thread.run_sync(self._dialog.query, sql)

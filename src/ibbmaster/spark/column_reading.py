@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ibbmaster.event.rows import temporal
-from ibbmaster.event.rows.column import Column, ColumnType, Kind
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.number import decimal_size
 from ibbmaster.event.rows.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.value import INTEGER_SIZES, SHORT_LENGTH_MAX
@@ -61,9 +61,9 @@ def reading_of(column: Column, spark_type: str) -> Reading:
         return Reading(RowOp.RAW_FIXED, fixed, 0, "value")
     what = "value"
     if column.type not in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED):
-        if column.kind is Kind.TEXT and (column.charset or "utf8mb4") in UTF8_CHARSETS:
+        if column.kind is ValueKind.TEXT and (column.charset or "utf8mb4") in UTF8_CHARSETS:
             what = "text"
-        elif column.kind in (Kind.BINARY, Kind.GEOMETRY):
+        elif column.kind in (ValueKind.BINARY, ValueKind.GEOMETRY):
             what = "bytes"
     return Reading(RowOp.RAW_PREFIXED, _length_size(column), 0, what)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ibbmaster.event.rows.column import Column, ColumnType, Kind
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowOp
 from ibbmaster.spark.column_reading import Reading, text_reading_of
 from ibbmaster.spark.event_batch import EventBatch
@@ -79,7 +79,7 @@ class ImageColumns(RowColumns):
         slot = self._slots[column.name]
         values, valid = self._values[slot, rows], self._valid[slot, rows]
         if reading.what == "number" and reading.op != RowOp.DECIMAL:
-            is_unsigned = column.is_unsigned or column.kind is Kind.BIT
+            is_unsigned = column.is_unsigned or column.kind is ValueKind.BIT
             numbers = values.view(np.uint64) if is_unsigned else values
             return pa.array(numbers, mask=valid == 0).cast(pa.string())
         if reading.op == RowOp.DECIMAL:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
+from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.spark.options import Granularity, ZeroDates
 
 if TYPE_CHECKING:
@@ -184,32 +184,32 @@ def expect_names(schema: TableSchema) -> None:
 def column_type(column: Column, zero_dates: ZeroDates) -> str:
     """Spark's type for the values of a column."""
     match column.kind:
-        case Kind.INTEGER if column.type == ColumnType.LONGLONG:
+        case ValueKind.INTEGER if column.type == ColumnType.LONGLONG:
             return "decimal(20,0)" if column.is_unsigned else "bigint"
-        case Kind.INTEGER:
+        case ValueKind.INTEGER:
             return "bigint" if column.is_unsigned and column.type == ColumnType.LONG else "int"
-        case Kind.YEAR:
+        case ValueKind.YEAR:
             return "int"
-        case Kind.FLOAT:
+        case ValueKind.FLOAT:
             return "float" if column.type == ColumnType.FLOAT else "double"
-        case Kind.DECIMAL:
+        case ValueKind.DECIMAL:
             fits = column.size <= SPARK_DECIMAL_DIGITS_MAX
             return f"decimal({column.size},{column.scale})" if fits else "string"
-        case Kind.BIT:
+        case ValueKind.BIT:
             return "bigint" if column.size < 64 else "decimal(20,0)"
-        case Kind.DATE:
+        case ValueKind.DATE:
             return "date" if zero_dates is ZeroDates.NULL else "string"
-        case Kind.DATETIME:
+        case ValueKind.DATETIME:
             return "timestamp_ntz" if zero_dates is ZeroDates.NULL else "string"
-        case Kind.TIMESTAMP:
+        case ValueKind.TIMESTAMP:
             return "timestamp" if zero_dates is ZeroDates.NULL else "string"
-        case Kind.BINARY | Kind.GEOMETRY:
+        case ValueKind.BINARY | ValueKind.GEOMETRY:
             return "binary"
-        case Kind.ENUM if column.labels is None:
+        case ValueKind.ENUM if column.labels is None:
             return "int"
-        case Kind.SET if column.labels is None:
+        case ValueKind.SET if column.labels is None:
             return "decimal(20,0)"
-        case Kind.VECTOR:
+        case ValueKind.VECTOR:
             return "array<float>"
     return "string"
 

@@ -34,7 +34,7 @@ CATCH_UP_S = 300.0  # without any progress of a reader, at the end
 STOP_TIMEOUT_S = 60.0
 
 
-class Feeder:
+class FeederProcess:
     """The process that writes and serves."""
 
     def __init__(self, directory: Path, seed: int) -> None:
@@ -80,7 +80,7 @@ class Feeder:
 class Soak:
     """One run; `faults` is empty if all is well."""
 
-    def __init__(self, feeder: Feeder, *, seed: int, seconds: float) -> None:
+    def __init__(self, feeder: FeederProcess, *, seed: int, seconds: float) -> None:
         self.feeder = feeder
         self.readers = [
             Reader(number, port=feeder.port, account=(USER, PASSWORD), heartbeat_s=period_s, seed=seed)
@@ -171,14 +171,14 @@ def main() -> int:
     args = parser.parse_args()
     seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
     with tempfile.TemporaryDirectory(prefix="soak-") as directory:
-        feeder = Feeder(Path(directory), seed)
+        feeder = FeederProcess(Path(directory), seed)
         try:
             return _soak(feeder, args, seed)
         finally:
             feeder.stop()
 
 
-def _soak(feeder: Feeder, args: argparse.Namespace, seed: int) -> int:
+def _soak(feeder: FeederProcess, args: argparse.Namespace, seed: int) -> int:
     if args.json:
         facts = {"host": "127.0.0.1", "port": feeder.port, "user": USER, "password": PASSWORD, "seed": seed}
         print(json.dumps(facts), flush=True)

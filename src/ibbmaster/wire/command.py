@@ -57,7 +57,7 @@ class InitDb:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class QueryCommand:
     """An SQL text, in the bytes the client sent."""
 
     sql: bytes
@@ -134,7 +134,7 @@ class MalformedCommand:
 AnyCommand: TypeAlias = (
     Quit
     | InitDb
-    | Query
+    | QueryCommand
     | Statistics
     | ProcessKill
     | Ping
@@ -160,7 +160,7 @@ def decode_command(payload: Buffer) -> AnyCommand:
         case Command.INIT_DB:
             return InitDb(database=_text(body))
         case Command.QUERY:
-            return Query(sql=body)
+            return QueryCommand(sql=body)
         case Command.STATISTICS:
             return Statistics()
         case Command.PROCESS_KILL:
@@ -226,7 +226,7 @@ def encode_command(command: AnyCommand) -> bytes:
             return bytes((Command.QUIT,))
         case InitDb():
             return bytes((Command.INIT_DB,)) + command.database.encode()
-        case Query():
+        case QueryCommand():
             return bytes((Command.QUERY,)) + command.sql
         case Statistics():
             return bytes((Command.STATISTICS,))

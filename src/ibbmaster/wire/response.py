@@ -30,7 +30,7 @@ _COLUMN_TAIL_SIZE = 0x0C  # what the first byte of the tail counts
 _NULL = bytes((lenenc.NULL,))
 
 
-class ColumnType(enum.IntEnum):
+class FieldType(enum.IntEnum):
     """Types of result columns, as far as our own answers need them.
 
     Source: MariaDB 12.3, include/mysql.h.pp, enum_field_types.

@@ -8,7 +8,7 @@ import pytest
 from lanes.replay import CLASSIC, created_table, raw_events
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.rows.column import Kind
+from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.event.rows.ddl import parse_create_table
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
@@ -32,7 +32,7 @@ def test_a_declared_number_has_the_sign_that_full_metadata_tells(capture):
     for schema, declaration in tables_of(capture):
         declared = declare(schema, declaration)
         for text, told, column in zip(declaration.values(), schema.columns, declared.columns, strict=True):
-            if told.kind is Kind.INTEGER:
+            if told.kind is ValueKind.INTEGER:
                 assert column.is_unsigned == told.is_unsigned, text
                 compared[text] = told.is_unsigned
     assert compared["INT(7) ZEROFILL"]
@@ -114,13 +114,13 @@ def declared_in(sql):
 def test_without_metadata_a_column_s_own_character_set_goes_before_its_collation_and_its_table(sql, charset):
     column = text_column(declared_in(sql))
 
-    assert (column.kind, column.charset) == (Kind.TEXT, charset)
+    assert (column.kind, column.charset) == (ValueKind.TEXT, charset)
 
 
 def test_text_of_the_binary_character_set_is_bytes():
     for declared in ("varchar(9) CHARACTER SET binary", "varchar(9) COLLATE binary"):
         column = text_column(declared)
-        assert (column.kind, column.charset) == (Kind.BINARY, "binary")
+        assert (column.kind, column.charset) == (ValueKind.BINARY, "binary")
 
 
 def test_the_character_set_that_an_event_tells_goes_before_a_declared_one():
@@ -131,7 +131,7 @@ def test_the_character_set_that_an_event_tells_goes_before_a_declared_one():
 def test_text_in_what_an_event_has_as_binary_is_what_the_user_says():
     assert text_column("varchar(9) CHARACTER SET latin1", told="binary").charset == "latin1"
     column = text_column("varchar(9)", told="binary")
-    assert (column.kind, column.charset) == (Kind.TEXT, "utf8mb4")
+    assert (column.kind, column.charset) == (ValueKind.TEXT, "utf8mb4")
 
 
 def test_a_collation_that_is_not_known_needs_a_declared_character_set():
@@ -160,7 +160,12 @@ def test_a_declared_key_is_the_one_that_full_metadata_tells(capture):
 @pytest.mark.parametrize("capture", ["10.11/types-full-crc32", "11.8/types-full-crc32"])
 def test_what_full_metadata_tells_goes_before_what_is_declared(capture):
     """As a user has it whose table was altered since: other labels, other signs, bytes for text."""
-    others = {Kind.ENUM: "enum('other')", Kind.SET: "set('other')", Kind.INTEGER: "bigint", Kind.TEXT: "longblob"}
+    others = {
+        ValueKind.ENUM: "enum('other')",
+        ValueKind.SET: "set('other')",
+        ValueKind.INTEGER: "bigint",
+        ValueKind.TEXT: "longblob",
+    }
     seen = set()
     for schema, _ in tables_of(capture):
         for column in schema.columns:
@@ -174,6 +179,6 @@ def test_what_full_metadata_tells_goes_before_what_is_declared(capture):
 
 def test_labels_are_declared_where_the_event_has_none():
     schema = next(schema for schema, _ in tables_of("11.8/types-minimal-none") if "ENUM" in str(schema.columns))
-    name = next(column.name for column in schema.columns if column.kind is Kind.ENUM)
+    name = next(column.name for column in schema.columns if column.kind is ValueKind.ENUM)
     (column,) = (column for column in declare(schema, {name: "enum('x','y')"}).columns if column.name == name)
     assert column.labels == ("x", "y")

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from ibbmaster.event.statement.token import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, Kind, tokens
+from ibbmaster.event.statement.token import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, TokenKind, tokens
 
-LETTERS = {Kind.WORD: "w", Kind.NAME: "n", Kind.TEXT: "t", Kind.SIGN: "s"}
+LETTERS = {TokenKind.WORD: "w", TokenKind.NAME: "n", TokenKind.TEXT: "t", TokenKind.SIGN: "s"}
 
 
 def cut(sql, sql_mode=0):

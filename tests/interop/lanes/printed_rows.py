@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.event.rows.column import Column, ColumnType, Kind
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from lanes.programs import find_lane
 from lanes.replay import encode
 
@@ -55,29 +55,29 @@ def printed_value(column: Column, value: object) -> bytes:
     match column.kind, value:
         case _, None:
             return b"NULL"
-        case Kind.INTEGER, int(number):
+        case ValueKind.INTEGER, int(number):
             return printed_integer(column, number)
-        case Kind.YEAR, int(number):
+        case ValueKind.YEAR, int(number):
             return str(number or 1900).encode()
-        case Kind.FLOAT, float(number):
+        case ValueKind.FLOAT, float(number):
             return (f"{number:g}" if column.metadata == 4 else f"{number:.20g}").encode()
-        case Kind.DECIMAL, Decimal():
+        case ValueKind.DECIMAL, Decimal():
             return f"{value:f}".encode()
-        case Kind.BIT, int(bits):
+        case ValueKind.BIT, int(bits):
             return f"b'{bits:0{column.size}b}'".encode()
-        case Kind.ENUM, _:
+        case ValueKind.ENUM, _:
             labels = ("", *(column.labels or ()))
             return str(value if isinstance(value, int) else labels.index(str(value))).encode()
-        case Kind.SET, int(bits):
+        case ValueKind.SET, int(bits):
             return printed_set(column, bits)
-        case Kind.SET, str(text):
+        case ValueKind.SET, str(text):
             labels = column.labels or ()
             return printed_set(column, sum(1 << labels.index(label) for label in text.split(",") if label))
-        case Kind.DATE, str(text):
+        case ValueKind.DATE, str(text):
             return f"'{text.replace('-', ':')}'".encode()
-        case Kind.TIMESTAMP, str(text):
+        case ValueKind.TIMESTAMP, str(text):
             return epoch_text(text).encode()
-        case ((Kind.TIME | Kind.DATETIME), str(text)):
+        case ((ValueKind.TIME | ValueKind.DATETIME), str(text)):
             return f"'{text}'".encode()
     if column.type in (ColumnType.BLOB_COMPRESSED, ColumnType.VARCHAR_COMPRESSED):
         return PACKED
@@ -114,15 +114,15 @@ def value_of_text(column: Column, text: str | None) -> object:
     if text is None:
         return None
     match column.kind:
-        case Kind.INTEGER | Kind.YEAR | Kind.BIT:
+        case ValueKind.INTEGER | ValueKind.YEAR | ValueKind.BIT:
             return int(text)
-        case Kind.FLOAT:
+        case ValueKind.FLOAT:
             return float(text)
-        case Kind.DECIMAL:
+        case ValueKind.DECIMAL:
             return Decimal(text)
-        case Kind.BINARY | Kind.GEOMETRY:
+        case ValueKind.BINARY | ValueKind.GEOMETRY:
             return bytes.fromhex(text.removeprefix("0x"))
-        case Kind.ENUM | Kind.SET if column.labels is None:
+        case ValueKind.ENUM | ValueKind.SET if column.labels is None:
             return int(text)
     return text
 

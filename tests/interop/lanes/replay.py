@@ -14,7 +14,7 @@ from pathlib import Path
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import ABSENT, RowChange, RowDecoder
 from ibbmaster.event.rows.charset import CODECS
-from ibbmaster.event.rows.column import Column, Kind, TableSchema
+from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.event.rows.ddl import parse_create_table
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
@@ -69,13 +69,13 @@ def as_sql(column: Column, value: object) -> str | None:
     """What HEX(CAST(column AS BINARY)) gives."""
     if value is None:
         return None
-    if column.kind is Kind.BIT:
+    if column.kind is ValueKind.BIT:
         return int(value).to_bytes((column.size + 7) // 8, "big").hex().upper()
-    if column.kind is Kind.UUID:
+    if column.kind is ValueKind.UUID:
         return str(value).replace("-", "").upper()
-    if column.kind in (Kind.INET4, Kind.INET6):
+    if column.kind in (ValueKind.INET4, ValueKind.INET6):
         return ipaddress.ip_address(str(value)).packed.hex().upper()
-    if column.kind is Kind.VECTOR:
+    if column.kind is ValueKind.VECTOR:
         return struct.pack(f"<{len(value)}f", *value).hex().upper()
     if column.name.endswith("zf"):
         return f"{value:07}".encode().hex().upper()  # INT(7) ZEROFILL
@@ -83,11 +83,11 @@ def as_sql(column: Column, value: object) -> str | None:
         return value.hex().upper()
     if isinstance(value, Decimal):
         return f"{value:.{column.scale}f}".encode().hex().upper()
-    if column.kind is Kind.YEAR:
+    if column.kind is ValueKind.YEAR:
         return f"{value:04}".encode().hex().upper()
-    if column.kind is Kind.FLOAT:
+    if column.kind is ValueKind.FLOAT:
         return float_text(column, float(value)).encode().hex().upper()
-    if column.kind in (Kind.TEXT, Kind.ENUM, Kind.SET):
+    if column.kind in (ValueKind.TEXT, ValueKind.ENUM, ValueKind.SET):
         text = str(value)
         return encode(text, column.charset or "utf8mb4").hex().upper()
     return str(value).encode().hex().upper()

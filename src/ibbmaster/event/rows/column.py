@@ -40,7 +40,7 @@ class ColumnType(enum.IntEnum):
     GEOMETRY = 255
 
 
-class Kind(enum.Enum):
+class ValueKind(enum.Enum):
     """What the values of a column are in Python."""
 
     INTEGER = "integer"  # int
@@ -74,7 +74,7 @@ class Column:
     name: str  # '@1', '@2' and so on where the event has no names
     type: int  # ColumnType, ENUM and SET told apart
     metadata: int
-    kind: Kind
+    kind: ValueKind
     size: int = 0
     scale: int = 0
     is_nullable: bool = True

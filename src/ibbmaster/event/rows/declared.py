@@ -15,7 +15,7 @@ from typing import Any
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.charset import CODECS
-from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
+from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.ddl import is_primary_key, is_unsigned, named_charset
 from ibbmaster.event.rows.fixed_binary import INET4_SIZE, INET6_SIZE, UUID_SIZE
 
@@ -32,7 +32,11 @@ _INTEGERS = {
 }
 _TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json"}
 _BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
-_FIXED = {"uuid": (Kind.UUID, UUID_SIZE), "inet4": (Kind.INET4, INET4_SIZE), "inet6": (Kind.INET6, INET6_SIZE)}
+_FIXED = {
+    "uuid": (ValueKind.UUID, UUID_SIZE),
+    "inet4": (ValueKind.INET4, INET4_SIZE),
+    "inet6": (ValueKind.INET6, INET6_SIZE),
+}
 _LABELLED = {"enum": ColumnType.ENUM, "set": ColumnType.SET}
 _STRINGS = (
     ColumnType.STRING,
@@ -91,16 +95,16 @@ def _changes(table: str, column: Column, text: str) -> dict[str, Any]:
         return {"kind": kind}
     if word == "vector":
         _expect(column.type == ColumnType.VARCHAR, table, column, text)
-        return {"kind": Kind.VECTOR}
+        return {"kind": ValueKind.VECTOR}
     if word in _TEXTS:
         _expect(column.type in _STRINGS, table, column, text)
         name = _charset(column, text)
         if name not in CODECS:
             raise ConfigurationError(f"{table} column {column.name}: character set {name} is not known")
-        return {"kind": Kind.BINARY if name == "binary" else Kind.TEXT, "charset": name}
+        return {"kind": ValueKind.BINARY if name == "binary" else ValueKind.TEXT, "charset": name}
     if word in _BINARIES:
         _expect(column.type in _STRINGS, table, column, text)
-        return {} if is_text else {"kind": Kind.BINARY, "charset": "binary"}
+        return {} if is_text else {"kind": ValueKind.BINARY, "charset": "binary"}
     if word in _LABELLED:
         _expect(column.type == _LABELLED[word], table, column, text)
         if column.labels is not None and column.charset is not None:  # else nobody can read those of the event

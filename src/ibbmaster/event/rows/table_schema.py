@@ -12,7 +12,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, charset_of, decode_text
-from ibbmaster.event.rows.column import Column, ColumnType, Kind, TableSchema
+from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.number import DIGITS_MAX, SCALE_MAX
 from ibbmaster.event.table_map import TABLE_ID_SIZE, TableMap, decode_table_map
 
@@ -85,27 +85,27 @@ CHARACTER = frozenset(  # those with a collation in DEFAULT_CHARSET or COLUMN_CH
 STRING_LENGTH_BITS = 0x30  # of the first metadata byte of STRING: inverted, bits 8 and 9 of the length
 
 _KINDS = {
-    ColumnType.TINY: Kind.INTEGER,
-    ColumnType.SHORT: Kind.INTEGER,
-    ColumnType.INT24: Kind.INTEGER,
-    ColumnType.LONG: Kind.INTEGER,
-    ColumnType.LONGLONG: Kind.INTEGER,
-    ColumnType.FLOAT: Kind.FLOAT,
-    ColumnType.DOUBLE: Kind.FLOAT,
-    ColumnType.NEWDECIMAL: Kind.DECIMAL,
-    ColumnType.YEAR: Kind.YEAR,
-    ColumnType.DATE: Kind.DATE,
-    ColumnType.NEWDATE: Kind.DATE,
-    ColumnType.TIME: Kind.TIME,
-    ColumnType.TIME2: Kind.TIME,
-    ColumnType.DATETIME: Kind.DATETIME,
-    ColumnType.DATETIME2: Kind.DATETIME,
-    ColumnType.TIMESTAMP: Kind.TIMESTAMP,
-    ColumnType.TIMESTAMP2: Kind.TIMESTAMP,
-    ColumnType.BIT: Kind.BIT,
-    ColumnType.ENUM: Kind.ENUM,
-    ColumnType.SET: Kind.SET,
-    ColumnType.GEOMETRY: Kind.GEOMETRY,
+    ColumnType.TINY: ValueKind.INTEGER,
+    ColumnType.SHORT: ValueKind.INTEGER,
+    ColumnType.INT24: ValueKind.INTEGER,
+    ColumnType.LONG: ValueKind.INTEGER,
+    ColumnType.LONGLONG: ValueKind.INTEGER,
+    ColumnType.FLOAT: ValueKind.FLOAT,
+    ColumnType.DOUBLE: ValueKind.FLOAT,
+    ColumnType.NEWDECIMAL: ValueKind.DECIMAL,
+    ColumnType.YEAR: ValueKind.YEAR,
+    ColumnType.DATE: ValueKind.DATE,
+    ColumnType.NEWDATE: ValueKind.DATE,
+    ColumnType.TIME: ValueKind.TIME,
+    ColumnType.TIME2: ValueKind.TIME,
+    ColumnType.DATETIME: ValueKind.DATETIME,
+    ColumnType.DATETIME2: ValueKind.DATETIME,
+    ColumnType.TIMESTAMP: ValueKind.TIMESTAMP,
+    ColumnType.TIMESTAMP2: ValueKind.TIMESTAMP,
+    ColumnType.BIT: ValueKind.BIT,
+    ColumnType.ENUM: ValueKind.ENUM,
+    ColumnType.SET: ValueKind.SET,
+    ColumnType.GEOMETRY: ValueKind.GEOMETRY,
 }
 
 
@@ -151,7 +151,7 @@ def _column(number: int, type_code: int, fields: _Fields, *, is_nullable: bool) 
     order = "big" if type_code in BIG_ENDIAN_METADATA else "little"
     metadata = int.from_bytes(raw, "big" if order == "big" else "little")
     length = scale = 0
-    kind = Kind.BINARY
+    kind = ValueKind.BINARY
     match type_code:
         case ColumnType.STRING:
             first, length = raw
@@ -182,7 +182,7 @@ def _column(number: int, type_code: int, fields: _Fields, *, is_nullable: bool) 
         case ColumnType.VARCHAR | ColumnType.VARCHAR_COMPRESSED | ColumnType.VAR_STRING:
             length = metadata
     if type_code in ColumnType.__members__.values():
-        kind = _KINDS.get(ColumnType(type_code), Kind.BINARY)
+        kind = _KINDS.get(ColumnType(type_code), ValueKind.BINARY)
     return Column(
         name=f"@{number + 1}",
         type=type_code,
@@ -264,7 +264,7 @@ def _charset_change(column: Column, collation: int) -> dict[str, Any]:
     if collation == BINARY_COLLATION:
         return {"charset": "binary"}
     charset = charset_of(collation) or f"collation {collation}"
-    return {"charset": charset, "kind": Kind.TEXT if column.kind == Kind.BINARY else column.kind}
+    return {"charset": charset, "kind": ValueKind.TEXT if column.kind == ValueKind.BINARY else column.kind}
 
 
 def _labels(columns: tuple[Column, ...], wanted: int, value: _Fields) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from ibbmaster.event.rows import temporal
 from ibbmaster.event.rows.charset import decode_text
-from ibbmaster.event.rows.column import Column, ColumnType, Kind
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.fixed_binary import inet4_text, inet6_text, uuid_text
 from ibbmaster.event.rows.number import decimal_reader, decimal_size
 
-Value: TypeAlias = object  # None, or what `Kind` says
+Value: TypeAlias = object  # None, or what `ValueKind` says
 Reader: TypeAlias = Callable[[bytes, int], tuple[Value, int]]
 """Takes the data and an offset; gives the value and the offset behind it. Raises ValueError."""
 
@@ -103,7 +103,7 @@ def _string(column: Column) -> Reader:
     size = column.size
     match column.type:
         case ColumnType.STRING:
-            is_padded = column.charset == "binary" or column.kind in (Kind.UUID, Kind.INET4, Kind.INET6)
+            is_padded = column.charset == "binary" or column.kind in (ValueKind.UUID, ValueKind.INET4, ValueKind.INET6)
             read = _padded(size, _content(column)) if is_padded else _content(column)
             return _prefixed(1 if size <= SHORT_LENGTH_MAX else 2, read)
         case ColumnType.VARCHAR | ColumnType.VAR_STRING:
@@ -120,16 +120,16 @@ def _string(column: Column) -> Reader:
 def _content(column: Column) -> Callable[[bytes], Value]:
     """What the bytes of a string mean."""
     match column.kind:
-        case Kind.TEXT:
+        case ValueKind.TEXT:
             charset = column.charset or "utf8mb4"
             return lambda data: decode_text(data, charset)
-        case Kind.UUID:
+        case ValueKind.UUID:
             return uuid_text
-        case Kind.INET4:
+        case ValueKind.INET4:
             return inet4_text
-        case Kind.INET6:
+        case ValueKind.INET6:
             return inet6_text
-        case Kind.VECTOR:
+        case ValueKind.VECTOR:
             return _vector
     return bytes
 

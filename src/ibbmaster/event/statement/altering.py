@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibbmaster.event.statement.definition import (
-    ColumnDefinition,
+    ColumnClause,
     ForeignKey,
     is_column,
     parse_column,
     parse_constraint,
 )
 from ibbmaster.event.statement.reading import Cursor, parts_of
-from ibbmaster.event.statement.token import Kind, Token
+from ibbmaster.event.statement.token import StatementToken, TokenKind
 
 UNICODE = ("UTF8", "UTF8MB3", "UTF8MB4", "UTF16", "UTF16LE", "UTF32")  # text of other sets survives in these
 PARTITIONING = ("COALESCE", "REORGANIZE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR", "REMOVE", "PARTITION")
@@ -34,7 +34,7 @@ OPTIONS = frozenset(  # and those that are followed by an equals sign
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddColumn:
     name: str
-    definition: ColumnDefinition
+    definition: ColumnClause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class ChangeColumn:
 
     name: str
     to: str
-    definition: ColumnDefinition | None
+    definition: ColumnClause | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +103,13 @@ Clause = (
 )
 
 
-def clauses_of(tokens: Sequence[Token], table: str, database: str, *, ignores: bool) -> tuple[list[Clause], str | None]:
+def clauses_of(
+    tokens: Sequence[StatementToken], table: str, database: str, *, ignores: bool
+) -> tuple[list[Clause], str | None]:
     """The clauses for a table, and its new name if it gets one. With IGNORE rows may go."""
     clauses: list[Clause] = [ChangeRows(what="ALTER IGNORE TABLE")] if ignores else []
     to = None
-    verb: Token | None = None
+    verb: StatementToken | None = None
     for part in parts_of(tokens):
         if verb is not None and verb.is_word(*LISTING) and not part[0].is_word(*VERBS, *OPTIONS, *PARTITIONING):
             continue  # one more name
@@ -125,13 +127,13 @@ def clauses_of(tokens: Sequence[Token], table: str, database: str, *, ignores: b
     return clauses, to
 
 
-def _renames_table(part: Sequence[Token]) -> bool:
+def _renames_table(part: Sequence[StatementToken]) -> bool:
     return part[0].is_word("RENAME") and not (len(part) > 2 and part[1].is_word("COLUMN", "INDEX", "KEY"))
 
 
-def _clause(cursor: Cursor, part: Sequence[Token], table: str, database: str) -> list[Clause]:
+def _clause(cursor: Cursor, part: Sequence[StatementToken], table: str, database: str) -> list[Clause]:
     verb = cursor.take()
-    if verb.kind is not Kind.WORD:
+    if verb.kind is not TokenKind.WORD:
         return [_unknown(part)]
     match verb.text.upper():
         case "ADD":
@@ -161,7 +163,7 @@ def _clause(cursor: Cursor, part: Sequence[Token], table: str, database: str) ->
     return [_unknown(part)]
 
 
-def _add(cursor: Cursor, part: Sequence[Token], database: str) -> list[Clause]:
+def _add(cursor: Cursor, part: Sequence[StatementToken], database: str) -> list[Clause]:
     if cursor.takes_words("SYSTEM", "VERSIONING"):
         return [AddVersioning()]
     if cursor.peek().is_word("PARTITION"):
@@ -184,10 +186,13 @@ def _add(cursor: Cursor, part: Sequence[Token], database: str) -> list[Clause]:
     return [*found, *(AddForeignKey(key=key) for key in parse_constraint([*_FOREIGN, *rest], database))]
 
 
-_FOREIGN = (Token(Kind.WORD, "FOREIGN"), Token(Kind.WORD, "KEY"))  # what a column itself refers to
+_FOREIGN = (
+    StatementToken(TokenKind.WORD, "FOREIGN"),
+    StatementToken(TokenKind.WORD, "KEY"),
+)  # what a column itself refers to
 
 
-def _drop(cursor: Cursor, part: Sequence[Token]) -> list[Clause]:
+def _drop(cursor: Cursor, part: Sequence[StatementToken]) -> list[Clause]:
     if cursor.takes_words("SYSTEM", "VERSIONING"):
         return [ChangeRows(what="DROP SYSTEM VERSIONING")]
     if cursor.takes_words("PARTITION"):
@@ -206,7 +211,7 @@ def _drop(cursor: Cursor, part: Sequence[Token]) -> list[Clause]:
     return [DropColumn(name=name)] if name else [_unknown(part)]
 
 
-def _column(cursor: Cursor, part: Sequence[Token], *, has_new_name: bool) -> list[Clause]:
+def _column(cursor: Cursor, part: Sequence[StatementToken], *, has_new_name: bool) -> list[Clause]:
     cursor.pass_words("COLUMN")
     cursor.pass_condition()
     name = cursor.name()
@@ -230,7 +235,7 @@ def _defaults(cursor: Cursor) -> list[Clause]:
     return [SetDefault(name=name, is_null=cursor.takes_words("SET", "DEFAULT", "NULL"))]
 
 
-def _convert(cursor: Cursor, part: Sequence[Token], database: str) -> list[Clause]:
+def _convert(cursor: Cursor, part: Sequence[StatementToken], database: str) -> list[Clause]:
     if cursor.peek().is_word("PARTITION", "TABLE"):
         return _move(cursor, part, database, "TABLE")
     cursor.pass_words("TO", "CHARACTER", "SET", "CHARSET")
@@ -238,7 +243,7 @@ def _convert(cursor: Cursor, part: Sequence[Token], database: str) -> list[Claus
     return [] if is_unicode else [ChangeRows(what=_words(part))]
 
 
-def _move(cursor: Cursor, part: Sequence[Token], database: str, word: str) -> list[Clause]:
+def _move(cursor: Cursor, part: Sequence[StatementToken], database: str, word: str) -> list[Clause]:
     """EXCHANGE PARTITION p WITH TABLE t, CONVERT PARTITION p TO TABLE t, CONVERT TABLE t TO PARTITION p …."""
     is_dropped = cursor.peek().is_word(word)
     while not cursor.is_at_end and not cursor.takes_words(word):
@@ -249,10 +254,10 @@ def _move(cursor: Cursor, part: Sequence[Token], database: str, word: str) -> li
     return [MoveRows(what=_words(part[:2]), other=other, is_dropped=is_dropped)]
 
 
-def _unknown(part: Sequence[Token]) -> ChangeRows:
+def _unknown(part: Sequence[StatementToken]) -> ChangeRows:
     return ChangeRows(what=f"ALTER TABLE … {_words(part)}")
 
 
-def _words(part: Sequence[Token]) -> str:
+def _words(part: Sequence[StatementToken]) -> str:
     text = " ".join(token.text for token in part)
     return text if len(text) <= 60 else text[:59] + "…"

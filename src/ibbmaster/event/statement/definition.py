@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibbmaster.event.statement.reading import Cursor, outside_brackets, parts_of
-from ibbmaster.event.statement.token import Kind, Token
+from ibbmaster.event.statement.token import StatementToken, TokenKind
 
 NO_COLUMN = (  # what a part of CREATE TABLE begins with that is no column
     *("PRIMARY", "UNIQUE", "KEY", "INDEX", "CONSTRAINT", "FOREIGN", "CHECK", "FULLTEXT", "SPATIAL", "LIKE"),
@@ -22,7 +22,7 @@ NO_VALUE = (  # attributes behind a type that change no value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnDefinition:
+class ColumnClause:
     """What a definition says of the values of a column.
 
     Attributes:
@@ -31,12 +31,12 @@ class ColumnDefinition:
         made_of: the names in the expression of a generated column; None for others.
     """
 
-    type: tuple[Token, ...]
+    type: tuple[StatementToken, ...]
     is_null_at_first: bool
     is_nullable: bool
     made_of: frozenset[str] | None = None
 
-    def keeps_values_of(self, other: ColumnDefinition) -> bool:
+    def keeps_values_of(self, other: ColumnClause) -> bool:
         """Whether values of another definition are the same in this one, as far as it is sure."""
         if self.made_of is not None or other.made_of is not None or (other.is_nullable and not self.is_nullable):
             return False
@@ -63,16 +63,16 @@ class ForeignKey:
     cascades_updates: bool
 
 
-def parse_column(tokens: Sequence[Token]) -> ColumnDefinition:
+def parse_column(tokens: Sequence[StatementToken]) -> ColumnClause:
     """A column from what stands behind its name."""
     plain = list(outside_brackets(tokens))
-    words = " ".join(token.text.upper() if token.kind is Kind.WORD else "'" for token in plain)
+    words = " ".join(token.text.upper() if token.kind is TokenKind.WORD else "'" for token in plain)
     padded = f" {words} "
     made_of = None
     for number, token in enumerate(tokens[:-1]):
         if token.is_word("AS") and tokens[number + 1].is_sign("("):
             inside = Cursor(tokens[number + 1 :]).bracketed()
-            made_of = frozenset(one.text.lower() for one in inside if one.kind in (Kind.WORD, Kind.NAME))
+            made_of = frozenset(one.text.lower() for one in inside if one.kind in (TokenKind.WORD, TokenKind.NAME))
             break
     first = plain[0].text.upper() if plain else ""
     is_key = " KEY " in padded.replace(" UNIQUE KEY ", " ")  # PRIMARY may be left out
@@ -81,7 +81,7 @@ def parse_column(tokens: Sequence[Token]) -> ColumnDefinition:
     gives_itself = " AUTO_INCREMENT " in padded or " AS ROW " in padded or first in ("SERIAL", "TIMESTAMP")
     if first == "TIMESTAMP" and is_nullable and " NULL " in padded:
         gives_itself = False
-    return ColumnDefinition(
+    return ColumnClause(
         type=_type_of(tokens),
         is_null_at_first=is_nullable and not has_default and not gives_itself and made_of is None,
         is_nullable=is_nullable,
@@ -89,29 +89,29 @@ def parse_column(tokens: Sequence[Token]) -> ColumnDefinition:
     )
 
 
-def _type_of(tokens: Sequence[Token]) -> tuple[Token, ...]:
+def _type_of(tokens: Sequence[StatementToken]) -> tuple[StatementToken, ...]:
     found = []
     depth = 0
     for token in tokens:
         if not depth and token.is_word(*NO_VALUE):
             break
         depth += token.is_sign("(") - token.is_sign(")")
-        found.append(Token(token.kind, token.text.upper()) if token.kind is Kind.WORD else token)
+        found.append(StatementToken(token.kind, token.text.upper()) if token.kind is TokenKind.WORD else token)
     return tuple(found)
 
 
-def _split_type(type_: tuple[Token, ...]) -> tuple[str, list[Token], list[Token]]:
+def _split_type(type_: tuple[StatementToken, ...]) -> tuple[str, list[StatementToken], list[StatementToken]]:
     cursor = Cursor(type_)
     word = cursor.take().text
     inside = cursor.bracketed()
     return SAME.get(word, word), inside, cursor.rest()
 
 
-def _length(inside: Sequence[Token]) -> int:
+def _length(inside: Sequence[StatementToken]) -> int:
     return int(inside[0].text) if inside and inside[0].text.isdecimal() else 0
 
 
-def is_column(part: Sequence[Token]) -> bool:
+def is_column(part: Sequence[StatementToken]) -> bool:
     """Whether a part of CREATE TABLE, or of ALTER TABLE … ADD, is a column, and no key or its like."""
     second = part[1] if len(part) > 1 else part[0]
     if part[0].is_word("PERIOD"):  # which is a name, too
@@ -121,20 +121,22 @@ def is_column(part: Sequence[Token]) -> bool:
     return not part[0].is_word(*NO_COLUMN)
 
 
-def parse_definitions(tokens: Sequence[Token], database: str) -> tuple[dict[str, ColumnDefinition], list[ForeignKey]]:
+def parse_definitions(
+    tokens: Sequence[StatementToken], database: str
+) -> tuple[dict[str, ColumnClause], list[ForeignKey]]:
     """The columns and foreign keys in the brackets of CREATE TABLE; parents without one are in the table's database."""
-    columns: dict[str, ColumnDefinition] = {}
+    columns: dict[str, ColumnClause] = {}
     keys: list[ForeignKey] = []
     for part in parts_of(tokens):
         if not is_column(part):
             keys += parse_constraint(part, database)
-        elif part[0].kind in (Kind.WORD, Kind.NAME):
+        elif part[0].kind in (TokenKind.WORD, TokenKind.NAME):
             columns[part[0].text] = parse_column(part[1:])
             keys += _references(Cursor(part[1:]), None, database)
     return columns, keys
 
 
-def parse_constraint(tokens: Sequence[Token], database: str) -> list[ForeignKey]:
+def parse_constraint(tokens: Sequence[StatementToken], database: str) -> list[ForeignKey]:
     """The foreign key that a part of CREATE TABLE or ALTER TABLE … ADD defines, if it does."""
     cursor = Cursor(tokens)
     name = None

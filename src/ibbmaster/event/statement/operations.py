@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ibbmaster.event.statement.altering import Clause, clauses_of
-from ibbmaster.event.statement.definition import ColumnDefinition, ForeignKey, parse_definitions
+from ibbmaster.event.statement.definition import ColumnClause, ForeignKey, parse_definitions
 from ibbmaster.event.statement.reading import Cursor, outside_brackets
-from ibbmaster.event.statement.token import Token, tokens
+from ibbmaster.event.statement.token import StatementToken, tokens
 
 HARMLESS = frozenset(
     (
@@ -40,7 +40,7 @@ class Create:
     is_temporary: bool = False
     replaces: bool = False
     is_conditional: bool = False  # IF NOT EXISTS
-    columns: dict[str, ColumnDefinition] | None = None
+    columns: dict[str, ColumnClause] | None = None
     like: str | None = None
     foreign_keys: tuple[ForeignKey, ...] = ()
     is_versioned: bool = False
@@ -163,7 +163,7 @@ def _create(cursor: Cursor, database: str) -> Found:
     table = cursor.table(database)
     if table is None:
         return None
-    columns: dict[str, ColumnDefinition] | None = None
+    columns: dict[str, ColumnClause] | None = None
     foreign_keys: list[ForeignKey] = []
     like = None
     if cursor.takes_words("LIKE"):
@@ -192,7 +192,7 @@ def _create(cursor: Cursor, database: str) -> Found:
     ]
 
 
-def _has_query(rest: list[Token]) -> bool:
+def _has_query(rest: list[StatementToken]) -> bool:
     """Whether there is a query behind what CREATE TABLE has in brackets; VALUES in brackets is of a partition."""
     return any(token.is_word("SELECT") for token in rest) or any(
         token.is_word("VALUES") for token in outside_brackets(rest)

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibbmaster.event.statement.token import Kind, Token
+from ibbmaster.event.statement.token import StatementToken, TokenKind
 
-END = Token(Kind.SIGN, "")  # behind the last token
+END = StatementToken(TokenKind.SIGN, "")  # behind the last token
 
 
 class Cursor:
     """Takes one token after the other; a long statement is cut only as far as it is read."""
 
-    def __init__(self, tokens: Iterable[Token]) -> None:
+    def __init__(self, tokens: Iterable[StatementToken]) -> None:
         self._source = iter(tokens)
-        self._ahead: list[Token] = []
+        self._ahead: list[StatementToken] = []
 
-    def peek(self, distance: int = 0) -> Token:
+    def peek(self, distance: int = 0) -> StatementToken:
         """The token that comes next, or one behind it; `END` where there is none."""
         while len(self._ahead) <= distance:
             self._ahead.append(next(self._source, END))
         return self._ahead[distance]
 
-    def take(self) -> Token:
+    def take(self) -> StatementToken:
         token = self.peek()
         del self._ahead[0]
         return token
@@ -53,7 +53,7 @@ class Cursor:
     def is_at_end(self) -> bool:
         return self.peek() is END
 
-    def rest(self) -> list[Token]:
+    def rest(self) -> list[StatementToken]:
         """All that is left."""
         found = []
         while not self.is_at_end:
@@ -62,7 +62,7 @@ class Cursor:
 
     def name(self) -> str | None:
         """A name; None if none comes."""
-        if self.peek().kind not in (Kind.WORD, Kind.NAME):
+        if self.peek().kind not in (TokenKind.WORD, TokenKind.NAME):
             return None
         return self.take().text
 
@@ -76,9 +76,9 @@ class Cursor:
         second = self.name()
         return None if second is None else f"{first}.{second}"
 
-    def bracketed(self) -> list[Token]:
+    def bracketed(self) -> list[StatementToken]:
         """What stands in the brackets that open here; nothing if none do."""
-        found: list[Token] = []
+        found: list[StatementToken] = []
         if not self.takes_sign("("):
             return found
         depth = 1
@@ -91,9 +91,9 @@ class Cursor:
         return found
 
 
-def parts_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+def parts_of(tokens: Sequence[StatementToken]) -> Iterator[list[StatementToken]]:
     """What stands between the commas that are in no brackets."""
-    part: list[Token] = []
+    part: list[StatementToken] = []
     depth = 0
     for token in tokens:
         depth += token.is_sign("(") - token.is_sign(")")
@@ -106,7 +106,7 @@ def parts_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield part
 
 
-def outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
+def outside_brackets(tokens: Iterable[StatementToken]) -> Iterator[StatementToken]:
     """The tokens that are in no brackets; an opening bracket itself is one of them."""
     depth = 0
     for token in tokens:

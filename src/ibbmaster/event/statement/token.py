@@ -20,7 +20,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-class Kind(enum.Enum):
+class TokenKind(enum.Enum):
     """What a token is."""
 
     WORD = "word"  # a key word or a name without quotes, also a number
@@ -29,18 +29,18 @@ class Kind(enum.Enum):
     SIGN = "sign"
 
 
-class Token(NamedTuple):
+class StatementToken(NamedTuple):
     """One token; `text` is without quotes."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
 
     def is_word(self, *words: str) -> bool:
         """Whether this is one of some key words, which are given in capitals."""
-        return self.kind is Kind.WORD and self.text.upper() in words
+        return self.kind is TokenKind.WORD and self.text.upper() in words
 
     def is_sign(self, sign: str) -> bool:
-        return self.kind is Kind.SIGN and self.text == sign
+        return self.kind is TokenKind.SIGN and self.text == sign
 
 
 @functools.cache
@@ -61,7 +61,7 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
     )
 
 
-def tokens(sql: str, sql_mode: int = 0) -> Iterator[Token]:
+def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
     """The tokens of a statement, one by one: of a long one only those are cut that somebody takes."""
     find = _pattern(sql_mode & NO_BACKSLASH_ESCAPES).match
     offset, depth = 0, 0
@@ -75,15 +75,15 @@ def tokens(sql: str, sql_mode: int = 0) -> Iterator[Token]:
             case "code":
                 depth += 1
             case "word":
-                yield Token(Kind.WORD, text)
+                yield StatementToken(TokenKind.WORD, text)
             case "sign":
-                yield Token(Kind.SIGN, text)
+                yield StatementToken(TokenKind.SIGN, text)
             case "name":
-                yield Token(Kind.NAME, _inside(text))
+                yield StatementToken(TokenKind.NAME, _inside(text))
             case "double" if sql_mode & ANSI_QUOTES:
-                yield Token(Kind.NAME, _inside(text))
+                yield StatementToken(TokenKind.NAME, _inside(text))
             case "text" | "double":
-                yield Token(Kind.TEXT, _unescaped(_inside(text), sql_mode))
+                yield StatementToken(TokenKind.TEXT, _unescaped(_inside(text), sql_mode))
 
 
 def _inside(text: str) -> str:
