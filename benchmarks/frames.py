@@ -34,10 +34,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.event.control import encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map, written_table
-from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import load
 from ibbmaster.lake.session import open_session

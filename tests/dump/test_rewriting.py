@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import decode_format_description
-from ibbmaster.event.gtid_list import decode_gtid_list
 from ibbmaster.event.header import decode_event_header, has_valid_checksum
 from ibbmaster.event.types import EventFlag, EventType
 

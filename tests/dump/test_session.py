@@ -15,11 +15,9 @@ import pytest
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import ChecksumError, Location, StoreError
+from ibbmaster.event.control import FLAG_UNTIL_REACHED, decode_gtid_list, decode_heartbeat, decode_rotate
 from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
-from ibbmaster.event.gtid_list import FLAG_UNTIL_REACHED, decode_gtid_list
 from ibbmaster.event.header import decode_event_header, has_valid_checksum
-from ibbmaster.event.heartbeat import decode_heartbeat
-from ibbmaster.event.rotate import decode_rotate
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.wire.packet import frame_packets, frame_payloads
 

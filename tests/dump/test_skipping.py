@@ -13,7 +13,7 @@ from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.skipping import SEND, Skipping
 from ibbmaster.dump.start import StartCheck, check_start
-from ibbmaster.event.gtid_list import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
+from ibbmaster.event.control import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 

@@ -7,20 +7,26 @@ from collections import Counter
 import pytest
 
 from ibbmaster.errors import EventError
-from ibbmaster.event.binlog_checkpoint import decode_binlog_checkpoint, encode_binlog_checkpoint
+from ibbmaster.event.control import (
+    decode_binlog_checkpoint,
+    decode_gtid_list,
+    decode_heartbeat,
+    decode_rotate,
+    decode_xid,
+    encode_binlog_checkpoint,
+    encode_gtid_list,
+    encode_rotate,
+    encode_stop,
+    encode_xid,
+)
 from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.format_description import decode_format_description, encode_format_description
 from ibbmaster.event.group import GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid_event, encode_gtid_event
-from ibbmaster.event.gtid_list import decode_gtid_list, encode_gtid_list
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.heartbeat import decode_heartbeat
 from ibbmaster.event.query import decode_query, encode_query, status_variables
-from ibbmaster.event.rotate import decode_rotate, encode_rotate
-from ibbmaster.event.stop import encode_stop
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header, decode_table_map
 from ibbmaster.event.types import EventType, post_header_sizes, type_name
-from ibbmaster.event.xid import decode_xid, encode_xid
 
 ROUND_TRIPS = {
     EventType.FORMAT_DESCRIPTION: (decode_format_description, encode_format_description),

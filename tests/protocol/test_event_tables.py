@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.event import binlog_checkpoint, format_description, gtid_list, heartbeat, query, rotate, xid
+from ibbmaster.event import control, format_description, query
 from ibbmaster.event.gtid_event import FIXED, GtidExtraFlag, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
 from ibbmaster.event.rows.table_schema import METADATA_SIZES, MetadataField
@@ -78,11 +78,11 @@ def test_the_fixed_part_of_a_gtid_event_has_the_sizes_of_the_table():
 
 LAYOUTS = {  # heading: the struct of its fixed fields, or the size before what follows
     "FORMAT_DESCRIPTION": format_description.FIXED.size,
-    "GTID_LIST": gtid_list.COUNT.size,
-    "ROTATE": rotate.POSITION.size,
+    "GTID_LIST": control.LIST_COUNT.size,
+    "ROTATE": control.ROTATE_POSITION.size,
     "QUERY": query.FIXED.size,
-    "XID": xid.NUMBER.size,
-    "BINLOG_CHECKPOINT": binlog_checkpoint.SIZE.size,
+    "XID": control.XID_NUMBER.size,
+    "BINLOG_CHECKPOINT": control.CHECKPOINT_NAME_SIZE.size,
 }
 
 
@@ -94,7 +94,7 @@ def test_fixed_parts_have_the_sizes_of_the_table(heading):
 
 
 def test_a_heartbeat_far_into_a_file_begins_with_its_position():
-    event = heartbeat.encode_heartbeat(heartbeat.Heartbeat(file_name="f", position=5 << 30), server_id=1)
+    event = control.encode_heartbeat(control.Heartbeat(file_name="f", position=5 << 30), server_id=1)
     assert event[13:17] == bytes(4)
     assert event[19:] == (5 << 30).to_bytes(8, "little") + b"f"
 

@@ -23,12 +23,10 @@ from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.session import DumpSession
+from ibbmaster.event.control import decode_heartbeat, decode_rotate, encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
-from ibbmaster.event.heartbeat import decode_heartbeat
-from ibbmaster.event.rotate import decode_rotate
 from ibbmaster.event.types import EventType
-from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.server import shared_blocks

@@ -26,6 +26,7 @@ from ibbmaster.classic.window import (
 )
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
+from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
 from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import (
@@ -37,7 +38,6 @@ from ibbmaster.event.gtid_event import (
     GtidFlag,
     decode_gtid_event,
 )
-from ibbmaster.event.gtid_list import decode_gtid_list
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader
 from ibbmaster.event.types import EventFlag, EventType, type_name
 from ibbmaster.gtid import Gtid, GtidState

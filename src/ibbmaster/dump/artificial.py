@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import struct
 
-from ibbmaster.event.binlog_checkpoint import encode_binlog_checkpoint
+from ibbmaster.event.control import (
+    FLAG_UNTIL_REACHED,
+    POSITION_MIN,
+    GtidList,
+    Heartbeat,
+    Rotate,
+    encode_binlog_checkpoint,
+    encode_gtid_list,
+    encode_heartbeat,
+    encode_rotate,
+)
 from ibbmaster.event.format_description import ChecksumAlgorithm, describe_format, encode_format_description
-from ibbmaster.event.gtid_list import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
 from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader
-from ibbmaster.event.heartbeat import POSITION_MIN, Heartbeat, encode_heartbeat
-from ibbmaster.event.rotate import Rotate, encode_rotate
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import GtidState
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
+from ibbmaster.event.control import decode_gtid_list, decode_xid
 from ibbmaster.event.format_description import decode_format_description
 from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
-from ibbmaster.event.gtid_list import decode_gtid_list
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header, decode_table_map
 from ibbmaster.event.types import EventType, type_name
-from ibbmaster.event.xid import decode_xid
 
 TEXT_MAX = 500  # letters of a statement
 

@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, EventError, StoreError
+from ibbmaster.event.control import encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid, encode_gtid_event
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map
 from ibbmaster.event.types import EventType
-from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.gtid_order import is_newer

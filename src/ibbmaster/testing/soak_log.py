@@ -11,9 +11,9 @@ import random
 import zlib
 from collections.abc import Iterator
 
+from ibbmaster.event.control import encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
-from ibbmaster.event.xid import encode_xid
 from ibbmaster.gtid import Gtid
 
 DOMAIN_COUNT = 5

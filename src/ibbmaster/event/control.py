@@ -1,0 +1,224 @@
+"""Events about the log itself, of a few fields each. Layouts: protocol/event/others.md.
+
+ROTATE says in which file the stream goes on, STOP that a server was shut down in order, XID that a
+transaction ends, BINLOG_CHECKPOINT which file crash recovery needs, GTID_LIST what was logged before
+a place, HEARTBEAT that nothing has happened, but the primary is there.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import decode_body, encode_event
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+
+ROTATE_POSITION = struct.Struct("<Q")
+XID_NUMBER = struct.Struct("<Q")
+CHECKPOINT_NAME_SIZE = struct.Struct("<I")
+LIST_COUNT = struct.Struct("<I")
+LIST_COUNT_MASK = 0x0FFFFFFF
+FLAG_UNTIL_REACHED = 0x10000000
+FLAG_IGNORED = 0x20000000  # relay logs only
+LIST_ENTRY = struct.Struct("<IIQ")
+EMPTY_LIST_PADDING = 2  # an empty list has two bytes behind its count
+LONG_POSITION = struct.Struct("<Q")
+LOG_POS_MAX = 2**32 - 1
+POSITION_MIN = 4  # replicas refuse 1 to 3, and take 0 for the long form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotate:
+    """The file that comes next, and where in it."""
+
+    file_name: str
+    position: int
+
+
+def decode_rotate(event: Buffer) -> Rotate:
+    """Read a whole event without checksum.
+
+    Raises:
+        EventError: another type, or no room for the position.
+    """
+    _, body = decode_body(event, EventType.ROTATE)
+    if len(body) < ROTATE_POSITION.size:
+        raise EventError(f"ROTATE with a body of {len(body)} bytes, expected at least {ROTATE_POSITION.size}")
+    return Rotate(
+        position=ROTATE_POSITION.unpack_from(body)[0],
+        file_name=bytes(body[ROTATE_POSITION.size :]).decode("utf-8", "surrogateescape"),
+    )
+
+
+def encode_rotate(
+    value: Rotate, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0, with_checksum: bool = False
+) -> bytes:
+    """The whole event."""
+    return encode_event(
+        event_type=EventType.ROTATE,
+        body=ROTATE_POSITION.pack(value.position) + value.file_name.encode("utf-8", "surrogateescape"),
+        server_id=server_id,
+        timestamp=timestamp,
+        log_pos=log_pos,
+        flags=flags,
+        with_checksum=with_checksum,
+    )
+
+
+def encode_stop(*, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0) -> bytes:
+    """The whole event."""
+    return encode_event(
+        event_type=EventType.STOP, body=b"", server_id=server_id, timestamp=timestamp, log_pos=log_pos, flags=flags
+    )
+
+
+def decode_xid(event: Buffer) -> int:
+    """The transaction number of a whole event without checksum.
+
+    Raises:
+        EventError: another type or size.
+    """
+    _, body = decode_body(event, EventType.XID)
+    if len(body) != XID_NUMBER.size:
+        raise EventError(f"XID with a body of {len(body)} bytes, expected {XID_NUMBER.size}")
+    number: int = XID_NUMBER.unpack(body)[0]
+    return number
+
+
+def encode_xid(number: int, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0) -> bytes:
+    """The whole event."""
+    return encode_event(
+        event_type=EventType.XID,
+        body=XID_NUMBER.pack(number),
+        server_id=server_id,
+        timestamp=timestamp,
+        log_pos=log_pos,
+        flags=flags,
+    )
+
+
+def decode_binlog_checkpoint(event: Buffer) -> str:
+    """The file name in a whole event without checksum.
+
+    Raises:
+        EventError: another type, or the name runs over the end.
+    """
+    _, body = decode_body(event, EventType.BINLOG_CHECKPOINT)
+    if len(body) < CHECKPOINT_NAME_SIZE.size or CHECKPOINT_NAME_SIZE.size + CHECKPOINT_NAME_SIZE.unpack_from(body)[
+        0
+    ] > len(body):
+        raise EventError(f"BINLOG_CHECKPOINT whose name does not fit into {len(body)} bytes")
+    (size,) = CHECKPOINT_NAME_SIZE.unpack_from(body)
+    return bytes(body[CHECKPOINT_NAME_SIZE.size : CHECKPOINT_NAME_SIZE.size + size]).decode("utf-8", "surrogateescape")
+
+
+def encode_binlog_checkpoint(
+    file_name: str, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0, with_checksum: bool = False
+) -> bytes:
+    """The whole event."""
+    name = file_name.encode("utf-8", "surrogateescape")
+    return encode_event(
+        event_type=EventType.BINLOG_CHECKPOINT,
+        body=CHECKPOINT_NAME_SIZE.pack(len(name)) + name,
+        server_id=server_id,
+        timestamp=timestamp,
+        log_pos=log_pos,
+        flags=flags,
+        with_checksum=with_checksum,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GtidList:
+    """The pairs of a state, the latest of each domain last, and the flag bits of the count."""
+
+    gtids: tuple[Gtid, ...]
+    flags: int = 0
+
+
+def decode_gtid_list(event: Buffer) -> GtidList:
+    """Read a whole event without checksum.
+
+    Raises:
+        EventError: another type, or fewer entries than announced.
+
+    Source: MariaDB 12.3, log_event.cc, Gtid_list_log_event::Gtid_list_log_event(const uchar *, …).
+    """
+    _, body = decode_body(event, EventType.GTID_LIST)
+    if len(body) < LIST_COUNT.size:
+        raise EventError(f"GTID_LIST with a body of {len(body)} bytes, expected at least {LIST_COUNT.size}")
+    (word,) = LIST_COUNT.unpack_from(body)
+    count = word & LIST_COUNT_MASK
+    if LIST_COUNT.size + count * LIST_ENTRY.size > len(body):
+        raise EventError(f"GTID_LIST of {count} entries with a body of {len(body)} bytes")
+    entries = (LIST_ENTRY.unpack_from(body, LIST_COUNT.size + index * LIST_ENTRY.size) for index in range(count))
+    return GtidList(
+        gtids=tuple(Gtid(domain_id=domain, server_id=server, seq_no=seq_no) for domain, server, seq_no in entries),
+        flags=word & ~LIST_COUNT_MASK,
+    )
+
+
+def encode_gtid_list(
+    value: GtidList,
+    *,
+    server_id: int,
+    timestamp: int = 0,
+    log_pos: int = 0,
+    flags: int = 0,
+    with_checksum: bool = False,
+) -> bytes:
+    """The whole event."""
+    body = LIST_COUNT.pack(len(value.gtids) | value.flags) + b"".join(
+        LIST_ENTRY.pack(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in value.gtids
+    )
+    if not value.gtids:
+        body += bytes(EMPTY_LIST_PADDING)
+    return encode_event(
+        event_type=EventType.GTID_LIST,
+        body=body,
+        server_id=server_id,
+        timestamp=timestamp,
+        log_pos=log_pos,
+        flags=flags,
+        with_checksum=with_checksum,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """File and position the primary has come to."""
+
+    file_name: str
+    position: int
+
+
+def decode_heartbeat(event: Buffer) -> Heartbeat:
+    """Read a whole event without checksum; a `log_pos` of 0 means that the body begins with the position.
+
+    Raises:
+        EventError: another type, or the long position is missing.
+    """
+    header, body = decode_body(event, EventType.HEARTBEAT)
+    position = header.log_pos
+    if position == 0:
+        if len(body) < LONG_POSITION.size:
+            raise EventError(f"HEARTBEAT without log_pos has a body of {len(body)} bytes, expected at least 8")
+        (position,) = LONG_POSITION.unpack_from(body)
+        body = body[LONG_POSITION.size :]
+    return Heartbeat(file_name=bytes(body).decode("utf-8", "surrogateescape"), position=position)
+
+
+def encode_heartbeat(value: Heartbeat, *, server_id: int, with_checksum: bool = False) -> bytes:
+    """The whole event; positions from 4 GiB up take the long form."""
+    assert value.position >= POSITION_MIN
+    body = value.file_name.encode("utf-8", "surrogateescape")
+    log_pos = value.position
+    if value.position > LOG_POS_MAX:
+        log_pos = 0
+        body = LONG_POSITION.pack(value.position) + body
+    return encode_event(
+        event_type=EventType.HEARTBEAT, body=body, server_id=server_id, log_pos=log_pos, with_checksum=with_checksum
+    )
