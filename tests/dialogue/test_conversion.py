@@ -1,0 +1,132 @@
+"""Values taken as other types; what is expected was asked of MariaDB 10.11."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from ibbmaster.dialogue.conversion import (
+    bytes_of,
+    calculate,
+    calculate_bits,
+    compare,
+    integer_of,
+    number_of,
+    text_of,
+    truth_of,
+)
+from ibbmaster.dialogue.refusal import RefusedError
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (5, "5"),
+        (1e20, "1e20"),
+        (1e-7, "1e-7"),
+        (2.0, "2"),
+        (2.5, "2.5"),
+        (Decimal("1.50"), "1.50"),
+        (Decimal("1E+3"), "1000"),
+        ("é", "é"),
+        (b"a\xff", "a\udcff"),
+    ],
+)
+def test_a_value_is_shown_as_mariadb_shows_it(value, text):
+    assert text_of(value) == text
+
+
+def test_bytes_that_are_no_text_go_into_a_row_as_they_are():
+    assert bytes_of(b"a\xff\x00") == b"a\xff\x00"
+    assert bytes_of(None) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [("12abc", 12.0), (" 1.5e1x", 15.0), ("abc", 0.0), ("-3", -3.0), (".5", 0.5), (b"7", 7.0), (None, None), (4, 4)],
+)
+def test_a_text_counts_as_the_number_it_begins_with(value, number):
+    assert number_of(value) == number
+
+
+@pytest.mark.parametrize(("value", "truth"), [(0, False), ("0.0", False), ("a", False), ("1a", True), (None, None)])
+def test_truth_is_that_of_the_number(value, truth):
+    assert truth_of(value) is truth
+
+
+@pytest.mark.parametrize(
+    ("value", "integer"), [(2.5, 2), (3.5, 4), (Decimal("2.5"), 3), (Decimal("-2.5"), -3), ("7.9", 8)]
+)
+def test_a_double_rounds_to_even_and_a_decimal_away_from_zero(value, integer):
+    assert integer_of(value) == integer
+
+
+@pytest.mark.parametrize("value", [1e30, Decimal(2**64), "1e300"])
+def test_a_number_beyond_64_bits_is_refused_as_an_integer(value):
+    with pytest.raises(RefusedError) as caught:
+        integer_of(value)
+    assert caught.value.err.code == 1690
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "order"),
+    [("a", "A ", 0), (b"a", b"A", 1), ("10", 9, 1), ("10", "9", -1), (None, 1, None), (Decimal("1.0"), 1, 0)],
+)
+def test_texts_compare_without_case_and_bytes_with_it(left, right, order):
+    assert compare(left, right) == order
+
+
+@pytest.mark.parametrize(
+    ("left", "operator", "right", "result"),
+    [
+        (7, "DIV", 2, 3),
+        (-7, "DIV", 2, -3),
+        (-7, "MOD", 4, -3),
+        (7, "/", 2, Decimal("3.5000")),
+        (1, "/", 3, Decimal("0.3333")),
+        (1, "/", 0, None),
+        (1, "DIV", 0, None),
+        (1, "MOD", 0, None),
+        (None, "+", 1, None),
+        (Decimal("0.1"), "+", Decimal("0.2"), Decimal("0.3")),
+        (0.1, "+", 0.2, 0.1 + 0.2),
+        ("3", "*", 2, 6.0),
+    ],
+)
+def test_arithmetic_has_the_types_of_mariadb(left, operator, right, result):
+    found = calculate(operator, left, right)
+
+    assert (type(found), found) == (type(result), result)
+
+
+@pytest.mark.parametrize(
+    ("left", "operator", "right"),
+    [
+        (2**64 - 1, "+", 1),
+        (-(2**63), "-", 1),
+        (2**63, "*", 4),
+        (1e308, "*", 10),
+        (Decimal(10) ** 60, "*", Decimal(10) ** 10),
+    ],
+)
+def test_a_result_too_large_for_its_type_is_refused(left, operator, right):
+    with pytest.raises(RefusedError) as caught:
+        calculate(operator, left, right)
+    assert caught.value.err.code == 1690
+
+
+@pytest.mark.parametrize(
+    ("left", "operator", "right", "result"),
+    [
+        (6, "&", 3, 2),
+        (6, "|", 3, 7),
+        (6, "^", 3, 5),
+        (1, "<<", 63, 2**63),
+        (1, "<<", 64, 0),
+        (-1, ">>", 60, 15),
+        (None, "&", 1, None),
+    ],
+)
+def test_bits_are_those_of_unsigned_64_bit_numbers(left, operator, right, result):
+    assert calculate_bits(operator, left, right) == result
