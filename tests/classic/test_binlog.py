@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.classic.series import find_series
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.gtid import GtidState
 
@@ -55,7 +56,7 @@ def event_types(data: bytes) -> Counter[str]:
 @pytest.mark.parametrize("series", [name for name in SERIES if name not in ENCRYPTED])
 def test_every_captured_series_gives_its_groups_events_and_state(series: str) -> None:
     expected = json.loads((CLASSIC / series / "expected.json").read_text())
-    reader = ClassicReader([CLASSIC / series])
+    reader = ClassicReader(find_series([CLASSIC / series]))
     found: Counter[str] = Counter()
     for group in reader.groups():
         found += event_types(group.gtid_event)
@@ -72,18 +73,18 @@ def test_every_captured_series_gives_its_groups_events_and_state(series: str) ->
 @pytest.mark.parametrize("series", sorted(ENCRYPTED))
 def test_an_encrypted_binlog_is_refused_with_advice(series: str) -> None:
     with pytest.raises(ClassicFormatError, match=r"binlog\.000001 offset 256: .*encrypted.*mariadb-binlog"):
-        ClassicReader([CLASSIC / series])
+        ClassicReader(find_series([CLASSIC / series]))
 
 
 def test_restarts_of_the_server_are_counted() -> None:
-    reader = ClassicReader([CLASSIC / "11.8" / "domains"])
+    reader = ClassicReader(find_series([CLASSIC / "11.8" / "domains"]))
     assert sum(1 for _ in reader.groups()) == 155
     assert reader.restart_count == 2  # one clean, one after SIGKILL
 
 
 def test_reading_may_begin_in_the_middle_of_a_series() -> None:
     files = sorted((CLASSIC / "11.8" / "checksum-switch").glob("binlog.*"))
-    reader = ClassicReader(files[2:])
+    reader = ClassicReader(find_series(files[2:]))
     assert str(reader.initial_state) == "0-1-10"
     gtids = [str(group.gtid) for group in reader.groups()]
     assert gtids[0] == "0-1-11"
@@ -98,7 +99,7 @@ def test_a_missing_file_is_an_error_that_names_both_neighbours(tmp_path: Path, n
     (tmp_path / f"binlog.{missing:06d}").unlink()
     before, after = f"binlog.{missing - 1:06d}", f"binlog.{missing + 1:06d}"
     with pytest.raises(ClassicFormatError, match=f"^{after} offset .*{before} ends at"):
-        for _ in ClassicReader([tmp_path]).groups():
+        for _ in ClassicReader(find_series([tmp_path])).groups():
             pass
 
 
@@ -106,7 +107,7 @@ def test_files_of_two_servers_do_not_make_a_series(tmp_path: Path) -> None:
     shutil.copy(CLASSIC / "11.8" / "vectors" / "binlog.000001", tmp_path)
     shutil.copy(CLASSIC / "11.8" / "checksum-switch" / "binlog.000002", tmp_path)
     with pytest.raises(ClassicFormatError, match="not of one binlog"):
-        for _ in ClassicReader([tmp_path]).groups():
+        for _ in ClassicReader(find_series([tmp_path])).groups():
             pass
 
 
@@ -115,7 +116,7 @@ def test_a_head_that_cannot_be_read_is_found_before_the_first_group(tmp_path: Pa
         shutil.copy(path, tmp_path)
     (tmp_path / "binlog.000005").write_bytes(b"\xfebin")
     with pytest.raises(ClassicFormatError, match=r"^binlog\.000005 offset 0: the file ends inside its head"):
-        ClassicReader([tmp_path])
+        ClassicReader(find_series([tmp_path]))
 
 
 def test_a_domain_that_the_server_forgot_is_no_gap(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_a_domain_that_the_server_forgot_is_no_gap(tmp_path: Path) -> None:
         struct.pack_into("<I", tail, position + 13, log_pos - shift if log_pos else 0)
         position += event_size
     (tmp_path / "binlog.000002").write_bytes(whole[:start] + event + tail)
-    reader = ClassicReader([tmp_path])
+    reader = ClassicReader(find_series([tmp_path]))
     assert sum(1 for _ in reader.groups()) == 60
     assert reader.notices == ["binlog.000002: the server forgot domain 7 here (DELETE_DOMAIN_ID)"]
 

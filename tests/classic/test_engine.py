@@ -60,7 +60,7 @@ def test_files_have_the_names_and_sizes_of_the_server():
     engine = ClassicBinlog([CLASSIC / "10.11" / "checksum-switch"])
     expected = json.loads((CLASSIC / "10.11/checksum-switch/expected.json").read_text())["files"]
     assert [(file.name, file.size) for file in engine.files()] == [(file["name"], file["bytes"]) for file in expected]
-    assert engine.end() == ("binlog.000005", 656)
-    assert engine.plan_of_file("binlog.000003").file_offset == 4
+    assert (engine.file_name(engine.end().file_no), engine.end().offset) == ("binlog.000005", 656)
+    assert engine.plan_of_file("binlog.000003").position == (2, 4)
     with pytest.raises(KeyError):
         engine.plan_of_file("binlog.000009")

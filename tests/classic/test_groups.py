@@ -123,8 +123,8 @@ def test_the_head_tells_state_use_and_restart() -> None:
 def test_a_group_knows_where_it_stands() -> None:
     with closing(ClassicFileReader(find_series([CLASSIC / SMALL["without checksums"]])[0])) as reader:
         groups = list(reader.groups())
-    assert all(before.end_offset == after.file_offset for before, after in pairwise(groups))
-    assert {(group.file_name, group.end_file_name) for group in groups} == {("binlog.000004", "binlog.000004")}
+    assert all(before.end == after.start for before, after in pairwise(groups))
+    assert {group.start.file_no for group in groups} == {0}
 
 
 def test_bodies_that_nobody_takes_are_passed_over() -> None:
@@ -168,7 +168,7 @@ def test_of_a_file_in_use_an_unfinished_group_is_left_out_with_a_notice(copy: Pa
     with closing(ClassicFileReader(find_series([CLASSIC / LEFT_BY_A_CRASH])[0])) as reader:
         *_, last = reader.groups()
     assert notice is not None
-    assert notice.startswith(f"binlog.000001 offset {last.file_offset}: ")
+    assert notice.startswith(f"binlog.000001 offset {last.start.offset}: ")
     assert "left out" in notice
 
 

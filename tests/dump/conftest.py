@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.position import LogPosition
 from ibbmaster.wire.packet import PacketReader
 
 FILE_NAME = "binlog-000000.ibb"
@@ -56,11 +58,17 @@ def make_group(
         gtid=Gtid.parse(gtid),
         gtid_event=make_gtid_event(gtid, group_flags=group_flags, flags=flags),
         body=iter(pieces if pieces is not None else [b"".join(events)]),
-        file_name=file_name,
-        file_offset=end_offset - 256,
-        end_file_name=file_name,
-        end_offset=end_offset,
+        start=LogPosition(_file_no(file_name), end_offset - 256),
+        end=LogPosition(_file_no(file_name), end_offset),
     )
+
+
+def _file_no(name: str) -> int:
+    return int(re.sub(r"\D", "", name))
+
+
+def _names_like(name: str) -> Callable[[int], str]:
+    return lambda file_no: re.sub(r"\d+", f"{file_no:06d}", name)
 
 
 def make_request(position: str | None = "", *, until: str | None = None, **changes: object) -> DumpRequest:
@@ -86,9 +94,11 @@ class Conversation:
         profile: str | Profile = "engine",
         start_state: str = "",
         current_state: str | None = None,
-        file_name: str = FILE_NAME,
+        file_name: str | Callable[[int], str] = FILE_NAME,
+        offset: int = 4,
         **options: object,
     ) -> None:
+        """`file_name` is that of the first file; others differ in their number."""
         self.current_state = GtidState.parse(start_state if current_state is None else current_state)
         self.session = DumpSession(
             request,
@@ -97,7 +107,8 @@ class Conversation:
             server_id=1,
             start_state=GtidState.parse(start_state),
             current_state=lambda: self.current_state,
-            file_name=file_name,
+            position=LogPosition(_file_no(file_name) if isinstance(file_name, str) else 0, offset),
+            file_name=_names_like(file_name) if isinstance(file_name, str) else file_name,
             **options,  # type: ignore[arg-type]
         )
         self.stream = bytearray()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.classic.series import find_series
 from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import decode_format_description
 from ibbmaster.event.header import decode_event_header, has_valid_checksum
@@ -215,12 +216,12 @@ def test_the_stream_of_a_captured_file_has_its_events_with_positions_and_checksu
     name: str, make: SimpleNamespace, converse: Converse
 ) -> None:
     path = CAPTURES / name
-    reader = ClassicReader([path])
+    reader = ClassicReader(find_series([path]))
     dump = converse(
         make.request(None),
         profile="classic-" + name.split("/")[0],
         start_state=str(reader.initial_state),
-        file_name=path.name,
+        file_name=lambda file_no: path.name,
     )
     for group in reader.groups():
         dump.send(group)

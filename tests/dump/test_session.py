@@ -19,6 +19,7 @@ from ibbmaster.event.control import FLAG_UNTIL_REACHED, decode_gtid_list, decode
 from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
 from ibbmaster.event.header import decode_event_header, has_valid_checksum
 from ibbmaster.event.types import EventFlag, EventType
+from ibbmaster.position import LogPosition
 from ibbmaster.wire.packet import frame_packets, frame_payloads
 
 Converse = Callable[..., Any]
@@ -841,11 +842,10 @@ class Walk:
     def deliver(self, number: int, events: list[bytes]) -> None:
         """A group by one of the ways."""
         session, chance = self.session, self.chance
-        file_name = f"binlog-{number // 4:06}.ibb"
         group = self.make.group(
             f"0-1-{number}",
             pieces=self.make.cut(b"".join(events[1:]), chance.choice([100, 5000, 10**6])),
-            file_name=file_name,
+            file_name=f"binlog-{number // 4:06}.ibb",
             end_offset=number * 1000,
         )
         group = dataclasses.replace(group, gtid_event=events[0])
@@ -859,7 +859,7 @@ class Walk:
         packets = [selection.prefix + event for event in kept]
         if chance.random() < 0.5:
             data, sequence = frame_payloads(packets, session.sequence)
-            session.receive_block(len(data), sequence, file_name=file_name, file_offset=number * 1000)
+            session.receive_block(len(data), sequence, position=group.end)
             self.dump._take(data)
             return
         session.begin_group()
@@ -875,8 +875,7 @@ class Walk:
                 session.receive_block(
                     len(part),
                     sequence,
-                    file_name=file_name,
-                    file_offset=number * 1000,
+                    position=group.end,
                     is_part=not is_last or is_inside,
                     is_inside_event=is_inside,
                 )
@@ -979,20 +978,21 @@ def test_a_group_that_begins_inside_another_one_is_a_mistake(make: SimpleNamespa
 
 
 def test_what_does_not_begin_where_the_last_ended_is_refused(make: SimpleNamespace, converse: Converse) -> None:
-    dump = converse(make.request(""), file_offset=16384)
-    dump.session.check_place("binlog-000000.ibb", 16384)
+    dump = converse(make.request(""), offset=16384)
+    dump.session.check_position(LogPosition(0, 16384))
     dump.send(make.group("0-1-1", end_offset=17000))
-    dump.session.check_place("binlog-000000.ibb", 17000)
-    dump.session.receive_skipped((), file_name="binlog-000001.ibb", file_offset=16500)
-    for place in [("binlog-000001.ibb", 16501), ("binlog-000000.ibb", 16500), ("binlog-000000.ibb", 17000)]:
+    dump.session.check_position(LogPosition(0, 17000))
+    dump.session.receive_skipped((), LogPosition(1, 16500))
+    for position in [LogPosition(1, 16501), LogPosition(0, 16500), LogPosition(0, 17000)]:
         with pytest.raises(DumpError) as failure:
-            dump.session.check_place(*place)
+            dump.session.check_position(position)
         assert failure.value.code == 1236
-        where = f"binlog-000001.ibb offset 16500, and {place[0]} offset {place[1]} would come next"
+        begins = f"binlog-00000{position.file_no}.ibb offset {position.offset}"
+        where = f"binlog-000001.ibb offset 16500, and {begins} would come next"
         assert where in failure.value.text
         assert where in failure.value.explanation
     dump.session.begin_group()
-    dump.session.receive_block(10, 7, file_name="binlog-000001.ibb", file_offset=20000, is_part=True)
-    dump.session.check_place("binlog-000001.ibb", 16500)  # a part moves nothing: the group has not ended
-    dump.session.receive_block(10, 8, file_name="binlog-000001.ibb", file_offset=20000)
-    dump.session.check_place("binlog-000001.ibb", 20000)
+    dump.session.receive_block(10, 7, position=LogPosition(1, 20000), is_part=True)
+    dump.session.check_position(LogPosition(1, 16500))  # a part moves nothing: the group has not ended
+    dump.session.receive_block(10, 8, position=LogPosition(1, 20000))
+    dump.session.check_position(LogPosition(1, 20000))

@@ -38,13 +38,13 @@ class Log:
     def append(self, record_type: RecordType, data: bytes, gtid: str | None = None):
         ref, changes = self.appender.append(record_type, data, None if gtid is None else Gtid.parse(gtid))
         self.disk.place(changes, size_pages=4)
-        return ref.file_no, ref.file_offset
+        return ref
 
     def node(self, forest: OobForest, data: bytes):
         ref, changes = self.appender.append(RecordType.OOB_DATA, encode_oob_node(forest.next_node()) + data)
         self.disk.place(changes, size_pages=4)
         forest.add(ref)
-        return ref.file_no, ref.file_offset
+        return ref
 
     def flush(self) -> None:
         file_no = self.appender.file_no

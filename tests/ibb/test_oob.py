@@ -9,7 +9,7 @@ import pytest
 from ibbmaster.errors import Location, RecordError
 from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.oob import OobForest, OobNode, decode_oob_node, encode_oob_node, walk_oob
-from ibbmaster.ibb.record import RecordRef
+from ibbmaster.position import LogPosition
 
 HERE = Location(file_no=0, page_no=1)
 
@@ -29,7 +29,7 @@ def grown(node_count: int):
     """A forest with its nodes: (stream, place -> node)."""
     forest, nodes = OobForest(), {}
     for index in range(node_count):
-        ref = RecordRef(index // 1000, 16389 + 40 * index)
+        ref = LogPosition(index // 1000, 16389 + 40 * index)
         nodes[ref] = forest.next_node()
         forest.add(ref)
     return forest, nodes
@@ -42,7 +42,7 @@ def test_headers_are_those_of_the_example():
         header = bytes.fromhex(HEADERS[index])
         assert encode_oob_node(node) == header
         assert decode_oob_node(header + b"data", HERE) == (node, len(header))
-        forest.add(RecordRef(0, place))
+        forest.add(LogPosition(0, place))
 
 
 @pytest.mark.parametrize("node_count", [*range(1, 70), 127, 128, 1000, 4095, 4096, 5000])
@@ -55,7 +55,7 @@ def test_what_was_rolled_back_is_never_reached():
     forest, nodes = OobForest(), {}
 
     def write(name):
-        ref = RecordRef(0, 16389 + 12 * len(nodes))
+        ref = LogPosition(0, 16389 + 12 * len(nodes))
         nodes[ref] = (name, forest.next_node())
         forest.add(ref)
 
@@ -71,9 +71,9 @@ def test_what_was_rolled_back_is_never_reached():
 
 
 def test_a_forest_that_leads_in_circles_ends_in_an_error():
-    ref = RecordRef(0, 20000)
+    ref = LogPosition(0, 20000)
     loop = OobNode(node_index=5, left=ref, right=ref)
-    stream = OobStream(node_count=6, first=RecordRef(0, 16389), last=ref)
+    stream = OobStream(node_count=6, first=LogPosition(0, 16389), last=ref)
     with pytest.raises(RecordError):
         list(walk_oob(stream, lambda _: loop))
 

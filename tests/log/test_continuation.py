@@ -12,6 +12,7 @@ from ibbmaster.ibb.chunk import RecordType, encode_chunk
 from ibbmaster.ibb.file_header import FileHeader, encode_file_header
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.log.continuation import find_continuation
+from ibbmaster.position import LogPosition
 from ibbmaster.store.writer import BinlogWriter
 
 
@@ -66,7 +67,7 @@ def test_the_end_is_behind_the_last_chunk(tmp_path: Path) -> None:
     write_file(tmp_path, 0, [EMPTY_STATE + COMMIT])
     end = find_continuation(RealDisk(tmp_path))
     assert end is not None
-    assert (end.header.file_no, end.size_pages, end.page_no, end.page_offset) == (0, 4, 1, 5 + len(COMMIT))
+    assert (end.header.file_no, end.size_pages, end.position) == (0, 4, LogPosition.on_page(0, 1, 5 + len(COMMIT)))
     assert end.state == end.differential == GtidState([gtid(1)])
 
 

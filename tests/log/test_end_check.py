@@ -120,7 +120,7 @@ def test_pages_that_reach_the_disk_in_another_order_are_waited_for(new_log, even
             clock.now += 0.1
             read_on(reader)
     assert late is None
-    assert reader.place == (0, log.appender.page_no * PAGE_SIZE + log.appender.page_offset)
+    assert reader.position == log.appender.end
 
 
 def test_a_served_directory_tells_its_readers_of_data_behind_a_blank_page(torn_log):

@@ -12,8 +12,8 @@ from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.oob import OobForest
 from ibbmaster.ibb.page import seal_page
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.position import LogPosition
 
 
 def read_all(disk, file_no=0, page_no=1):
@@ -121,7 +121,7 @@ def test_a_damaged_page_stops_the_reader_with_its_place_and_again_when_asked_aga
 def test_a_commit_record_that_refers_to_something_else_is_named(new_log, event):
     log = new_log()
     log.commit("0-1-1", event(50))
-    wrong = RecordRef(0, 16384 + 5)  # the commit record above
+    wrong = LogPosition(0, 16384 + 5)  # the commit record above
     stream = OobStream(node_count=1, first=wrong, last=wrong)
     gtid_event = log.groups[0][1][:38]
     log.append(RecordType.COMMIT, encode_commit_header(CommitHeader(streams=(stream,))) + gtid_event)

@@ -10,7 +10,6 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start
 from ibbmaster.errors import RecordError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
@@ -56,8 +55,8 @@ def served(directory):
         server_id=1,
         start_state=place.state,
         current_state=directory.binlog_state,
-        file_name=place.file_name,
-        file_offset=place.file_offset,
+        position=place.position,
+        file_name=directory.file_name,
     )
     producer = Producer(directory.event_groups(place), session, SharedBlocks())
     session.start()
@@ -131,9 +130,8 @@ def test_a_sound_log_passed_over_group_by_group_is_never_verified(new_log, event
     careful, passing = (directory.event_groups(directory.seek(GtidPosition())) for _ in range(2))
     count = 0
     while (group := careful.next_group()) is not None:
-        file_no = parse_file_name(group.end_file_name)
-        if file_no != passing.place[0]:
+        if group.end.file_no != passing.position.file_no:
             break
-        passing.pass_over(file_no, group.end_offset, (group.gtid,), is_inside_record=False)
+        passing.pass_over(group.end, (group.gtid,), is_inside_record=False)
         count += 1
     assert count > 20

@@ -31,7 +31,7 @@ VECTOR = {
 @pytest.mark.parametrize(("position", "file_no", "page_no", "state"), VECTOR.values(), ids=VECTOR)
 def test_the_example_of_the_format(long_log, position, file_no, page_no, state):
     plan = BinlogDirectory(long_log.disk).seek(GtidPosition.parse(position))
-    assert (plan.file_no, plan.page_no, plan.state) == (file_no, page_no, GtidState.parse(state))
+    assert (plan.position.file_no, plan.position.page_no, plan.state) == (file_no, page_no, GtidState.parse(state))
 
 
 def test_a_plan_explains_itself(long_log):
@@ -51,7 +51,7 @@ def test_a_position_before_the_oldest_file_is_refused_with_the_domain_and_the_fi
         r"domain 7: the replica has nothing, binlog-000003\.ibb begins after 7-1-5",
     ):
         directory.seek(GtidPosition.parse("0-1-99"))
-    assert directory.seek(GtidPosition.parse("0-1-100,7-1-5")).file_no == 3
+    assert directory.seek(GtidPosition.parse("0-1-100,7-1-5")).position.file_no == 3
 
 
 def linear_seek(disk, position, numbers):
@@ -96,7 +96,7 @@ def test_the_search_finds_what_a_linear_one_finds_and_reading_on_misses_nothing(
     for end in range(0, len(log.groups) + 1, 7):
         position = GtidState(gtid for gtid, _ in log.groups[:end]).position()
         plan = directory.seek(position)
-        assert (plan.file_no, plan.page_no, plan.state) == linear_seek(log.disk, position, numbers)
+        assert (plan.position.file_no, plan.position.page_no, plan.state) == linear_seek(log.disk, position, numbers)
         rest = read_from(directory, plan)
         assert rest[-len(log.groups[end:]) :] == [gtid for gtid, _ in log.groups[end:]] or end == len(log.groups)
         assert GtidState([*plan.state, *rest]) == directory.binlog_state()
@@ -208,9 +208,9 @@ def test_deleted_domains_hide_no_file_from_a_replica_without_them(new_log, event
         plan = directory.seek(position)
         explained = f"seed {seed}, {plan}"
         if made.counts_anew:
-            assert plan.file_no in right, explained
+            assert plan.position.file_no in right, explained
             continue
-        assert plan.file_no == right[-1], explained
+        assert plan.position.file_no == right[-1], explained
         left_out = len(log) - len(read_from(directory, plan))
         assert all(has_group(position, log, index) for index in range(left_out)), explained
 
@@ -245,7 +245,7 @@ def test_a_domain_that_came_back_is_found_to_have_been_away_with_few_reads(tmp_p
     for seq_no in (files * 100, (last_without + 1) * 100):
         position = GtidPosition([Gtid(domain_id=0, server_id=1, seq_no=seq_no)])
         plan = seek(pages, position, oldest_file_no=0, active_file_no=files - 1)
-        assert plan.file_no == last_without
+        assert plan.position.file_no == last_without
         assert plan.page_reads <= 24
         assert list(plan.forgotten) == [2]
 
@@ -318,7 +318,7 @@ def test_a_file_without_differential_states_is_read_from_its_first_page(new_log,
     log = new_log(size_pages=16, interval_pages=interval_pages)
     for seq_no in range(1, 30):
         log.commit(f"0-1-{seq_no}", event(5000))
-    assert BinlogDirectory(log.disk).seek(GtidPosition.parse("0-1-20")).page_no == 1
+    assert BinlogDirectory(log.disk).seek(GtidPosition.parse("0-1-20")).position.page_no == 1
 
 
 @pytest.mark.usefixtures("states_walked")
@@ -339,4 +339,4 @@ def test_states_that_a_restart_has_made_incomplete_hide_nothing(new_log, event):
     assert directory.binlog_state() == GtidState(gtid for gtid, _ in log.groups)
     plan = directory.seek(GtidPosition.parse("0-1-25,1-1-1"))
     assert Gtid.parse("1-1-2") in read_from(directory, plan)
-    assert directory.seek(GtidPosition.parse("0-1-25,1-1-2")).page_no > plan.page_no
+    assert directory.seek(GtidPosition.parse("0-1-25,1-1-2")).position.page_no > plan.position.page_no

@@ -12,11 +12,11 @@ from ibbmaster.ibb.chunk import RecordType, encode_chunk
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.kernel import loading
 from ibbmaster.log import verify as verifying
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
+from ibbmaster.position import LogPosition
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.testing.random_log import random_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk
@@ -98,7 +98,7 @@ def test_a_differential_state_that_contradicts_the_groups_is_named(long_log):
 
 
 def test_a_reference_to_something_else_is_named(long_log):
-    wrong = RecordRef(0, PAGE_SIZE + 5)
+    wrong = LogPosition(0, PAGE_SIZE + 5)
     header = encode_commit_header(CommitHeader(streams=(OobStream(node_count=1, first=wrong, last=wrong),)))
     log = long_log
     gtid = Gtid.parse("0-1-5")

@@ -13,10 +13,10 @@ from ibbmaster.ibb import chunk, file_header, page, xa
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
-from ibbmaster.ibb.record import RecordRef
+from ibbmaster.position import LogPosition
 
 IBB = Path(__file__).parents[2] / "protocol" / "ibb"
-REF = RecordRef(0, 16389)
+REF = LogPosition(0, 16389)
 
 
 def table(document, heading):
@@ -101,7 +101,7 @@ def test_the_record_types_are_those_of_the_table():
 
 
 def test_commit_headers_have_the_forms_of_the_table():
-    stream = OobStream(node_count=7, first=REF, last=RecordRef(0, 16475))
+    stream = OobStream(node_count=7, first=REF, last=LogPosition(0, 16475))
     for row, count in zip(table("commit.md", "Layout"), (0, 1, 2), strict=True):
         header = encode_commit_header(CommitHeader(streams=(stream,) * count))
         assert header.endswith(b"\0") == row["Header"].endswith("`0`")

@@ -23,6 +23,7 @@ from ibbmaster.log import verify as verifying
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
+from ibbmaster.position import LogPosition
 from ibbmaster.server import shared_blocks
 from ibbmaster.server.dumping import Producer
 from ibbmaster.server.shared_blocks import SharedBlocks
@@ -125,7 +126,7 @@ def test_from_every_position_of_the_log_what_follows_it_is_found(written):
 
 def test_a_replica_without_a_deleted_domain_starts_where_mariadb_starts_it(capsys):
     plan = BinlogDirectory(RealDisk(FILES / "delete-domain")).seek(GtidPosition.parse("0-1-25"))
-    assert (plan.file_name, plan.page_no) == ("binlog-000005.ibb", 1)
+    assert plan.position == LogPosition.on_page(5, 1)
     assert main(["seek", str(FILES / "delete-domain"), "0-1-25"]) == 0
     assert "domain 2: deleted between binlog-000001.ibb and binlog-000005.ibb" in capsys.readouterr().out
 
@@ -150,8 +151,8 @@ def served(directory):
         server_id=1,
         start_state=place.state,
         current_state=directory.binlog_state,
-        file_name=place.file_name,
-        file_offset=place.file_offset,
+        position=place.position,
+        file_name=directory.file_name,
     )
     producer = Producer(directory.event_groups(place), session, SharedBlocks())
     session.start()

@@ -88,7 +88,7 @@ def test_the_protocols_have_no_method_that_the_table_does_not_name_but_for_findi
         for name in re.findall(r"`([\w.]+)`", row["Here"] + row["Remark"])
     }
     methods = {name for name in dir(WritableBinlogEngine) if not name.startswith("_")}
-    assert methods - named == {"binlog_state", "wait_for_growth"}
+    assert methods - named == {"binlog_state", "file_name", "wait_for_growth"}
     assert set(dir(BinlogEngine)) <= set(dir(WritableBinlogEngine))
 
 

@@ -131,8 +131,8 @@ class WaitingDump:
             server_id=1,
             start_state=place.state,
             current_state=engine.binlog_state,
-            file_name=place.file_name,
-            file_offset=place.file_offset,
+            position=place.position,
+            file_name=engine.file_name,
         )
         self.follower = Follower(lambda _: False)  # growth is announced by hand
         self.connection = Session(connection_id=1, host="here", since=0.0)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import trio
 
+from ibbmaster.position import LogPosition
 from ibbmaster.server.sending import Sender
 from ibbmaster.streaming.block import Block, joined
-from ibbmaster.streaming.position import Position
+from ibbmaster.streaming.framing_state import FramingState
 
 
 def block_of(data, start=0):
@@ -21,8 +22,8 @@ def block_of(data, start=0):
         None,
         len(data),
         sequence_after=0,
-        before=Position(0, start),
-        after=Position(0, start + len(data)),
+        before=FramingState(LogPosition(0, start)),
+        after=FramingState(LogPosition(0, start + len(data))),
         gtids=(),
         is_inside_event=False,
     )

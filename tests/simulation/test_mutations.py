@@ -112,8 +112,8 @@ def served(files):
             server_id=1,
             start_state=place.state,
             current_state=directory.binlog_state,
-            file_name=place.file_name,
-            file_offset=place.file_offset,
+            position=place.position,
+            file_name=directory.file_name,
         )
     except IbbMasterError as error:
         return [], str(error)

@@ -462,8 +462,8 @@ class World:
                 server_id=1,
                 start_state=place.state,
                 current_state=store.binlog_state,
-                file_name=place.file_name,
-                file_offset=place.file_offset,
+                position=place.position,
+                file_name=store.file_name,
             )
             with connection.scope, contextlib.closing(Producer(store.event_groups(place), session, self.shared)) as one:
                 await self.move(replica, one, session, stream)

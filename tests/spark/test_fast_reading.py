@@ -24,7 +24,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import RowReader, group_events, table_name
-from ibbmaster.log.log_range import LOG_START
+from ibbmaster.position import LOG_START
 from ibbmaster.spark import collecting, image_columns, reading, row_columns
 from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import parse_options
@@ -331,12 +331,12 @@ def log_of_full_pages(directory):
             event = make_gtid_event(gtid)
             size = 6000
             if number == 3:
-                left = DATA_SIZE - writer.end[1] % PAGE_SIZE
+                left = DATA_SIZE - writer.end.page_offset
                 size = left - CHUNK_HEAD_SIZE - 1 - len(event) - len(xid) - EVENT_HEADER_SIZE
             writer.write_group(gtid, event, [make_event(EventType.ANNOTATE_ROWS, 1, bytes(size)), xid])
             if number == 3:
-                assert writer.end[1] % PAGE_SIZE in (0, DATA_SIZE)
-                cut = -(-writer.end[1] // PAGE_SIZE) * PAGE_SIZE
+                assert writer.end.page_offset in (0, DATA_SIZE)
+                cut = -(-writer.end.offset // PAGE_SIZE) * PAGE_SIZE
     return cut
 
 

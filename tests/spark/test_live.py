@@ -9,7 +9,7 @@ import pytest
 from ibbmaster.errors import SourceError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
-from ibbmaster.log.log_range import NOWHERE
+from ibbmaster.position import NOWHERE
 from ibbmaster.spark import live
 from ibbmaster.spark.live import LiveArchive, LiveTracker, live_range
 from ibbmaster.spark.offset import encode_offset

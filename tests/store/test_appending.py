@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.classic.series import find_series
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, GtidOrderError, StoreError
@@ -36,10 +37,11 @@ import os, signal, sys
 from pathlib import Path
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.classic.series import find_series
 from ibbmaster.disk.local import RealDisk
 
 directory, classic, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-reader = ClassicReader([classic])
+reader = ClassicReader(find_series([classic]))
 store = BinlogStore(RealDisk(directory), initial_state=reader.initial_state)
 for number, group in enumerate(reader.groups(), start=1):
     store.write_direct(group.gtid, group.gtid_event, group.body)
@@ -84,7 +86,7 @@ def test_an_import_into_a_store_that_was_killed_keeps_everything_it_acknowledged
 
 
 def _classic_groups():
-    return ClassicReader([CLASSIC]).groups()
+    return ClassicReader(find_series([CLASSIC])).groups()
 
 
 def test_an_import_that_is_killed_leaves_a_store_with_all_it_had(tmp_path):
@@ -173,7 +175,7 @@ def test_files_written_in_bulk_keep_naming_what_a_prepared_transaction_needs(tmp
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 16, state_interval_bytes=1 << 14) as writer:
         for number in range(1, 40):
             write(writer, gtid(number), 9000)
-        assert writer.end[0] > 2
+        assert writer.end.file_no > 2
     end = find_continuation(RealDisk(tmp_path))
     assert end is not None
     assert [entry.xid for entry in find_pending_xa(RealDisk(tmp_path), end)] == [xid]

@@ -115,7 +115,7 @@ def test_a_copy_of_a_log_without_redo_is_a_copy(long_log):
         name: long_log.disk.files[name] for name in report.files[:2]
     }
     with BinlogStore(target) as copy:
-        assert copy.seek(GtidPosition()).file_no == 0
+        assert copy.seek(GtidPosition()).position.file_no == 0
 
 
 def test_a_directory_that_is_not_empty_is_refused(long_log):

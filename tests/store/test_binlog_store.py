@@ -12,7 +12,6 @@ import pytest
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, ConfigurationError, FailedError, PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.pages import PageReader
@@ -414,7 +413,7 @@ def test_flush_cuts_the_active_file_and_begins_the_next(store):
     feed(store, 2)
     sizes = [file.size for file in store.files()]
     assert sizes == [2 * PAGE_SIZE, 8 * PAGE_SIZE, 8 * PAGE_SIZE]
-    assert store.end()[0] == "binlog-000001.ibb"
+    assert store.end().file_no == 1
     assert gtids(store) == ["0-1-1", "0-1-2"]
 
 
@@ -444,7 +443,7 @@ def test_a_replica_without_a_forgotten_domain_starts_behind_it_though_older_file
     feed(store, 8)
     feed(store, 9)
     plan = store.seek(GtidPosition.parse("0-1-7"))
-    assert (plan.file_no, plan.page_no) == (parse_file_name(store.end()[0]), 1)
+    assert (plan.position.file_no, plan.position.page_no) == (store.end().file_no, 1)
     assert gtids(store, "0-1-7") == ["0-1-8", "0-1-9"]
     assert gtids(store, "0-1-3,2-1-1") == [f"0-1-{seq_no}" for seq_no in range(4, 10)]
 
@@ -467,7 +466,7 @@ def test_reset_begins_again_with_the_state_it_is_given_and_ends_readers(store):
     store.reset(GtidState.parse("0-1-100"))
     with pytest.raises(PositionPurgedError, match="reset"):
         reader.next_group()
-    assert store.end()[0] == "binlog-000000.ibb"
+    assert store.end().file_no == 0
     feed(store, 101)
     assert gtids(store, "0-1-100") == ["0-1-101"]
     with pytest.raises(PositionPurgedError):
@@ -537,13 +536,13 @@ def test_purge_keeps_what_a_header_of_mariadb_says_of_prepared_transactions_alon
 def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk):
     store = BinlogStore(disk, OPTIONS)
     number = 0
-    while store.end()[0] == "binlog-000000.ibb":
+    while store.end().file_no == 0:
         number += 1
         feed(store, number, 9000)
     reader = store.event_groups(store.seek(GtidPosition()))
-    while (group := reader.next_group()).end_file_name == "binlog-000000.ibb":
+    while (group := reader.next_group()).end.file_no == 0:
         pass
-    assert group.file_name == "binlog-000000.ibb", "a group that reaches over the border was wanted"
+    assert group.start.file_no == 0, "a group that reaches over the border was wanted"
     for later in range(number + 1, number + 30):
         feed(store, later, 9000)
     assert store.purge(PurgeRequest(to_file_no=1)).file_nos == ()

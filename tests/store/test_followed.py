@@ -83,12 +83,12 @@ def grow_to(engine, state):
 def test_an_empty_directory_is_an_empty_log_until_a_writer_comes(tmp_path):
     engine = FollowedDirectory(RealDisk(tmp_path))
     assert not engine.wait_for_growth(0.0)
-    assert engine.end() == ("binlog-000000.ibb", 16384)
+    assert engine.end() == (0, 16384)
     assert (engine.binlog_state(), engine.initial_state()) == (GtidState(), GtidState())
     assert [file.name for file in engine.files()] == ["binlog-000000.ibb"]
     reader = reader_of(engine)
     assert reader.next_group() is None
-    assert engine.plan_of_file("binlog-000000.ibb").file_offset == 16384
+    assert engine.plan_of_file("binlog-000000.ibb").position == (0, 16384)
     with pytest.raises(KeyError):
         engine.plan_of_file("binlog-000001.ibb")
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.page import BLANK, DATA_SIZE, PAGE_SIZE, seal_page
+from ibbmaster.position import LogPosition
 from ibbmaster.store.page_fifo import RUN_PAGES_MAX, PageFifo
-from ibbmaster.store.redo_record import LogEnd
 
 
 def full(page_no, fill=1):
@@ -45,16 +45,19 @@ def test_readers_see_nothing_behind_the_mark():
     fifo.place([full(1), PageChange(0, 2, 0, b"one")], 100)
     fifo.place([PageChange(0, 2, 3, b"two")], 200)
     pages = range(1, 4)
-    assert fifo.visible(0, pages, LogEnd(0, 1, 0)) == {1: BLANK, 2: BLANK}
-    assert fifo.visible(0, pages, LogEnd(0, 2, 3)) == {1: sealed(bytes([1]) * DATA_SIZE), 2: sealed(b"one")}
-    assert fifo.visible(0, pages, LogEnd(0, 2, 6))[2] == sealed(b"onetwo")
-    assert fifo.visible(0, pages, LogEnd(1, 1, 0))[2] == sealed(b"onetwo")
+    assert fifo.visible(0, pages, LogPosition.on_page(0, 1)) == {1: BLANK, 2: BLANK}
+    assert fifo.visible(0, pages, LogPosition.on_page(0, 2, 3)) == {
+        1: sealed(bytes([1]) * DATA_SIZE),
+        2: sealed(b"one"),
+    }
+    assert fifo.visible(0, pages, LogPosition.on_page(0, 2, 6))[2] == sealed(b"onetwo")
+    assert fifo.visible(0, pages, LogPosition.on_page(1, 1))[2] == sealed(b"onetwo")
 
 
 def test_a_reader_keeps_what_it_was_given_while_the_writer_goes_on():
     fifo = PageFifo()
     fifo.place([PageChange(0, 1, 0, b"one")], 100)
-    seen = fifo.visible(0, range(1, 2), LogEnd(0, 1, 3))[1]
+    seen = fifo.visible(0, range(1, 2), LogPosition.on_page(0, 1, 3))[1]
     fifo.place([PageChange(0, 1, 3, b"two")], 200)
     assert seen == sealed(b"one")
 

@@ -84,7 +84,7 @@ def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_who
         (file_no, page_no)
         for file_no in range(3)
         for page_no in range(8)
-        if (file_no, page_no) >= checkpoint[:2] and page_no > 0
+        if (file_no, page_no) >= (checkpoint.file_no, checkpoint.page_no) and page_no > 0
     ]
     assert len(covered) > 5
     for _ in range(100):

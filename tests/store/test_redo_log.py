@@ -6,8 +6,9 @@ import pytest
 
 from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
 from ibbmaster.ibb.appender import PageChange
+from ibbmaster.position import LogPosition
 from ibbmaster.store.redo_log import FIRST_LSN, SEGMENT_BYTES_MIN, SEGMENT_NAMES, RedoLog, scan_redo
-from ibbmaster.store.redo_record import RECORDS_START, Checkpoint, LogEnd
+from ibbmaster.store.redo_record import RECORDS_START, Checkpoint
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
 EMPTY = Checkpoint(lsn=FIRST_LSN, end=None, xa=())
@@ -70,7 +71,7 @@ def test_one_sync_serves_all_who_wait(disk, log):
 def test_a_segment_is_not_used_again_before_a_checkpoint_covers_it(log):
     assert fill(log) > 2 * 50  # both segments
     assert log.make_room(1000, reserve=200, xa=tuple) is False
-    log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogEnd(0, 2, 0), xa=()))
+    log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogPosition.on_page(0, 2), xa=()))
     assert not room(log), "a checkpoint counts once it is durable"
     log.sync(log.end_lsn)
     assert room(log)
@@ -80,18 +81,18 @@ def test_a_scan_gives_what_is_behind_the_checkpoint(disk, log):
     log.append([change(fill=1)])
     middle = log.end_lsn
     log.append([change(fill=2)])
-    log.append_checkpoint(Checkpoint(lsn=middle, end=LogEnd(0, 1, 1000), xa=()))
+    log.append_checkpoint(Checkpoint(lsn=middle, end=LogPosition.on_page(0, 1, 1000), xa=()))
     log.append([change(fill=3)])
     log.sync(log.end_lsn)
     found = scan_redo(disk)
     assert [record.items()[0].data[0] for record in found.records if not record.is_checkpoint] == [2, 3]
     assert [record.items()[0].data[0] for record in found.notes] == [3]
-    assert found.checkpoint == Checkpoint(lsn=middle, end=LogEnd(0, 1, 1000), xa=())
+    assert found.checkpoint == Checkpoint(lsn=middle, end=LogPosition.on_page(0, 1, 1000), xa=())
 
 
 def test_an_earlier_place_to_replay_from_gives_more(disk, log):
     log.append([change(fill=1)])
-    log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogEnd(0, 1, 1000), xa=()))
+    log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogPosition.on_page(0, 1, 1000), xa=()))
     log.sync(log.end_lsn)
     found = scan_redo(disk, replay_from=FIRST_LSN)
     assert [record.items()[0] for record in found.records if not record.is_checkpoint] == [change(fill=1)]
@@ -100,7 +101,7 @@ def test_an_earlier_place_to_replay_from_gives_more(disk, log):
 
 def test_a_place_to_replay_from_that_was_written_over_is_refused(disk, log):
     fill(log)
-    log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogEnd(0, 2, 0), xa=()))
+    log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogPosition.on_page(0, 2), xa=()))
     log.sync(log.end_lsn)
     fill(log)
     log.sync(log.end_lsn)
@@ -119,7 +120,7 @@ def test_another_life_goes_on_where_the_last_ended_and_is_told_from_what_it_left
     start = RECORDS_START + kept - FIRST_LSN
     again = SimulatedDisk(files)
     later = RedoLog(again, segment_bytes=SEGMENT_BYTES_MIN, scan=scan_redo(again))
-    later.begin(Checkpoint(lsn=later.end_lsn, end=LogEnd(0, 1, 1000), xa=()))
+    later.begin(Checkpoint(lsn=later.end_lsn, end=LogPosition.on_page(0, 1, 1000), xa=()))
     data = bytearray(again.files()[name])
     end = RECORDS_START + later.end_lsn - FIRST_LSN
     data[end : end + 2000] = left_over[name][start : start + 2000]
@@ -177,7 +178,7 @@ def test_a_full_disk_is_no_error_and_the_same_bytes_are_written_later(disk, log)
 def test_a_record_larger_than_a_segment_makes_the_next_segment_larger(disk, log):
     size = 3 * SEGMENT_BYTES_MIN
     while not room(log, size):
-        log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogEnd(0, 1, 0), xa=()))
+        log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogPosition.on_page(0, 1), xa=()))
         log.sync(log.end_lsn)
     log.append([change(size)])
     log.sync(log.end_lsn)

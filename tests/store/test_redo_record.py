@@ -12,15 +12,14 @@ from ibbmaster.errors import StoreError
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_header import FIELDS, encode_page_of_fields
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.position import LogPosition
 from ibbmaster.store import redo_record
 from ibbmaster.store.redo_record import (
     CHECKED_HEADER,
     RECORD_HEADER,
     Checkpoint,
     Cut,
-    LogEnd,
     Purge,
     Reset,
     XaEntry,
@@ -32,7 +31,7 @@ from ibbmaster.store.redo_record import (
 )
 
 XID = Xid(format_id=7, gtrid=b"global", bqual=b"")
-STREAM = OobStream(node_count=3, first=RecordRef(1, 16389), last=RecordRef(2, 40000))
+STREAM = OobStream(node_count=3, first=LogPosition(1, 16389), last=LogPosition(2, 40000))
 ENTRY = XaEntry(xid=XID, state=XaState.PREPARED, engine_count=2, first_file_no=1, stream=STREAM)
 WITHOUT_STREAM = XaEntry(xid=XID, state=XaState.ROLLED_BACK, engine_count=0, first_file_no=70_000, stream=None)
 ITEMS = {
@@ -43,7 +42,7 @@ ITEMS = {
     "a reset": Reset(),
     "a prepared transaction": ENTRY,
     "one without a stream": WITHOUT_STREAM,
-    "a checkpoint": Checkpoint(lsn=2**40, end=LogEnd(2, 3, 4), xa=(ENTRY, WITHOUT_STREAM)),
+    "a checkpoint": Checkpoint(lsn=2**40, end=LogPosition.on_page(2, 3, 4), xa=(ENTRY, WITHOUT_STREAM)),
     "a checkpoint before the first file": Checkpoint(lsn=8192, end=None, xa=()),
 }
 

@@ -6,8 +6,8 @@ import pytest
 
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.position import LogPosition
 from ibbmaster.store.page_fifo import PageFifo
-from ibbmaster.store.redo_record import LogEnd
 from ibbmaster.store.visible_disk import VisibleDisk
 from ibbmaster.testing.disk import MemoryDisk
 
@@ -25,7 +25,12 @@ def visible():
 
 @pytest.mark.parametrize(
     ("end", "pages_seen"),
-    [(LogEnd(1, 2, 0), 2), (LogEnd(1, 1, 0), 1), (LogEnd(0, 2, 0), 0), (LogEnd(2, 1, 0), 3)],
+    [
+        (LogPosition.on_page(1, 2), 2),
+        (LogPosition.on_page(1, 1), 1),
+        (LogPosition.on_page(0, 2), 0),
+        (LogPosition.on_page(2, 1), 3),
+    ],
     ids=["behind its page 1", "behind its header", "in the file before", "in the file behind"],
 )
 def test_behind_the_durable_end_there_are_zeros_whatever_is_in_the_file(visible, end, pages_seen):
@@ -41,7 +46,7 @@ def test_behind_the_durable_end_there_are_zeros_whatever_is_in_the_file(visible,
 def test_a_page_in_memory_is_seen_up_to_the_durable_end_in_place_of_that_of_the_file(visible):
     fifo = PageFifo()
     fifo.place([PageChange(1, 1, 0, b"new" * 10)], 100)
-    disk = visible(LogEnd(1, 1, 3), fifo)
+    disk = visible(LogPosition.on_page(1, 1, 3), fifo)
     data = disk.read("binlog-000001.ibb", 0, len(FILE))
     assert data[PAGE_SIZE : PAGE_SIZE + 20] == b"new" + bytes(17)
     assert data[:PAGE_SIZE] == FILE[:PAGE_SIZE]
@@ -60,5 +65,7 @@ def test_a_page_that_goes_into_its_file_while_it_is_read_is_not_lost():
             fifo.drop(run)
             return data
 
-    disk = VisibleDisk(FlushedMeanwhile({"binlog-000001.ibb": bytes(len(FILE))}), fifo, lambda: LogEnd(1, 2, 0))
+    disk = VisibleDisk(
+        FlushedMeanwhile({"binlog-000001.ibb": bytes(len(FILE))}), fifo, lambda: LogPosition.on_page(1, 2)
+    )
     assert disk.read("binlog-000001.ibb", PAGE_SIZE, DATA_SIZE) == b"n" * DATA_SIZE

@@ -17,10 +17,10 @@ from ibbmaster.ibb.chunk import ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.commit import decode_commit_header
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.gtid_state import decode_gtid_state
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
+from ibbmaster.position import LogPosition
 from ibbmaster.store.writer import BinlogWriter
 
 PAGE_SIZE = 16384
@@ -72,7 +72,7 @@ def read_groups(directory: Path) -> list[tuple[Gtid | None, bytes]]:
 
 
 class Record:
-    def __init__(self, record_type: int, ref: RecordRef) -> None:
+    def __init__(self, record_type: int, ref: LogPosition) -> None:
         self.record_type = record_type
         self.ref = ref
         self.data = b""
@@ -107,7 +107,7 @@ def check_log(directory: Path, logged: Iterable[Gtid], before: GtidState | None 
                     rest = bytes(one[page_offset:DATA_SIZE])
                     assert not any(rest) or (rest == b"\xff" * len(rest) and len(rest) < 4)
                     break
-                ref = RecordRef(file_no, page_no * PAGE_SIZE + page_offset)
+                ref = LogPosition(file_no, page_no * PAGE_SIZE + page_offset)
                 page_offset = chunk.end_offset
                 if chunk.record_type == RecordType.GTID_STATE:
                     assert ref.page_offset == 0
@@ -167,7 +167,7 @@ def test_a_fresh_log_has_a_header_an_empty_state_and_the_next_file_ready(tmp_pat
 def test_a_small_group_is_one_record_as_in_vector_a(tmp_path: Path) -> None:
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
         ref = writer.write_group(gtid(1), VECTOR_A_GTID_EVENT, [VECTOR_A_QUERY[:7], VECTOR_A_QUERY[7:]])
-        assert ref == RecordRef(0, 16389)
+        assert ref == LogPosition(0, 16389)
         assert writer.end == (0, PAGE_SIZE + 107)
     assert page(tmp_path, 0, 1)[:107] == VECTOR_A
     assert checksum(tmp_path, 0, 1) == 0xD5E9CE16
@@ -181,7 +181,7 @@ def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path: Path) -> N
         group = writer.open_group()
         for letter in b"ABCDEFG":
             group.write(bytes([letter]) * 4)
-        assert group.commit(gtid(1), event) == RecordRef(0, 16491)
+        assert group.commit(gtid(1), event) == LogPosition(0, 16491)
     assert page(tmp_path, 0, 1)[91:107] == bytes.fromhex("43 0d 00 30 00 fa 00 02 00 5a 02 02 47 47 47 47")
     assert checksum(tmp_path, 0, 1) == 0xA0D9042E
 
@@ -189,15 +189,15 @@ def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("size", "second", "checksums"),
     [
-        (16369, RecordRef(0, 32768), (0x9EEDBA03, 0xB29042F8)),  # 2 bytes left: padded when the next record comes
-        (16367, RecordRef(0, 32760), (0xEE7FDF23, 0xF6FF77BF)),  # 4 bytes left: the next record is cut
+        (16369, LogPosition(0, 32768), (0x9EEDBA03, 0xB29042F8)),  # 2 bytes left: padded when the next record comes
+        (16367, LogPosition(0, 32760), (0xEE7FDF23, 0xF6FF77BF)),  # 4 bytes left: the next record is cut
     ],
 )
 def test_page_ends_are_those_of_the_format_description(
-    tmp_path: Path, size: int, second: RecordRef, checksums: tuple[int, int]
+    tmp_path: Path, size: int, second: LogPosition, checksums: tuple[int, int]
 ) -> None:
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
-        assert writer.write_group(None, pattern(size, 1), ()) == RecordRef(0, 16389)
+        assert writer.write_group(None, pattern(size, 1), ()) == LogPosition(0, 16389)
         assert writer.write_group(None, pattern(10, 2), ()) == second
     assert (checksum(tmp_path, 0, 1), checksum(tmp_path, 0, 2)) == checksums
 
@@ -344,10 +344,10 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) 
         large = writer.open_group()
         large.write(bytes(40_000))  # its first piece goes into file 0
         feeder = Feeder(1)
-        while writer.end[0] < 3:
+        while writer.end.file_no < 3:
             feeder.feed(writer, 1)
         large.commit(gtid(1, domain_id=9), gtid_event(gtid(1, domain_id=9)))
-        while writer.end[0] < 5:
+        while writer.end.file_no < 5:
             feeder.feed(writer, 1)
     references = []
     for file_no in range(5):
@@ -526,7 +526,7 @@ def test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_sync
     disk = TracedDisk(tmp_path)
     with BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN) as writer:
         Feeder(3).feed(writer, 40)
-    last_file_no = writer.end[0]
+    last_file_no = writer.end.file_no
     assert last_file_no > 4
     names = [f"binlog-{file_no:06d}.ibb" for file_no in range(last_file_no + 2)]
     assert sorted(disk.list()) == names, "one file is ready ahead"

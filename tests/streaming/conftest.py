@@ -81,8 +81,8 @@ def run_dump(
         server_id=1,
         start_state=place.state,
         current_state=engine.binlog_state,
-        file_name=place.file_name,
-        file_offset=place.file_offset,
+        position=place.position,
+        file_name=engine.file_name,
     )
     groups = engine.event_groups(place)
     counted = GroupCount(groups)

@@ -7,10 +7,11 @@ import threading
 import numpy as np
 import pytest
 
+from ibbmaster.position import LogPosition
 from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.block import OVERHEAD, Block
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.position import Position
+from ibbmaster.streaming.framing_state import FramingState
 
 
 def block(size, sequence_after=0):
@@ -19,7 +20,7 @@ def block(size, sequence_after=0):
         None,
         size,
         sequence_after=sequence_after,
-        before=Position(0, 16384),
+        before=FramingState(LogPosition(0, 16384)),
         after=None,
         gtids=(),
         is_inside_event=False,

@@ -18,6 +18,7 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.position import LogPosition
 from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
@@ -25,7 +26,7 @@ from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import OUT_BYTES
-from ibbmaster.streaming.position import Position
+from ibbmaster.streaming.framing_state import FramingState
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.testing.memory_binlog import MemoryBinlog
@@ -329,7 +330,7 @@ def renumbered_like(block: Block) -> Block:
         None,
         len(block),
         sequence_after=block.sequence_after,
-        before=block.before._replace(file_offset=block.before.file_offset + 1),
+        before=FramingState(block.before.position._replace(offset=block.before.position.offset + 1)),
         after=block.after,
         gtids=block.gtids,
         is_inside_event=block.is_inside_event,
@@ -344,8 +345,8 @@ def test_blocks_that_do_not_follow_each_other_are_not_joined():
             None,
             size,
             sequence_after=0,
-            before=Position(3, before),
-            after=Position(3, after),
+            before=FramingState(LogPosition(3, before)),
+            after=FramingState(LogPosition(3, after)),
             gtids=(),
             is_inside_event=False,
         )
@@ -378,16 +379,16 @@ def test_reading_goes_on_where_a_group_ended_whatever_stands_between(tmp_path, k
     for engine in engines:
         place = engine.plan_of_file(engine.files()[0].name)
         with contextlib.closing(engine.event_groups(place)) as groups:
-            ended = (place.file_name, place.file_offset)
+            ended = place.position
             count = 0
             while True:
-                assert groups.reads_from == ended
+                assert groups.position == ended
                 group = groups.next_group()
                 if group is None:
                     break
                 count += 1
-                ended = (group.end_file_name, group.end_offset)
-                assert (group.file_name, group.file_offset) < ended
+                ended = group.end
+                assert group.start < ended
                 for _ in group.body if chance.random() < 0.5 else ():
                     if chance.random() < 0.2:
                         break

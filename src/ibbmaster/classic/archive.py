@@ -13,7 +13,8 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.archive import WHOLE_FILES, Archive, IbbArchive, OnFault, find_cuts, read_on
-from ibbmaster.log.log_range import LogPoint, LogRange
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.position import LogPosition
 
 
 class ClassicArchive:
@@ -22,7 +23,6 @@ class ClassicArchive:
     def __init__(self, path: Path | str) -> None:
         self._path = Path(path)
         self._files = find_series([self._path])
-        self._numbers = {file.name: index for index, file in enumerate(self._files)}
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -36,30 +36,25 @@ class ClassicArchive:
     def start_position(self) -> GtidPosition:
         return self._binlog().plan_of_file(self._files[0].name).state.position()
 
-    def end_point(self) -> LogPoint:
-        return LogPoint(len(self._files), 0)
+    def end_point(self) -> LogPosition:
+        return LogPosition(len(self._files), 0)
 
     def end_position(self) -> GtidPosition:
         return self._binlog().binlog_state().position()
 
-    def cuts(self, position: GtidPosition) -> dict[int, LogPoint]:
+    def cuts(self, position: GtidPosition) -> dict[int, LogPosition]:
         binlog = self._binlog()
-        place = binlog.seek(position)
-        start = LogPoint(self._numbers[place.file_name], place.file_offset)
-        groups = ((self.point_of(group), group) for group in read_on(binlog, place))
-        return find_cuts(position, start, place.state, groups)
+        plan = binlog.seek(position)
+        return find_cuts(position, plan.position, plan.state, read_on(binlog, plan))
 
-    def point_of(self, group: EventGroup) -> LogPoint:
-        return LogPoint(self._numbers[group.file_name], group.file_offset)
-
-    def ranges(self, start: LogPoint, end: LogPoint, *, size: int) -> list[LogRange]:
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         return [
             LogRange(
                 file_no=file_no,
-                start_offset=start.file_offset if file_no == start.file_no else 0,
-                end_offset=end.file_offset if file_no == end.file_no else WHOLE_FILES,
+                start_offset=start.offset if file_no == start.file_no else 0,
+                end_offset=end.offset if file_no == end.file_no else WHOLE_FILES,
             )
-            for file_no in range(start.file_no, min(end.file_no + bool(end.file_offset), len(self._files)))
+            for file_no in range(start.file_no, min(end.file_no + bool(end.offset), len(self._files)))
         ]
 
     def groups(
@@ -74,14 +69,14 @@ class ClassicArchive:
         try:
             reader = ClassicFileReader(self._files[log_range.file_no])
             for group in reader.groups(take):
-                if group.file_offset >= log_range.end_offset:
+                if group.start.offset >= log_range.end_offset:
                     return
-                if log_range.holds(self.point_of(group)):
+                if log_range.holds(group.start):
                     yield group
         except IbbMasterError as error:
             if on_fault is None:
                 raise
-            on_fault(LogPoint(log_range.file_no, getattr(error, "file_offset", 0)), str(error))
+            on_fault(LogPosition(log_range.file_no, getattr(error, "file_offset", 0)), str(error))
         finally:
             if reader is not None:
                 reader.close()

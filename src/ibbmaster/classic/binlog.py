@@ -7,11 +7,10 @@ the first group is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from pathlib import Path
+from collections.abc import Callable, Generator
 
 from ibbmaster.classic.groups import HEAD_BLOCK_SIZE, ClassicFileReader
-from ibbmaster.classic.series import ClassicFile, find_series
+from ibbmaster.classic.series import ClassicFile
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.group import EventGroup
@@ -21,8 +20,8 @@ from ibbmaster.gtid import Gtid, GtidState
 class ClassicReader:
     """Reads the event groups of traditional binlog files in the order in which they were logged.
 
-    `paths` name files (in any order), index files, or directories. The head of each file is
-    read at once, so that a file that cannot be read at all is found before any work is done.
+    The head of each file is read at once, so that a file that cannot be read at all is found
+    before any work is done.
 
     Attributes:
         files: the files in order.
@@ -34,11 +33,10 @@ class ClassicReader:
     Raises:
         ClassicFormatError: a file does not begin as a traditional binlog of MariaDB, or it
             is encrypted.
-        StoreError: the files do not belong together, or one is missing.
     """
 
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self.files = find_series(paths)
+    def __init__(self, files: tuple[ClassicFile, ...]) -> None:
+        self.files = files
         self.notices: list[str] = []
         self.restart_count = 0
         self._bytes_read = 0  # of the files that are behind us

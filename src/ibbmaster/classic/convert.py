@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.group_converter import GroupConverter
+from ibbmaster.classic.series import find_series
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
@@ -67,7 +68,7 @@ def import_classic(
     """
     if not append and (has_redo_log(disk) or any(parse_file_name(name) is not None for name in disk.list())):
         raise StoreError(f"{disk} holds a binlog already: give an empty directory, or ask to append")
-    reader = ClassicReader(paths)
+    reader = ClassicReader(find_series(paths))
     with open_log(
         disk,
         initial_state=reader.initial_state,
@@ -77,7 +78,7 @@ def import_classic(
     ) as log:
         if not append and not log.is_new:
             raise StoreError(f"{disk} holds a binlog already: another process has begun it just now")
-        first_file_no, _ = log.end
+        first_file_no = log.end.file_no
         joint = _Joint(log=log.state, classic=reader.initial_state)
         counts = _Counts()
 
@@ -96,7 +97,7 @@ def import_classic(
                 counts.skipped += 1
             else:
                 if not is_newer(log.state, gtid):
-                    counts.note_out_of_order(group)
+                    counts.note_out_of_order(gtid, reader.files[group.start.file_no].name, group.start.offset)
                 log.write_group(gtid, group.gtid_event, counts.counted(group))
             if progress is not None and reader.bytes_read - counts.reported_bytes >= PROGRESS_STEP_BYTES:
                 counts.reported_bytes = reader.bytes_read
@@ -105,7 +106,7 @@ def import_classic(
             counts.groups += converter.group_count
             counts.event_bytes += converter.event_bytes
         log.flush()
-        last_file_no, _ = log.end
+        last_file_no = log.end.file_no
         state = log.state.copy()
     if progress is not None:
         progress(reader.size_bytes, reader.size_bytes)
@@ -142,9 +143,9 @@ class _Counts:
             self.event_bytes += len(piece)
             yield piece
 
-    def note_out_of_order(self, group: EventGroup) -> None:
+    def note_out_of_order(self, gtid: Gtid, file_name: str, offset: int) -> None:
         self.out_of_order += 1
-        self.first_out_of_order = self.first_out_of_order or f"{group.gtid} at {group.file_name} {group.file_offset}"
+        self.first_out_of_order = self.first_out_of_order or f"{gtid} at {file_name} {offset}"
 
     def notices(self) -> Iterator[str]:
         if self.out_of_order:

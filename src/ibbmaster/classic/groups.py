@@ -41,6 +41,7 @@ from ibbmaster.event.gtid_event import (
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader
 from ibbmaster.event.types import EventFlag, EventType, type_name
 from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.position import LogPosition
 
 HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once when only the head of a file is wanted
 GROUP_BUFFER_SIZE = 1 << 18  # bytes: a group up to about this size is delivered in one piece
@@ -155,7 +156,7 @@ class ClassicFileReader:
         `take` is asked first, between groups: it may take whole ones itself, by moving the
         window, and says whether it did.
 
-        `end_offset` of a group that is delivered in pieces is how far it was read.
+        `end` of a group that is delivered in pieces is how far it was read.
 
         Raises:
             ClassicFormatError: the file is damaged, or it ends inside a group although the
@@ -184,10 +185,8 @@ class ClassicFileReader:
                     gtid=gtid,
                     gtid_event=event,
                     body=iter((first,)) if self._is_at_group_end else self._rest_of_body(first, body, offset),
-                    file_name=self.file.name,
-                    file_offset=offset,
-                    end_file_name=self.file.name,
-                    end_offset=window.offset,
+                    start=LogPosition(self.file.index, offset),
+                    end=LogPosition(self.file.index, window.offset),
                 )
                 for _ in body:  # what the caller did not want
                     pass

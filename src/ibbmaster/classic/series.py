@@ -10,7 +10,7 @@ from __future__ import annotations
 import lzma
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -34,6 +34,7 @@ class ClassicFile:
     name: str  # as the server named it: no folder, no `.xz`
     number: int | None  # the digits at the end of the name
     size_bytes: int  # on disk, so before unpacking
+    index: int = 0  # in its series
 
     @property
     def is_compressed(self) -> bool:
@@ -131,7 +132,7 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
         earlier = by_number.setdefault(file.number, file)
         if earlier is not file:
             raise StoreError(f"{earlier.path} and {file.path} have the same number: name the files of one binlog, once")
-    return tuple(by_number[number] for number in sorted(by_number))
+    return tuple(replace(by_number[number], index=index) for index, number in enumerate(sorted(by_number)))
 
 
 def _classic_file(path: Path) -> ClassicFile:

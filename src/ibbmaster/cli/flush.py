@@ -34,5 +34,5 @@ def run(args: argparse.Namespace) -> int:
         store.flush(delete_domain_ids=args.delete_domain)
         for domain_id in set(args.delete_domain) - set(known):
             print(f"domain {domain_id} is not in the GTID state")
-        print(f"the active file is {store.end()[0]}, GTID state [{store.binlog_state()}]")
+        print(f"the active file is {store.file_name(store.end().file_no)}, GTID state [{store.binlog_state()}]")
     return 0

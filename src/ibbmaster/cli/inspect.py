@@ -147,13 +147,13 @@ def _gtid(chunk: Chunk) -> Any:
     from ibbmaster.errors import FormatError, Location
     from ibbmaster.ibb.chunk import RecordType
     from ibbmaster.ibb.commit import decode_commit_header
-    from ibbmaster.ibb.record import RecordRef
     from ibbmaster.log.event_groups import decode_first_event
+    from ibbmaster.position import LOG_START
 
     if chunk.record_type != RecordType.COMMIT or not chunk.is_first:
         return None
     try:
         _, size = decode_commit_header(chunk.data, Location(file_no=0, page_no=0))
-        return decode_first_event(bytes(chunk.data), size, RecordRef(0, 0))[0]
+        return decode_first_event(bytes(chunk.data), size, LOG_START)[0]
     except FormatError:
         return None

@@ -50,12 +50,12 @@ def run(args: argparse.Namespace) -> int:
     with open_store(args.directory) as store:
         while store.clean_step():
             pass
-        name, offset = store.end()
+        end = store.end()
         answer: dict[str, Any] = {
             "replayed_records": store.replayed_records,
             "rolled_back": store.rolled_back,
-            "file": name,
-            "file_offset": offset,
+            "file": store.file_name(end.file_no),
+            "file_offset": end.offset,
             "gtid_state": str(store.binlog_state()),
             "prepared": [f"{xid.format_id},{xid.gtrid.hex()},{xid.bqual.hex()}" for xid in store.xa_recover()],
         }
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(answer))
     else:
         print(f"{store.replayed_records} redo records applied, {store.rolled_back} transactions rolled back")
-        print(f"the log ends at {name} offset {offset}, GTID state [{answer['gtid_state']}]")
+        print(f"the log ends at {answer['file']} offset {end.offset}, GTID state [{answer['gtid_state']}]")
         for xid in answer["prepared"]:
             print(f"prepared, and waits for its end: XID {xid}")
     return 0

@@ -31,5 +31,5 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigurationError(f"every binlog file in {args.directory} would be removed: add --yes to do it")
     with open_store(args.directory) as store:
         store.reset(state)
-        print(f"the log begins again with {store.end()[0]}, GTID state [{store.binlog_state()}]")
+        print(f"the log begins again with {store.file_name(store.end().file_no)}, GTID state [{store.binlog_state()}]")
     return 0

@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         answer: dict[str, Any] = {
             "position": str(position),
-            "file": plan.file_name,
-            "page": plan.page_no,
+            "file": directory.file_name(plan.position.file_no),
+            "page": plan.position.page_no,
             "state": str(plan.state),
             "page_reads": plan.page_reads,
             "steps": [str(step) for step in plan.steps],

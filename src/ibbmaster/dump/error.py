@@ -85,9 +85,9 @@ def _in_brackets(place: str) -> str:
     return f" ({place})" if place else ""
 
 
-def not_continuous(ended: tuple[str, int], begins: tuple[str, int]) -> DumpError:
+def not_continuous(ended: str, begins: str) -> DumpError:
     """What would come next does not begin where the last ended: a fault of this server, found before it does harm."""
-    places = f"{ended[0]} offset {ended[1]}, and {begins[0]} offset {begins[1]} would come next"
+    places = f"{ended}, and {begins} would come next"
     return DumpError(
         f"the stream would not go on where it ended: {places}",
         f"the stream ended at {places}: nothing of that was sent; the replica may connect again, but please report it",

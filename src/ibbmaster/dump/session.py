@@ -27,6 +27,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.types import EventFlag
 from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.position import LogPosition
 from ibbmaster.wire.response import Eof, encode_eof, encode_err
 
 SAME_SERVER_ID = 4052
@@ -67,17 +68,17 @@ class DumpSession:
         server_version: str | None = None,
         start_state: GtidState,
         current_state: Callable[[], GtidState],
-        file_name: str,
-        file_offset: int = FIRST_POSITION,
+        position: LogPosition,
+        file_name: Callable[[int], str],
         announced_file_name: str | None = None,
         started_at: int = 0,
         opening_timestamp: int = 0,
     ) -> None:
-        """Prepare a dump that reads from a place in a file.
+        """Prepare a dump that reads from a position on.
 
-        `start_state` is what was logged before that place, `current_state` gives what is
-        logged now. The opening ROTATE says `announced_file_name`, by default `file_name`;
-        `start.opening_file_name` chooses it. `started_at`, in seconds since 1970, stamps what
+        `start_state` is what was logged before it, `current_state` gives what is logged now,
+        `file_name` the name of a file. The opening ROTATE says `announced_file_name`, by
+        default that of the file; `start.opening_file_name` chooses it. `started_at`, in seconds since 1970, stamps what
         opens a traditional file, `opening_timestamp` the artificial FORMAT_DESCRIPTION of any
         other stream; `server_version` None is that of the profile.
         """
@@ -99,8 +100,9 @@ class DumpSession:
         self._framer = EventFramer(self._rewriter, has_semi_sync=request.has_semi_sync)
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
         self._needs_no_care = not profile.rotates_with_files  # see receive_group
-        self._announced_file_name = announced_file_name or file_name  # what the last ROTATE said
-        self._place = (file_name, file_offset)  # behind the group seen last
+        self._file_name = file_name
+        self._announced_file_name = announced_file_name or file_name(position.file_no)  # what the last ROTATE said
+        self._position = position  # behind the group seen last
         self._queued = bytearray()
         self._last_word: bytes | None = None  # payload to end with, once the event under way is complete
         self.is_inside_group = False  # one has begun, and its last piece or part is still to come
@@ -152,14 +154,14 @@ class DumpSession:
             return self._guard(group, SEND)  # the serving path
         return self._receive_with_care(group)
 
-    def check_place(self, file_name: str, file_offset: int) -> None:
+    def check_position(self, position: LogPosition) -> None:
         """What comes next is read from this place in the log on, whoever reads it.
 
         Raises:
             DumpError: that is not where the last ended, so something would be lost or come twice.
         """
-        if (file_name, file_offset) != self._place:
-            raise not_continuous(self._place, (file_name, file_offset))
+        if position != self._position:
+            raise not_continuous(self._named(self._position), self._named(position))
 
     def begin_group(self) -> None:
         """A group begins that comes in parts, told by `receive_block`: until its last one nothing else may come."""
@@ -186,9 +188,9 @@ class DumpSession:
         """Somebody else may pass over groups of these domains before these GTIDs, told by `receive_skipped`."""
         return self._skipping.limits if self._needs_no_care and not self.is_finished else ()
 
-    def receive_skipped(self, gtids: Iterable[Gtid], *, file_name: str, file_offset: int) -> None:
-        """The log was read up to a place, and nothing was sent; `gtids` are the last of each (domain, server) pair."""
-        self._place = (file_name, file_offset)
+    def receive_skipped(self, gtids: Iterable[Gtid], position: LogPosition) -> None:
+        """The log was read up to a position, nothing was sent; `gtids` are the last of each (domain, server) pair."""
+        self._position = position
         for gtid in gtids:
             self._state.log(gtid)
 
@@ -202,19 +204,18 @@ class DumpSession:
         size: int,
         sequence: int,
         *,
-        file_name: str,
-        file_offset: int,
+        position: LogPosition,
         is_part: bool = False,
         is_inside_event: bool = False,
     ) -> None:
-        """Groups were framed by `selection`, up to a place in the log, or the last part of one that ends there.
+        """Groups were framed by `selection`, up to a position, or the last part of one that ends there.
 
-        With `is_part` it was a part before that, and the place is still that where the group began.
+        With `is_part` it was a part before that, and the session is still where the group began.
         `size` is in bytes, `sequence` the number of the packet that comes next. A last word
         that waited for the end of an event is queued now.
         """
         if not is_part:
-            self._place = (file_name, file_offset)
+            self._position = position
         self.is_inside_group = is_part
         self._framer.note_framed(size, sequence, is_inside_event=is_inside_event)
         if self._last_word is not None and not is_inside_event:
@@ -250,7 +251,7 @@ class DumpSession:
         if now < self.heartbeat_due or self.is_finished or self.is_inside_group:
             return
         self.heartbeat_due = now + self._request.heartbeat_period_s
-        file_name, position = self._place
+        file_name, position = self._file_name(self._position.file_no), self._position.offset
         if self._opens_with_rotate:
             # A replica stops when a position is below its own count in the file it was told.
             file_name = self._announced_file_name
@@ -301,7 +302,7 @@ class DumpSession:
         try:
             verdict = self._judge(group)
         except IbbMasterError as error:
-            self.fail(reading_failed(error, group_place=_place(group)))
+            self.fail(reading_failed(error, group_place=self._place(group)))
             verdict = None
         if self._queued:
             yield self.data_to_send()
@@ -322,8 +323,10 @@ class DumpSession:
             if self._profile.sends_restarts and not self._skipping.is_skipping:
                 self._queue_event(group.gtid_event)
             return None
-        if self._profile.rotates_with_files and group.file_name != self._announced_file_name:
-            self._queue_file_change(group)
+        if self._profile.rotates_with_files:
+            file_name = self._file_name(group.start.file_no)
+            if file_name != self._announced_file_name:
+                self._queue_file_change(file_name, group)
         verdict = self._skipping.judge(group.gtid)
         self._state.log(group.gtid)
         return verdict
@@ -338,7 +341,7 @@ class DumpSession:
                 if self._last_word is not None and not self._framer.is_inside_event:
                     break
         except IbbMasterError as error:
-            failure = reading_failed(error, group_place=_place(group))
+            failure = reading_failed(error, group_place=self._place(group))
             self.fail(failure.with_place(self._where()) if self._profile.errors_name_places else failure)
         if self._last_word is not None:
             self._end(self._last_word)
@@ -350,7 +353,7 @@ class DumpSession:
 
     def _end_group(self, group: EventGroup) -> None:
         self.is_inside_group = False
-        self._place = (group.end_file_name, group.end_offset)
+        self._position = group.end
 
     def _finish_group(self, verdict: Verdict) -> None:
         """Queue what is to be said behind a group."""
@@ -375,15 +378,15 @@ class DumpSession:
         self.is_finished = True
         self.heartbeat_due = math.inf
 
-    def _queue_file_change(self, group: EventGroup) -> None:
+    def _queue_file_change(self, file_name: str, group: EventGroup) -> None:
         """Queue the end of one traditional file and the head of the next."""
         rewriter = self._rewriter
         timestamp = decode_event_header(group.gtid_event).timestamp
-        self._queue_rewritten(file_tail(group.file_name, server_id=self._server_id, timestamp=timestamp))
+        self._queue_rewritten(file_tail(file_name, server_id=self._server_id, timestamp=timestamp))
         if rewriter.position <= rewriter.send_from:
             raise impossible_position(self._request)
         rewriter.send_from = 0
-        self._announced_file_name = group.file_name
+        self._announced_file_name = file_name
         self._queue_rotate(FIRST_POSITION, with_checksum=self._has_checksums)
         self._queue_file_head()
 
@@ -442,6 +445,8 @@ class DumpSession:
             f"{rewriter.last_position}, the last byte read from '{name}' at {rewriter.position}."
         )
 
+    def _place(self, group: EventGroup) -> str:
+        return f"group {group.gtid} at {self._named(group.start)}"
 
-def _place(group: EventGroup) -> str:
-    return f"group {group.gtid} at {group.file_name} offset {group.file_offset}"
+    def _named(self, position: LogPosition) -> str:
+        return f"{self._file_name(position.file_no)} offset {position.offset}"

@@ -10,6 +10,7 @@ from ibbmaster.event.gtid_event import GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.position import LogPosition
 
 QUERY_FIXED_SIZE = 13
 ENDING_QUERIES = (b"COMMIT", b"ROLLBACK")
@@ -44,10 +45,8 @@ class EventGroup:
     gtid: Gtid | None
     gtid_event: bytes
     body: Iterator[Buffer]
-    file_name: str
-    file_offset: int  # where its commit record begins
-    end_file_name: str
-    end_offset: int  # the first byte after that record, in the file where it ends
+    start: LogPosition  # where its commit record begins
+    end: LogPosition  # the first byte after that record
 
 
 class GroupBoundary:

@@ -15,8 +15,8 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import CHUNK_DATA_MAX, CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN, FILLER, RecordType, encode_chunk
 from ibbmaster.ibb.file_header import SIZE_PAGES_MAX, SIZE_PAGES_MIN, FileHeader, encode_file_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.ibb.record import RecordRef
+from ibbmaster.ibb.page import DATA_SIZE
+from ibbmaster.position import LogPosition
 
 
 class PageChange(NamedTuple):
@@ -50,7 +50,7 @@ class FileShape:
 class Appended(NamedTuple):
     """Where a record begins, and what must be written for it."""
 
-    ref: RecordRef
+    ref: LogPosition
     changes: list[PageChange]
 
 
@@ -92,6 +92,11 @@ class Appender:
         is_full = pages_left == 0 or (pages_left == 1 and DATA_SIZE - self.page_offset < CHUNK_SIZE_MIN)
         return self.file_no + is_full
 
+    @property
+    def end(self) -> LogPosition:
+        """Where the next chunk goes."""
+        return LogPosition.on_page(self.file_no, self.page_no, self.page_offset)
+
     def append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> Appended:
         """Place one record; a commit record brings the GTID it logs.
 
@@ -102,7 +107,7 @@ class Appender:
         """
         assert len(data) > 0
         changes: list[PageChange] = []
-        ref: RecordRef | None = None
+        ref: LogPosition | None = None
         done = 0
         while done < len(data):
             self._open_page(changes)
@@ -114,7 +119,7 @@ class Appender:
                 continue
             is_first = ref is None
             if ref is None:
-                ref = RecordRef(self.file_no, self.page_no * PAGE_SIZE + self.page_offset)
+                ref = self.end
                 if gtid is not None:
                     self.state.log(gtid)
                     self.differential.log(gtid)

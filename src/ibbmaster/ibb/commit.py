@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ibbmaster.codec import compressed_int
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import Location, RecordError
-from ibbmaster.ibb.record import RecordRef, decode_ref, encode_ref
+from ibbmaster.ibb.record import decode_ref, encode_ref
+from ibbmaster.position import LogPosition
 
 STREAM_COUNT_MAX = 2  # the statement cache's and the transaction cache's
 HEADER_SIZE_MAX = STREAM_COUNT_MAX * 5 * compressed_int.SIZE_MAX
@@ -19,8 +20,8 @@ class OobStream:
     """The out-of-band part of a group: a forest of `node_count` nodes, read from `last`."""
 
     node_count: int
-    first: RecordRef
-    last: RecordRef
+    first: LogPosition
+    last: LogPosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

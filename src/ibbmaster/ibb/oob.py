@@ -15,7 +15,8 @@ from ibbmaster.codec import compressed_int
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import Location, RecordError
 from ibbmaster.ibb.commit import OobStream
-from ibbmaster.ibb.record import NO_RECORD, RecordRef, decode_ref, encode_ref
+from ibbmaster.ibb.record import NO_RECORD, decode_ref, encode_ref
+from ibbmaster.position import LogPosition
 
 HEADER_SIZE_MAX = 5 * compressed_int.SIZE_MAX
 
@@ -25,8 +26,8 @@ class OobNode:
     """One node. A leaf has no `left`; its `right` is the root of the tree before it, if any."""
 
     node_index: int
-    left: RecordRef | None
-    right: RecordRef | None
+    left: LogPosition | None
+    right: LogPosition | None
 
     @property
     def is_leaf(self) -> bool:
@@ -73,7 +74,7 @@ def encode_oob_node(node: OobNode) -> bytes:
 class _Tree(NamedTuple):
     height: int
     root_index: int
-    root: RecordRef
+    root: LogPosition
 
 
 class OobForest:
@@ -87,7 +88,7 @@ class OobForest:
 
     def __init__(self) -> None:
         self._trees: tuple[_Tree, ...] = ()
-        self._first: RecordRef | None = None
+        self._first: LogPosition | None = None
 
     def next_node(self) -> OobNode:
         """The header of the next node; write it, then tell `add` where it is."""
@@ -99,7 +100,7 @@ class OobForest:
             return OobNode(node_index=node_index, left=self._trees[-2].root, right=youngest.root)
         return OobNode(node_index=node_index, left=None, right=youngest.root)
 
-    def add(self, ref: RecordRef) -> None:
+    def add(self, ref: LogPosition) -> None:
         """Note that the node `next_node` described was written at `ref`."""
         if not self._trees:
             self._first = ref
@@ -129,13 +130,13 @@ class OobForest:
 
 
 class _Visit(NamedTuple):
-    ref: RecordRef
+    ref: LogPosition
     node_index: int | None  # what it must be, where that follows from its parent
     is_leftmost: bool  # reached from the last node by left steps alone: its link leads to the tree before
     is_ready: bool = False  # everything that comes before its data has been pushed above it
 
 
-def walk_oob(stream: OobStream, read_node: Callable[[RecordRef], OobNode]) -> Iterator[RecordRef]:
+def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> Iterator[LogPosition]:
     """The records of a stream in the order of their data, node 0 first.
 
     `read_node` reads the header of one record; it is called once a node, before anything

@@ -7,8 +7,8 @@ import struct
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.errors import ChecksumError, Location
+from ibbmaster.position import PAGE_SIZE as PAGE_SIZE
 
-PAGE_SIZE = 16384
 DATA_SIZE = PAGE_SIZE - 4  # the data area; the checksum takes the rest
 CHECKSUM = struct.Struct("<I")
 BLANK = bytes(PAGE_SIZE)  # never written, and valid as it is

@@ -41,6 +41,7 @@ SOURCES = (  # all that kernels import; their values are compiled in
     "gtid.py",
     "ibb/chunk.py",
     "ibb/page.py",
+    "position.py",
 )
 WITHOUT_KERNELS = ("compiling.py", "loading.py")
 READY_FILE = "ready.json"

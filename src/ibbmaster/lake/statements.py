@@ -79,18 +79,17 @@ def statements_of(task: ReadTask) -> list[Logged]:
         found = _Found()
         if kernels is None:
             for group in archive.groups(task.log_range):
-                point = archive.point_of(group)
                 timestamp = decode_event_header(group.gtid_event).timestamp
-                if group.gtid is None or not task.selection.takes(group.gtid, point, timestamp):
+                if group.gtid is None or not task.selection.takes(group.gtid, group.start, timestamp):
                     continue
                 try:
                     has_rows = False
                     for number, event in enumerate(group_events(group)):
-                        head = (*point, number, str(group.gtid), timestamp)
+                        head = (*group.start, number, str(group.gtid), timestamp)
                         has_rows |= event[TYPE_OFFSET] in ROWS
                         found.take(head, event, has_rows)
                 except (EventError, FormatError, ClassicFormatError) as error:
-                    raise in_group(error, group) from error
+                    raise in_group(error, group, archive.file_name) from error
         else:
             found.take_batches(event_batches(archive, task.log_range, kernels), task)
     return found.logged

@@ -15,15 +15,16 @@ from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.end_check import PATIENCE_S, STEP_PAGES
-from ibbmaster.log.engine import BinlogEngine, Place
+from ibbmaster.log.engine import BinlogEngine, ReadPlan
 from ibbmaster.log.event_groups import EventGroupReader
-from ibbmaster.log.log_range import LOG_START, LogPoint, LogRange
+from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.seam import Seam
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
+from ibbmaster.position import LOG_START, LogPosition
 
 WHOLE_FILES = 1 << 62  # bytes of a stretch; more than any file has
-OnFault = Callable[[LogPoint, str], object]  # where, and what is wrong there
+OnFault = Callable[[LogPosition, str], object]  # where, and what is wrong there
 
 
 class Archive(Protocol):
@@ -37,13 +38,13 @@ class Archive(Protocol):
     def start_position(self) -> GtidPosition:
         """What was logged before the oldest file."""
 
-    def end_point(self) -> LogPoint:
+    def end_point(self) -> LogPosition:
         """Behind the last group that can be seen now."""
 
     def end_position(self) -> GtidPosition:
         """The latest GTID of each domain."""
 
-    def cuts(self, position: GtidPosition) -> dict[int, LogPoint]:
+    def cuts(self, position: GtidPosition) -> dict[int, LogPosition]:
         """For each domain of a position the point behind its GTID.
 
         Raises:
@@ -51,7 +52,7 @@ class Archive(Protocol):
             PositionError: a GTID is not in this log.
         """
 
-    def ranges(self, start: LogPoint, end: LogPoint, *, size: int) -> list[LogRange]:
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         """Stretches that hold every group between two points, each of `size` bytes or more where that can be."""
 
     def groups(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
@@ -62,9 +63,6 @@ class Archive(Protocol):
         Raises:
             FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
         """
-
-    def point_of(self, group: EventGroup) -> LogPoint:
-        """Where a group begins."""
 
 
 class IbbArchive:
@@ -101,19 +99,17 @@ class IbbArchive:
         record = read_state_record(PageReader(self.disk, readahead_pages_max=1), file_no, FULL_STATE_PAGE)
         return GtidState(() if record is None else record.gtids)
 
-    def end_point(self) -> LogPoint:
+    def end_point(self) -> LogPosition:
         try:
-            name, offset = self._directory.end()
+            end = self._directory.end()
             if self._is_strict:
                 self._directory.check_end(patience_s=PATIENCE_S, pages_max=STEP_PAGES)
         except IbbMasterError:
             if self._is_strict:
                 raise
             last = self.file_numbers()[-1]
-            return LogPoint(last, self.disk.size(format_file_name(last)))
-        file_no = parse_file_name(name)
-        assert file_no is not None
-        return LogPoint(file_no, offset)
+            return LogPosition(last, self.disk.size(format_file_name(last)))
+        return end
 
     def end_position(self) -> GtidPosition:
         try:
@@ -123,44 +119,32 @@ class IbbArchive:
                 raise
             return GtidState(group.gtid for group in self._readable(LOG_START) if group.gtid is not None).position()
 
-    def cuts(self, position: GtidPosition) -> dict[int, LogPoint]:
+    def cuts(self, position: GtidPosition) -> dict[int, LogPosition]:
         try:
-            place = self._directory.seek(position)
+            plan = self._directory.seek(position)
         except FormatError:
             if self._is_strict:
                 raise
-            return find_cuts(position, LOG_START, GtidState(), self._located(self._readable(LOG_START)))
-        start = LogPoint(self._file_no(place.file_name), place.file_offset)
-        groups = read_on(self._directory, place) if self._is_strict else self._readable(start)
-        return find_cuts(position, start, place.state, self._located(groups))
+            return find_cuts(position, LOG_START, GtidState(), self._readable(LOG_START))
+        groups = read_on(self._directory, plan) if self._is_strict else self._readable(plan.position)
+        return find_cuts(position, plan.position, plan.state, groups)
 
-    def _readable(self, start: LogPoint) -> Iterator[EventGroup]:
+    def _readable(self, start: LogPosition) -> Iterator[EventGroup]:
         """The groups from a place on; what is damaged is passed over."""
         for log_range in self.ranges(start, self.end_point(), size=WHOLE_FILES):
             yield from self.groups(log_range, on_fault=lambda point, problem: None)
 
-    def _located(self, groups: Iterator[EventGroup]) -> Iterator[tuple[LogPoint, EventGroup]]:
-        return ((self.point_of(group), group) for group in groups)
-
-    def _file_no(self, name: str) -> int:
-        file_no = parse_file_name(name)
-        assert file_no is not None
-        return file_no
-
-    def point_of(self, group: EventGroup) -> LogPoint:
-        return LogPoint(self._file_no(group.file_name), group.file_offset)
-
-    def ranges(self, start: LogPoint, end: LogPoint, *, size: int) -> list[LogRange]:
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         ranges: list[LogRange] = []
         for file_no in self.file_numbers():
             if not start.file_no <= file_no <= end.file_no:
                 continue
             file_end = self.disk.size(format_file_name(file_no))
             if file_no == end.file_no:
-                file_end = min(file_end, end.file_offset)
+                file_end = min(file_end, end.offset)
             first = PAGE_SIZE
             if file_no == start.file_no:
-                first = max(PAGE_SIZE, start.file_offset)
+                first = max(PAGE_SIZE, start.offset)
             step = self._step(file_no, size)
             while first < file_end:
                 last = min((first // step + 1) * step, file_end)
@@ -181,29 +165,29 @@ class IbbArchive:
 
     def groups(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         page_no = log_range.start_offset // PAGE_SIZE
-        end = (log_range.file_no, log_range.end_offset)
+        end = LogPosition(log_range.file_no, log_range.end_offset)
         seam = self._seam(log_range, is_strict=on_fault is None)
         while page_no * PAGE_SIZE < log_range.end_offset:
             reader = EventGroupReader(self.disk, file_no=log_range.file_no, page_no=page_no, end=end)
             try:
                 while (group := reader.next_group()) is not None:
-                    if log_range.holds(self.point_of(group)):
+                    if log_range.holds(group.start):
                         yield group
                         if seam is not None and group.gtid is not None:
                             seam.log([group.gtid])
-                if reader.place[0] == log_range.file_no and seam is not None:
+                if reader.position.file_no == log_range.file_no and seam is not None:
                     _check_seam(seam, on_fault)
                 return
             except FormatError as error:
-                place = LogPoint(*reader.place)
+                position = reader.position
                 if on_fault is None:
                     raise
                 seam = None  # what is missing is known
-                if place >= (log_range.file_no, log_range.end_offset):
+                if position >= end:
                     return  # what is damaged belongs to the next stretch
                 location = error.location
-                on_fault(LogPoint(location.file_no, location.page_no * PAGE_SIZE + location.page_offset), error.problem)
-                page_no = max(place.file_offset // PAGE_SIZE, page_no)
+                on_fault(LogPosition.of(location), error.problem)
+                page_no = max(position.page_no, page_no)
                 if location.file_no == log_range.file_no:
                     page_no = max(page_no, location.page_no)
                 page_no += 1
@@ -223,27 +207,19 @@ def _check_seam(seam: Seam, on_fault: OnFault | None) -> None:
     except FormatError as error:
         if on_fault is None:
             raise
-        on_fault(LogPoint(error.location.file_no, error.location.page_no * PAGE_SIZE), error.problem)
+        on_fault(LogPosition.on_page(error.location.file_no, error.location.page_no), error.problem)
 
 
-def read_on(engine: BinlogEngine, place: Place) -> Iterator[EventGroup]:
-    """The groups behind a place."""
-    with closing(engine.event_groups(place)) as groups:
+def read_on(engine: BinlogEngine, plan: ReadPlan) -> Iterator[EventGroup]:
+    """The groups from where a plan begins."""
+    with closing(engine.event_groups(plan)) as groups:
         while (group := groups.next_group()) is not None:
             yield group
 
 
-def end_file_no(archive: Archive, group: EventGroup) -> int:
-    """The number of the file in which a group ends."""
-    file_no = archive.point_of(group).file_no
-    while archive.file_name(file_no) != group.end_file_name:
-        file_no += 1
-    return file_no
-
-
 def find_cuts(
-    position: GtidPosition, start: LogPoint, state: GtidState, groups: Iterable[tuple[LogPoint, EventGroup]]
-) -> dict[int, LogPoint]:
+    position: GtidPosition, start: LogPosition, state: GtidState, groups: Iterable[EventGroup]
+) -> dict[int, LogPosition]:
     """For each domain of a position the point behind its GTID: a walk over the groups from `start` on.
 
     `state` is what was logged before `start`, which a search has found: at most one state
@@ -252,14 +228,14 @@ def find_cuts(
     Raises:
         PositionError: a GTID is not in this log.
     """
-    cuts: dict[int, LogPoint] = {}
+    cuts: dict[int, LogPosition] = {}
     wanted = dict(position)
     for gtid in position.values():
         logged = state.seq_no(gtid.domain_id, gtid.server_id)
         if logged is not None and logged >= gtid.seq_no:
             cuts[gtid.domain_id] = start
             del wanted[gtid.domain_id]
-    for point, group in groups:
+    for group in groups:
         if not wanted:
             break
         found = group.gtid
@@ -268,7 +244,7 @@ def find_cuts(
         last = wanted[found.domain_id]
         if found.server_id == last.server_id and found.seq_no >= last.seq_no:
             is_it = found.seq_no == last.seq_no
-            cuts[found.domain_id] = LogPoint(point.file_no, point.file_offset + 1) if is_it else point
+            cuts[found.domain_id] = group.start._replace(offset=group.start.offset + 1) if is_it else group.start
             del wanted[found.domain_id]
     if wanted:
         missing = ",".join(map(str, wanted.values()))

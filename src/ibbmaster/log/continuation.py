@@ -16,19 +16,19 @@ from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
+from ibbmaster.position import LogPosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """The end of a log. `page_no` and `page_offset` are where the next chunk goes.
+    """The end of a log. `position` is where the next chunk goes.
 
     `state` holds everything that was logged, `differential` what was logged since page 1 of the file.
     """
 
     header: FileHeader
     size_pages: int  # of the file as it is on disk
-    page_no: int
-    page_offset: int
+    position: LogPosition
     state: GtidState
     differential: GtidState
 
@@ -45,8 +45,8 @@ class Continuation:
             next_shape=next_shape,
             references=references,
             state=self.state,
-            page_no=self.page_no,
-            page_offset=self.page_offset,
+            page_no=self.position.page_no,
+            page_offset=self.position.page_offset,
             shape=FileShape(
                 size_pages=size_pages,
                 state_interval_pages=header.state_interval_pages,
@@ -82,12 +82,10 @@ def find_continuation(disk: Disk) -> Continuation | None:
     state = directory.binlog_state()
     directory.check_end()
     size_pages = disk.size(name) // PAGE_SIZE
-    page_no, page_offset = _write_position(pages, file_no, size_pages)
     return Continuation(
         header=header,
         size_pages=size_pages,
-        page_no=page_no,
-        page_offset=page_offset,
+        position=_write_position(pages, file_no, size_pages),
         state=state,
         differential=_difference(GtidState(base.gtids), state),
     )
@@ -98,8 +96,8 @@ def _difference(base: GtidState, state: GtidState) -> GtidState:
     return GtidState(gtid for gtid in state if base.seq_no(gtid.domain_id, gtid.server_id) != gtid.seq_no)
 
 
-def _write_position(pages: PageReader, file_no: int, size_pages: int) -> tuple[int, int]:
-    """Page and offset behind the last chunk of a file."""
+def _write_position(pages: PageReader, file_no: int, size_pages: int) -> LogPosition:
+    """Where the next chunk of a file goes."""
     low, high = FULL_STATE_PAGE, size_pages
     while low < high:  # only the first byte of a page tells whether it is empty
         middle = (low + high) // 2
@@ -118,4 +116,6 @@ def _write_position(pages: PageReader, file_no: int, size_pages: int) -> tuple[i
     if not is_whole or cursor.file_no != file_no:
         raise StoreError(f"{format_file_name(file_no)} page {position[0]}: the log ends inside a record")
     page_no, page_offset = position
-    return (page_no + 1, 0) if page_offset == DATA_SIZE else (page_no, page_offset)
+    if page_offset == DATA_SIZE:
+        page_no, page_offset = page_no + 1, 0
+    return LogPosition.on_page(file_no, page_no, page_offset)

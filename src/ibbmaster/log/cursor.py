@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from ibbmaster.errors import ChunkError, Location
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.log.end_check import gap_error, page_behind_in_file
 from ibbmaster.log.pages import PageReader
+from ibbmaster.position import LogPosition
 
 NESTABLE = (RecordType.GTID_STATE, RecordType.DUMMY)  # what may stand between the chunks of another record
 
@@ -38,13 +38,22 @@ class ChunkCursor:
         self.file_no, self.page_no, self.page_offset = other.file_no, other.page_no, other.page_offset
         self._page = None
 
+    @classmethod
+    def at(cls, pages: PageReader, position: LogPosition) -> ChunkCursor:
+        """A cursor at a position."""
+        return cls(pages, file_no=position.file_no, page_no=position.page_no, page_offset=position.page_offset)
+
+    @property
+    def position(self) -> LogPosition:
+        return LogPosition(self.file_no, self.page_no * PAGE_SIZE + self.page_offset)
+
     @property
     def location(self) -> Location:
         return Location(file_no=self.file_no, page_no=self.page_no, page_offset=self.page_offset)
 
-    def ref_of(self, chunk: Chunk) -> RecordRef:
+    def ref_of(self, chunk: Chunk) -> LogPosition:
         """The reference to a record that begins with `chunk`, which this cursor has just given."""
-        return RecordRef(self.file_no, self.page_no * PAGE_SIZE + chunk.page_offset)
+        return LogPosition(self.file_no, self.page_no * PAGE_SIZE + chunk.page_offset)
 
     def next_chunk(self) -> Chunk | None:
         """The next chunk, or None at the end of what can be seen; then ask again later.

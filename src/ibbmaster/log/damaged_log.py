@@ -22,6 +22,7 @@ from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
+from ibbmaster.position import LogPosition
 
 PAGES_PER_LOOK = 64  # read at once where data is looked for
 
@@ -69,35 +70,33 @@ class DamagedLog:
         self.numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
 
     @property
-    def first(self) -> tuple[int, int] | None:
-        """File and page where the log begins; None if there is no file."""
-        return (self.numbers[0], FULL_STATE_PAGE) if self.numbers else None
+    def first(self) -> LogPosition | None:
+        """The page where the log begins; None if there is no file."""
+        return LogPosition.on_page(self.numbers[0], FULL_STATE_PAGE) if self.numbers else None
 
     def group_at(self, group: EventGroup) -> EventGroup | None:
         """A group once more, so that its body can be read again."""
-        file_no = parse_file_name(group.file_name)
-        assert file_no is not None
-        reader = EventGroupReader(self._disk, file_no=file_no, page_no=FULL_STATE_PAGE)
-        reader.pass_over(file_no, group.file_offset, (), is_inside_record=False)
+        reader = EventGroupReader(self._disk, file_no=group.start.file_no, page_no=FULL_STATE_PAGE)
+        reader.pass_over(group.start, (), is_inside_record=False)
         return reader.next_group()
 
-    def groups(self, start: tuple[int, int], *, end: tuple[int, int] | None = None) -> Iterator[EventGroup]:
-        """The groups from a file and page on, those that end where the page begins left out; each body is read once.
+    def groups(self, start: LogPosition, *, end: LogPosition | None = None) -> Iterator[EventGroup]:
+        """The groups from a page on, those that end where the page begins left out; each body is read once.
 
-        With `end`, file and offset, nothing that begins there or behind it is looked at.
+        With `end`, nothing that begins there or behind it is looked at.
         """
         for index, file_no in enumerate(self.numbers):
-            if file_no < start[0] or (end is not None and (file_no, PAGE_SIZE) >= end):
+            if file_no < start.file_no or (end is not None and (file_no, PAGE_SIZE) >= end):
                 continue
-            if index and file_no > start[0]:
+            if index and file_no > start.file_no:
                 for missing in range(self.numbers[index - 1] + 1, file_no):
                     self._state = None
                     self._lost(Loss(reason=f"{format_file_name(missing)} is missing"))
-            limit = (file_no + 1, 0)
-            page_no = start[1] if file_no == start[0] else FULL_STATE_PAGE
+            limit = LogPosition(file_no + 1, 0)
+            page_no = start.page_no if file_no == start.file_no else FULL_STATE_PAGE
             yield from self._groups_of_file(file_no, page_no, limit if end is None else min(end, limit))
 
-    def _groups_of_file(self, file_no: int, first_page: int, end: tuple[int, int]) -> Iterator[EventGroup]:
+    def _groups_of_file(self, file_no: int, first_page: int, end: LogPosition) -> Iterator[EventGroup]:
         if first_page == FULL_STATE_PAGE:
             self._check_start(file_no)
         else:
@@ -121,12 +120,12 @@ class DamagedLog:
                     break
                 if group is None:
                     break
-                if group.file_offset > given:
-                    given = group.file_offset
+                if group.start.offset > given:
+                    given = group.start.offset
                     if self._state is not None and group.gtid is not None:
                         self._state.log(group.gtid)
                     yield group
-            page_no = self._resume(file_no, page_no, reader.place, problem, end)
+            page_no = self._resume(file_no, page_no, reader.position, problem, end)
 
     def _is_full(self, file_no: int) -> bool:
         """Whether every page has data up to its end: only then may a record go on in the next file."""
@@ -159,12 +158,7 @@ class DamagedLog:
     def _skip_record(self, reader: EventGroupReader, error: RecordError) -> bool:
         """Go behind a record that is whole and makes no sense; whether that is possible."""
         location = error.location
-        cursor = ChunkCursor(
-            PageReader(self._disk),
-            file_no=location.file_no,
-            page_no=location.page_no,
-            page_offset=location.page_offset,
-        )
+        cursor = ChunkCursor.at(PageReader(self._disk), LogPosition.of(location))
         try:
             chunk = cursor.next_chunk()
             if chunk is None or not chunk.is_first or not cursor.skip_record(chunk):
@@ -173,21 +167,20 @@ class DamagedLog:
             return False
         is_here = cursor.file_no == location.file_no
         self._note(location, cursor.page_no if is_here else location.page_no, error.problem)
-        offset = cursor.page_no * PAGE_SIZE + cursor.page_offset
-        if (cursor.file_no, offset) <= reader.place:
+        if cursor.position <= reader.position:
             return False
-        reader.pass_over(cursor.file_no, offset, (), is_inside_record=False)
+        reader.pass_over(cursor.position, (), is_inside_record=False)
         return True
 
     def _resume(
-        self, file_no: int, began: int, at: tuple[int, int], problem: IbbMasterError | None, end: tuple[int, int]
+        self, file_no: int, began: int, at: LogPosition, problem: IbbMasterError | None, end: LogPosition
     ) -> int | None:
         """The page of this file where reading begins again, None if nothing follows; what is between is lost."""
-        if at[0] != file_no:
+        if at.file_no != file_no:
             return None
         if problem is None:
             return self._behind_the_end(at, end)
-        location = Location(file_no=file_no, page_no=max(at[1] // PAGE_SIZE, began))
+        location = Location(file_no=file_no, page_no=max(at.page_no, began))
         if isinstance(problem, FormatError) and (problem.location.file_no, problem.location.page_no) >= (
             file_no,
             began,
@@ -203,9 +196,9 @@ class DamagedLog:
         self._note(location, location.page_no if following is None else following - 1, reason)
         return following
 
-    def _behind_the_end(self, at: tuple[int, int], end: tuple[int, int]) -> int | None:
+    def _behind_the_end(self, at: LogPosition, end: LogPosition) -> int | None:
         """Where there is data behind zeros, if there is."""
-        file_no, page_no = at[0], at[1] // PAGE_SIZE
+        file_no, page_no = at.file_no, at.page_no
         if at >= end:
             return None
         is_inside = self._has_record(at)
@@ -217,16 +210,15 @@ class DamagedLog:
             following = None
         if following is not None or is_inside:
             reason = "a record without its end" if is_inside else "zeros, and the log goes on behind them"
-            first = Location(file_no=file_no, page_no=at[1] // PAGE_SIZE)
+            first = Location(file_no=file_no, page_no=at.page_no)
             self._note(first, page_no if following is None else following - 1, reason)
         return following
 
-    def _has_record(self, at: tuple[int, int]) -> bool:
-        """Whether a chunk begins at a place."""
-        file_no, offset = at
-        if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
+    def _has_record(self, at: LogPosition) -> bool:
+        """Whether a chunk begins at a position."""
+        if at.page_offset > DATA_SIZE - CHUNK_SIZE_MIN:
             return False
-        return self._disk.read(format_file_name(file_no), offset, 1) not in (b"", b"\0", b"\xff")
+        return self._disk.read(format_file_name(at.file_no), at.offset, 1) not in (b"", b"\0", b"\xff")
 
     def _is_blank(self, file_no: int, page_no: int) -> bool:
         return is_zero(self._disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE))

@@ -14,12 +14,13 @@ from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.end_check import EndWatch, gap_error, page_behind
-from ibbmaster.log.engine import BinlogEngine, BinlogFile, Place
+from ibbmaster.log.engine import BinlogEngine, BinlogFile, ReadPlan
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.misplacement import MisplacementCheck
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.seek import SeekPlan, seek
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
+from ibbmaster.position import LogPosition
 
 POLL_PERIOD_S = 0.002  # how late a group that another process wrote may be noticed
 POLLS_PER_LOOK = 10  # one byte is read at each; so often it is looked for a new file, too
@@ -41,7 +42,7 @@ class BinlogDirectory(BinlogEngine):
         self._lock = threading.Lock()  # for everything below
         self._state: GtidState | None = None  # what `_tail` has seen
         self._tail: EventGroupReader | None = None  # stands at the end
-        self._seen_end: tuple[int, int] | None = None
+        self._seen_end: LogPosition | None = None
         self._misplacement = MisplacementCheck(disk)
         self._end_watch = None if is_end_known else EndWatch(disk)
 
@@ -79,12 +80,14 @@ class BinlogDirectory(BinlogEngine):
         """The newest file with a header; 0 for a log that has only begun to exist."""
         return self._find_active(pages or PageReader(self._disk), self.file_numbers())
 
-    def end(self) -> tuple[str, int]:
+    def file_name(self, file_no: int) -> str:
+        return format_file_name(file_no)
+
+    def end(self) -> LogPosition:
         with self._lock:
             self._catch_up()
             assert self._tail is not None
-            file_no, file_offset = self._tail.place
-        return format_file_name(file_no), file_offset
+            return self._tail.position
 
     def binlog_state(self) -> GtidState:
         with self._lock:
@@ -125,15 +128,14 @@ class BinlogDirectory(BinlogEngine):
             current_state=self.binlog_state(),
         )
 
-    def event_groups(self, place: Place) -> EventGroupReader:
-        file_no, page_no = parse_file_name(place.file_name), place.file_offset // PAGE_SIZE
-        assert file_no is not None
+    def event_groups(self, plan: ReadPlan) -> EventGroupReader:
+        page_no = plan.position.page_no
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
-        state = place.state if page_no == FULL_STATE_PAGE else None
+        state = plan.state if page_no == FULL_STATE_PAGE else None
         at_end = None if self._end_watch is None else self._end_watch.check
         return EventGroupReader(
             self._disk,
-            file_no=file_no,
+            file_no=plan.position.file_no,
             page_no=page_no,
             state=state,
             at_end=at_end,
@@ -147,9 +149,8 @@ class BinlogDirectory(BinlogEngine):
         pages = PageReader(self._disk, readahead_pages_max=1)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
         return SeekPlan(
-            position=GtidPosition(),
-            file_no=file_no,
-            page_no=FULL_STATE_PAGE,
+            wanted=GtidPosition(),
+            position=LogPosition.on_page(file_no, FULL_STATE_PAGE),
             state=GtidState(() if full is None else full.gtids),
             steps=(),
             page_reads=pages.page_reads,
@@ -175,7 +176,7 @@ class BinlogDirectory(BinlogEngine):
         with self._lock:
             if self._tail is None:
                 return True
-            file_no, offset = self._tail.place
+            file_no, offset = self._tail.position
             if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
                 offset += PAGE_SIZE - offset % PAGE_SIZE
             return self._disk.read(format_file_name(file_no), offset, 1) not in (b"", b"\0")
@@ -184,7 +185,7 @@ class BinlogDirectory(BinlogEngine):
         with self._lock:
             self._catch_up()
             assert self._tail is not None
-            end = self._tail.place
+            end = self._tail.position
             has_grown = self._seen_end is not None and end != self._seen_end
             self._seen_end = end
             stopped_at = self._tail.stopped_at

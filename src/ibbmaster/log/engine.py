@@ -10,10 +10,10 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.group_writer import GroupWriter, Ticket
 from ibbmaster.log.purge import PurgeRequest, PurgeResult
+from ibbmaster.position import LogPosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,27 +24,20 @@ class BinlogFile:
     size: int  # in bytes, on disk
 
 
-class Place(Protocol):
-    """Where reading begins: at the head of a file, or on a page of it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlan:
+    """Where reading begins, at the head of a file or on a page of it, and what was logged before."""
 
-    @property
-    def file_name(self) -> str: ...
-
-    @property
-    def file_offset(self) -> int:
-        """In bytes from the start of the file."""
-
-    @property
-    def state(self) -> GtidState:
-        """What was logged before."""
+    position: LogPosition
+    state: GtidState
 
 
 class EventGroups(Protocol):
-    """The groups behind a place in the log, for one reader."""
+    """The groups from a place in the log on, for one reader."""
 
     @property
-    def reads_from(self) -> tuple[str, int]:
-        """File name and file offset where `next_group` goes on: where the last one ended, or what was read further."""
+    def position(self) -> LogPosition:
+        """Where `next_group` goes on: where the last one ended, or what was read further."""
 
     def close(self) -> None:
         """Nobody reads here any longer: give back what is held. A second call does nothing."""
@@ -60,10 +53,6 @@ class PagedEventGroups(EventGroups, Protocol):
     @property
     def disk(self) -> Disk: ...
 
-    @property
-    def place(self) -> tuple[int, int]:
-        """File number and file offset of what comes next."""
-
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with.
 
@@ -73,14 +62,13 @@ class PagedEventGroups(EventGroups, Protocol):
 
     def pass_over(
         self,
-        file_no: int,
-        file_offset: int,
+        position: LogPosition,
         gtids: Iterable[Gtid],
         *,
         is_inside_record: bool,
         record_type: int = -1,
     ) -> None:
-        """Go on at a place of the same file that was read up to; `gtids` are the last of each pair on the way."""
+        """Go on at a position in the same file that was read up to; `gtids` are the last of each pair on the way."""
 
 
 class TransactionEngine(Protocol):
@@ -100,24 +88,27 @@ class BinlogEngine(Protocol):
     def files(self) -> list[BinlogFile]:
         """Every file, the oldest first, one that is ready for later use included."""
 
-    def end(self) -> tuple[str, int]:
-        """Name of the active file, and the first byte behind the durable end in it."""
+    def file_name(self, file_no: int) -> str:
+        """The name of a file of this binlog."""
+
+    def end(self) -> LogPosition:
+        """The first byte behind the durable end, in the active file."""
 
     def binlog_state(self) -> GtidState:
         """What is logged up to the durable end; the caller may keep it."""
 
-    def seek(self, position: GtidPosition) -> Place:
+    def seek(self, position: GtidPosition) -> ReadPlan:
         """Where a replica at `position` begins to read.
 
         Raises:
             PositionPurgedError: what it needs is no longer there.
         """
 
-    def event_groups(self, place: Place) -> EventGroups:
-        """A reader of the groups behind a place."""
+    def event_groups(self, plan: ReadPlan) -> EventGroups:
+        """A reader of the groups from where a plan begins."""
 
-    def plan_of_file(self, name: str) -> Place:
-        """The place where a file begins, whatever a replica has.
+    def plan_of_file(self, name: str) -> ReadPlan:
+        """To read a file from its head, whatever a replica has.
 
         Raises:
             KeyError: there is no such file.
@@ -142,7 +133,7 @@ class WritableBinlogEngine(BinlogEngine, Protocol):
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
         """Append one group behind all that were appended before; it need not be durable yet."""
 
-    def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> RecordRef:
+    def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group, and return once it is as durable as was asked for."""
 
     def group_commit_ordered(self, last: Ticket) -> None:

@@ -19,12 +19,11 @@ from ibbmaster.ibb.chunk import LAST, Chunk, RecordType
 from ibbmaster.ibb.commit import HEADER_SIZE_MAX, OobStream, decode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.log.cursor import NESTABLE, ChunkCursor
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
+from ibbmaster.position import LogPosition
 
 COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
 GLANCE = struct.Struct("<9xI10xQI")  # server, number and domain of a commit record whose header is one byte
@@ -36,7 +35,6 @@ GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
 class StoredGroup(EventGroup):
     """A group of which a part is out of band: `payload` comes first, then the streams, and `body` is both."""
 
-    ref: RecordRef  # of its commit record
     payload: bytes
     streams: tuple[OobStream, ...]
 
@@ -45,12 +43,12 @@ class EventGroupReader:
     """Reads the groups behind a place in the log.
 
     The page may begin with the rest of a record, which is passed over. `state` is what was
-    logged before the page, if that is known for sure; from the first full state record on
-    it is, and each file must begin with what the groups before it come to: a log with a
-    hole is damaged. With `end`, a file number and an offset, no record that begins there or
-    behind it is looked at. `at_end` is called, where nothing is written yet, with that
-    place, and may raise; `at_step_back` likewise where groups begin whose numbers are not above
-    the last of their domain and server. Not thread-safe, one for each reader of the log.
+    logged before the page, if that is known for sure; from the first full state record on it
+    is, and each file must begin with what the groups before it come to: a log with a hole is
+    damaged. With `end`, no record that begins there or behind it is looked at. `at_end` is
+    called, where nothing is written yet, with that place, and may raise; `at_step_back`
+    likewise where groups begin whose numbers are not above the last of their domain and server.
+    Not thread-safe, one for each reader of the log.
     """
 
     def __init__(
@@ -60,7 +58,7 @@ class EventGroupReader:
         file_no: int,
         page_no: int,
         state: GtidState | None = None,
-        end: tuple[int, int] | None = None,
+        end: LogPosition | None = None,
         at_end: Callable[[Location], None] | None = None,
         at_step_back: Callable[[Location], None] | None = None,
     ) -> None:
@@ -80,7 +78,6 @@ class EventGroupReader:
         self._base = GtidState() if state is None else state.copy()  # with which the file at hand begins
         self._behind: ChunkCursor | None = None  # the commit record handed over last, if it is read chunk by chunk
         self._out_of_band = OutOfBandReader(disk)
-        self._name = (file_no, format_file_name(file_no))  # the last one asked for: formatting takes longer
 
     @property
     def page_reads(self) -> int:
@@ -88,15 +85,9 @@ class EventGroupReader:
         return self._pages.page_reads + self._out_of_band.page_reads
 
     @property
-    def place(self) -> tuple[int, int]:
-        """File number and file offset of what comes next."""
-        cursor = self._behind or self._cursor
-        return cursor.file_no, cursor.page_no * PAGE_SIZE + cursor.page_offset
-
-    @property
-    def reads_from(self) -> tuple[str, int]:
-        cursor = self._behind or self._cursor
-        return self._file_name(cursor.file_no), cursor.page_no * PAGE_SIZE + cursor.page_offset
+    def position(self) -> LogPosition:
+        """Where what comes next is looked for."""
+        return (self._behind or self._cursor).position
 
     @property
     def disk(self) -> Disk:
@@ -110,24 +101,22 @@ class EventGroupReader:
 
     def pass_over(
         self,
-        file_no: int,
-        file_offset: int,
+        position: LogPosition,
         gtids: Iterable[Gtid],
         *,
         is_inside_record: bool,
         record_type: int = -1,
     ) -> None:
-        """Go on at a place of the same file that somebody else has read up to; `gtids` are the last of each pair.
+        """Go on at a position in the same file that somebody else has read up to; `gtids` are the last of each pair.
 
         `record_type` is that of the record that goes on there, if it is known.
         """
         self._inside_type = record_type
         self._behind = None
-        begin, gtids = self._cursor.location, tuple(gtids)
+        begin, gtids = self._cursor.position, tuple(gtids)
         for gtid in dict.fromkeys((*self._first_gtid(begin), *gtids)):  # a group alone is first and last
-            self._log_in_order(gtid, begin)
-        page_no, page_offset = divmod(file_offset, PAGE_SIZE)
-        self._cursor.go_to(ChunkCursor(self._pages, file_no=file_no, page_no=page_no, page_offset=page_offset))
+            self._log_in_order(gtid, begin.location)
+        self._cursor.go_to(ChunkCursor.at(self._pages, position))
         for gtid in gtids:
             self._has_seen_group = True
             if self._state is not None:
@@ -176,7 +165,7 @@ class EventGroupReader:
                     self._has_seen_group, self._may_begin_inside = True, False
                     if self._state is not None and group.gtid is not None:
                         self._state.log(group.gtid)
-                    if group.end_file_name != group.file_name:
+                    if group.end.file_no != group.start.file_no:
                         self._check_file_begin(cursor.file_no)
                     return group
                 if chunk.record_type == RecordType.GTID_STATE and cursor.page_no == FULL_STATE_PAGE:
@@ -193,16 +182,9 @@ class EventGroupReader:
                 cursor.go_to(start)
                 raise
 
-    def _file_name(self, file_no: int) -> str:
-        if file_no != self._name[0]:
-            self._name = (file_no, format_file_name(file_no))
-        return self._name[1]
-
-    def _first_gtid(self, place: Location) -> tuple[Gtid, ...]:
-        """The GTID of the group whose record begins at a place, if it can be had at a glance."""
-        head = self.disk.read(
-            format_file_name(place.file_no), place.page_no * PAGE_SIZE + place.page_offset, GLANCE_SIZE
-        )
+    def _first_gtid(self, start: LogPosition) -> tuple[Gtid, ...]:
+        """The GTID of the group whose record begins at a position, if it can be had at a glance."""
+        head = self.disk.read(format_file_name(start.file_no), start.offset, GLANCE_SIZE)
         if len(head) < GLANCE_SIZE or head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:
             return ()
         server_id, seq_no, domain_id = GLANCE.unpack_from(head)
@@ -284,9 +266,9 @@ class EventGroupReader:
                 cursor.go_to(before_rest)
                 return self._long_group(ref, first, end)
         head = bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
-        return self._assemble(ref, head, iter(()), end.file_no, end.page_no * PAGE_SIZE + end.page_offset)
+        return self._assemble(ref, head, iter(()), end.position)
 
-    def _long_group(self, ref: RecordRef, first: Chunk, end: ChunkCursor) -> EventGroup:
+    def _long_group(self, ref: LogPosition, first: Chunk, end: ChunkCursor) -> EventGroup:
         """As `_group`, for a record too long to hold; its chunks are read again, one by one."""
         chunks = self._cursor.chunks_of(first)
         head = bytearray()
@@ -295,11 +277,9 @@ class EventGroupReader:
             if len(head) >= HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX:
                 break
         self._behind = end
-        return self._assemble(ref, bytes(head), chunks, end.file_no, end.page_no * PAGE_SIZE + end.page_offset)
+        return self._assemble(ref, bytes(head), chunks, end.position)
 
-    def _assemble(
-        self, ref: RecordRef, head: bytes, rest: Iterator[Chunk], end_file_no: int, end_offset: int
-    ) -> EventGroup:
+    def _assemble(self, ref: LogPosition, head: bytes, rest: Iterator[Chunk], end: LogPosition) -> EventGroup:
         header, size = decode_commit_header(head, ref.location)
         gtid, event_end = decode_first_event(head, size, ref)
         payload = head[event_end:]
@@ -307,17 +287,15 @@ class EventGroupReader:
             "gtid": gtid,
             "gtid_event": head[size:event_end],
             "body": self._body(payload, rest, header.streams, ref),
-            "file_name": self._file_name(ref.file_no),
-            "file_offset": ref.file_offset,
-            "end_file_name": self._file_name(end_file_no),
-            "end_offset": end_offset,
+            "start": ref,
+            "end": end,
         }
         if not header.streams or self._behind is not None:
             return EventGroup(**common)
-        return StoredGroup(**common, ref=ref, payload=payload, streams=header.streams)
+        return StoredGroup(**common, payload=payload, streams=header.streams)
 
     def _body(
-        self, head: bytes, rest: Iterator[Chunk], streams: tuple[OobStream, ...], ref: RecordRef
+        self, head: bytes, rest: Iterator[Chunk], streams: tuple[OobStream, ...], ref: LogPosition
     ) -> Iterator[Buffer]:
         """Payload, then the streams: statement before transaction."""
         if head:
@@ -328,7 +306,7 @@ class EventGroupReader:
             yield from self._out_of_band.data(stream, ref)
 
 
-def decode_first_event(head: bytes, start: int, ref: RecordRef) -> tuple[Gtid | None, int]:
+def decode_first_event(head: bytes, start: int, ref: LogPosition) -> tuple[Gtid | None, int]:
     """The GTID of a commit record's payload, and where its first event ends.
 
     Raises:

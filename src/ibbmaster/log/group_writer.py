@@ -15,9 +15,9 @@ from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.commit import HEADER_SIZE_USUAL, CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.oob import OobForest, encode_oob_node
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.log_shape import LogShape
+from ibbmaster.position import LogPosition
 
 NO_STREAM = encode_commit_header(CommitHeader())
 
@@ -25,7 +25,7 @@ NO_STREAM = encode_commit_header(CommitHeader())
 class Ticket(NamedTuple):
     """A group that is in the log: where its commit record is, and the LSN that must be durable before it is."""
 
-    ref: RecordRef
+    ref: LogPosition
     lsn: int
 
 
@@ -35,7 +35,7 @@ class GroupSink(Protocol):
     @property
     def shape(self) -> LogShape: ...
 
-    def append_piece(self, group: GroupWriter, record: Buffer) -> RecordRef:
+    def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
         """Append an out-of-band record; from the first one on the group holds on to the file it lies in."""
 
     def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
@@ -142,7 +142,7 @@ class GroupWriter:
                 return
         raise StoreError(f"there is no savepoint {name!r}")
 
-    def commit(self, gtid: Gtid | None, gtid_event: Buffer) -> RecordRef:
+    def commit(self, gtid: Gtid | None, gtid_event: Buffer) -> LogPosition:
         """Log the group; returns where its commit record is, once it is as durable as was asked for."""
         ticket = self.commit_ordered(gtid, gtid_event)
         self._sink.settle(ticket)

@@ -10,11 +10,11 @@ from ibbmaster.errors import DuplicateGtidError, FormatError, GtidOrderError, Po
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import decode_commit_header
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.log.engine import BinlogEngine
 from ibbmaster.log.out_of_band import OutOfBandReader
+from ibbmaster.position import LogPosition
 
-BEHIND = RecordRef(2**32, 0)  # where a record would be that was refused
+BEHIND = LogPosition(2**32, 0)  # where a record would be that was refused
 
 
 def is_newer(state: GtidState, gtid: Gtid) -> bool:
@@ -52,15 +52,19 @@ def explain_order(
             return error
         if _digest([group.gtid_event, *group.body]) != _digest(_events(record, out_of_band)):
             return GtidOrderError(
-                f"GTID {gtid} is in the log already, with other events, at {group.file_name} offset "
-                f"{group.file_offset}: two histories meet here; nothing was logged"
+                f"GTID {gtid} is in the log already, with other events, at {_place(engine, group)}: two histories "
+                "meet here; nothing was logged"
             )
     except (FormatError, PositionError, StoreError):
         return error  # what cannot be read cannot be compared
     return DuplicateGtidError(
-        f"GTID {gtid} is in the log already, with the same events, at {group.file_name} offset {group.file_offset}: "
+        f"GTID {gtid} is in the log already, with the same events, at {_place(engine, group)}: "
         "the group was fed twice; nothing was logged"
     )
+
+
+def _place(engine: BinlogEngine, group: EventGroup) -> str:
+    return f"{engine.file_name(group.start.file_no)} offset {group.start.offset}"
 
 
 def find_group(engine: BinlogEngine, gtid: Gtid) -> EventGroup | None:

@@ -1,26 +1,11 @@
-"""Places and stretches of a log as plain numbers, to be sent to other processes."""
+"""Stretches of a log as plain numbers, to be sent to other processes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ibbmaster.gtid import Gtid
-
-
-class LogPoint(NamedTuple):
-    """A place between groups: every group whose commit record begins before it is in front of it.
-
-    Points compare in the order of the log. `file_no` is the number of an `.ibb` file, or the
-    index of a classic file in its series; `file_offset` counts bytes from the file's start.
-    """
-
-    file_no: int
-    file_offset: int
-
-
-LOG_START = LogPoint(0, 0)
-NOWHERE = LogPoint(-1, 0)  # of groups that do not come from a file
+from ibbmaster.position import LOG_START, LogPosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +16,9 @@ class LogRange:
     start_offset: int
     end_offset: int  # the first byte not included
 
-    def holds(self, point: LogPoint) -> bool:
+    def holds(self, point: LogPosition) -> bool:
         """Whether a commit record that begins at `point` belongs here."""
-        return point.file_no == self.file_no and self.start_offset <= point.file_offset < self.end_offset
+        return point.file_no == self.file_no and self.start_offset <= point.offset < self.end_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +30,13 @@ class Selection:
     nothing. Times are in seconds since 1970: of the GTID event, so of the commit.
     """
 
-    starts: tuple[tuple[int, LogPoint], ...] = ()
-    ends: tuple[tuple[int, LogPoint], ...] | None = None
+    starts: tuple[tuple[int, LogPosition], ...] = ()
+    ends: tuple[tuple[int, LogPosition], ...] | None = None
     domains: frozenset[int] = frozenset()
     start_time: float | None = None
     end_time: float | None = None  # the first moment not included
 
-    def takes(self, gtid: Gtid, point: LogPoint, timestamp: int) -> bool:
+    def takes(self, gtid: Gtid, point: LogPosition, timestamp: int) -> bool:
         """Whether the group that begins at `point` is wanted."""
         domain_id = gtid.domain_id
         if self.domains and domain_id not in self.domains:

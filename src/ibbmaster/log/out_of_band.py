@@ -12,15 +12,15 @@ from ibbmaster.ibb.chunk import Chunk, RecordType
 from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.oob import HEADER_SIZE_MAX, OobNode, decode_oob_node, walk_oob
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.pages import PageReader
+from ibbmaster.position import LogPosition
 
 
-class NodePlace(NamedTuple):
+class FoundNode(NamedTuple):
     """Where a node is, and the bytes of its header, behind which its data begins."""
 
-    ref: RecordRef
+    position: LogPosition
     header_size: int
 
 
@@ -37,7 +37,7 @@ class OutOfBandReader:
         """Pages asked of the disk so far."""
         return self._data_pages.page_reads + self._node_pages.page_reads
 
-    def data(self, stream: OobStream, commit_ref: RecordRef) -> Iterator[Buffer]:
+    def data(self, stream: OobStream, commit_ref: LogPosition) -> Iterator[Buffer]:
         """The bytes of one stream of the group whose commit record is at `commit_ref`.
 
         Raises:
@@ -45,25 +45,25 @@ class OutOfBandReader:
                 not make up the stream.
         """
         check_stream(stream, commit_ref)
-        for place in self.nodes(stream):
-            yield from self.node_data(place.ref)
+        for node in self.nodes(stream):
+            yield from self.node_data(node.position)
 
-    def nodes(self, stream: OobStream) -> Iterator[NodePlace]:
+    def nodes(self, stream: OobStream) -> Iterator[FoundNode]:
         """Where the nodes of one stream are, in the order of their data; only their headers are read.
 
         Raises:
             FormatError: as `data`.
         """
-        sizes: dict[RecordRef, int] = {}  # of the nodes that were looked at and not given yet
+        sizes: dict[LogPosition, int] = {}  # of the nodes that were looked at and not given yet
 
-        def read_node(ref: RecordRef) -> OobNode:
+        def read_node(ref: LogPosition) -> OobNode:
             node, _, _, _, sizes[ref] = self._open_node(ref, self._node_pages)
             return node
 
         for ref in walk_oob(stream, read_node):
-            yield NodePlace(ref, sizes.pop(ref))
+            yield FoundNode(ref, sizes.pop(ref))
 
-    def node_data(self, ref: RecordRef) -> Iterator[Buffer]:
+    def node_data(self, ref: LogPosition) -> Iterator[Buffer]:
         """The data of one node.
 
         Raises:
@@ -77,7 +77,7 @@ class OutOfBandReader:
         if not is_last:
             raise RecordError(ref.location, "an out-of-band record has no end")
 
-    def _open_node(self, ref: RecordRef, pages: PageReader) -> tuple[OobNode, Buffer, bool, Iterator[Chunk], int]:
+    def _open_node(self, ref: LogPosition, pages: PageReader) -> tuple[OobNode, Buffer, bool, Iterator[Chunk], int]:
         """Header and first data of a node, whether that is all, the chunks that follow, and the size of the header."""
         first, cursor = self._first_chunk(ref, pages)
         chunks = cursor.chunks_of(first)
@@ -91,14 +91,14 @@ class OutOfBandReader:
         node, size = decode_oob_node(data, ref.location)
         return node, memoryview(data)[size:], is_last, chunks, size
 
-    def _first_chunk(self, ref: RecordRef, pages: PageReader) -> tuple[Chunk, ChunkCursor]:
+    def _first_chunk(self, ref: LogPosition, pages: PageReader) -> tuple[Chunk, ChunkCursor]:
         if ref.page_no < 1:
             raise RecordError(ref.location, "an out-of-band reference into a header page")
         page = pages.page(ref.file_no, ref.page_no)
         if page is None:
             name = format_file_name(ref.file_no)
             raise RecordError(ref.location, f"an out-of-band reference to what is not there; was {name} purged?")
-        cursor = ChunkCursor(pages, file_no=ref.file_no, page_no=ref.page_no, page_offset=ref.page_offset)
+        cursor = ChunkCursor.at(pages, ref)
         problem = "an out-of-band reference to something else"
         try:
             first = cursor.next_chunk()
@@ -111,7 +111,7 @@ class OutOfBandReader:
         return first, cursor
 
 
-def check_stream(stream: OobStream, commit_ref: RecordRef) -> None:
+def check_stream(stream: OobStream, commit_ref: LogPosition) -> None:
     """Whether a stream can be that of the group whose commit record is at `commit_ref`.
 
     Raises:

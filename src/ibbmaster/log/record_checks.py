@@ -15,7 +15,6 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state, encode_gtid_state
 from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
 from ibbmaster.log.cursor import NESTABLE
 from ibbmaster.log.event_groups import GTID_EVENT_SIZE_MAX, decode_first_event
@@ -24,6 +23,7 @@ from ibbmaster.log.order_checks import OrderChecks
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.state_checks import Fit, GroupsOfFile
 from ibbmaster.log.states import FULL_STATE_PAGE
+from ibbmaster.position import LogPosition
 
 HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge how it begins
 STATE_SIZE_MAX = 64 << 20  # of a GTID state record: some millions of pairs
@@ -32,7 +32,7 @@ STATE_SIZE_MAX = 64 << 20  # of a GTID state record: some millions of pairs
 class _Record:
     """One record while its chunks come in. Its head is held; the events behind it are checked as they pass."""
 
-    def __init__(self, record_type: int, ref: RecordRef) -> None:
+    def __init__(self, record_type: int, ref: LogPosition) -> None:
         self.record_type = record_type
         self.ref = ref
         self.head = bytearray()
@@ -58,10 +58,10 @@ class RecordChecks:
         self._order = order
         self._groups: GroupsOfFile | None = None  # None: what was logged is not known
         self._state_end: tuple[int, int, int] | None = None  # file, page and offset behind the last state record
-        self._waiting_states: list[tuple[RecordRef, bytes]] = []  # inside a commit record whose GTID is not known yet
+        self._waiting_states: list[tuple[LogPosition, bytes]] = []  # inside a commit record whose GTID is not known yet
 
     @property
-    def open_record(self) -> RecordRef | None:
+    def open_record(self) -> LogPosition | None:
         """The record under way, None between records."""
         return None if self._record is None else self._record.ref
 
@@ -73,7 +73,7 @@ class RecordChecks:
         self._order.lose_track()
         self.is_lost = True
 
-    def take_chunk(self, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
+    def take_chunk(self, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
         """Check the chunk that comes next, which lies at `ref`."""
         if self._nested is not None:
             yield from self._continue(self._nested, chunk, ref)
@@ -104,14 +104,14 @@ class RecordChecks:
             if chunk.is_last:
                 self._record = None
 
-    def _continue(self, record: _Record, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
+    def _continue(self, record: _Record, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
         if chunk.is_first or chunk.record_type != record.record_type:
             yield Fault(location=ref.location, problem=f"a record begins before the one at {record.ref} has ended")
             self.lose_track()
             return
         yield from self._add(record, chunk, ref)
 
-    def _add(self, record: _Record, chunk: Chunk, ref: RecordRef) -> Iterator[Fault]:
+    def _add(self, record: _Record, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
         """Take the data of one chunk; judge the record's head once it is there."""
         if record.record_type == RecordType.GTID_STATE:
             self._state_end = ref.file_no, ref.page_no, chunk.end_offset
@@ -225,7 +225,7 @@ class RecordChecks:
         size = len(encode_gtid_state(self._groups.differential, self.header.file_no))
         return page.page_no + -(-size // DATA_SIZE) < self.header.size_pages
 
-    def _check_state(self, ref: RecordRef, data: bytes | bytearray) -> Iterator[Fault]:
+    def _check_state(self, ref: LogPosition, data: bytes | bytearray) -> Iterator[Fault]:
         """Compare a state record with what the groups before it come to."""
         found = GtidState(decode_gtid_state(data, ref.location).gtids)
         if ref.page_offset:
@@ -242,7 +242,7 @@ class RecordChecks:
                 )
                 yield _misfit(ref, fit, problem)
 
-    def _check_full_state(self, ref: RecordRef, found: GtidState) -> Iterator[Fault]:
+    def _check_full_state(self, ref: LogPosition, found: GtidState) -> Iterator[Fault]:
         state = None if self._groups is None else self._groups.state
         is_very_first = ref.file_no == 0 and not len(found)
         if self._groups is not None and not is_very_first:
@@ -258,7 +258,7 @@ class RecordChecks:
         self._order.begin_file(begins_with, ref.location)
 
 
-def _too_old(ref: RecordRef, first: RecordRef, header: FileHeader) -> Fault:
+def _too_old(ref: LogPosition, first: LogPosition, header: FileHeader) -> Fault:
     """A reference to a file older than the header names; after a restart MariaDB names it as the XA reference only."""
     oldest = format_file_name(header.oob_file_no)
     problem = f"refers to {first}, but the file header says nothing older than {oldest} is needed"
@@ -273,7 +273,7 @@ def _text(state: GtidState) -> str:
     return ",".join(map(str, sorted(state, key=lambda gtid: gtid.domain_id)))
 
 
-def _misfit(ref: RecordRef, fit: Fit, problem: str) -> Fault:
+def _misfit(ref: LogPosition, fit: Fit, problem: str) -> Fault:
     if fit is Fit.WRONG:
         return Fault(location=ref.location, problem=problem)
     why = "MariaDB forgets pairs that it logged before a restart in the middle of a file"

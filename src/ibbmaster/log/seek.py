@@ -17,9 +17,10 @@ from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import GtidStateRecord
-from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.engine import ReadPlan
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
+from ibbmaster.position import LogPosition
 
 WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
@@ -42,45 +43,32 @@ class SeekStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeekPlan:
-    """Where to begin reading for a position, and how that was found.
+class SeekPlan(ReadPlan):
+    """Where to begin reading for a replica at `wanted`, and how that was found.
 
-    `state` is what was logged before the page. `page_reads` counts pages asked of the disk,
-    `resets` how often the log was reset before: the place is one of that log only.
-    `forgotten` are domains that the file begins without, and the newest file before it that
-    was seen to begin with them.
+    The place is a page. `page_reads` counts pages asked of the disk, `resets` how often the
+    log was reset before: the place is one of that log only. `forgotten` are domains that the
+    file begins without, and the newest file before it that was seen to begin with them.
     """
 
-    position: GtidPosition
-    file_no: int
-    page_no: int
-    state: GtidState
+    wanted: GtidPosition
     steps: tuple[SeekStep, ...]
     page_reads: int
     resets: int = 0
     forgotten: Mapping[int, int] = field(default_factory=dict)
 
-    @property
-    def file_name(self) -> str:
-        return format_file_name(self.file_no)
-
-    @property
-    def file_offset(self) -> int:
-        """Where the page begins, in bytes from the start of the file."""
-        return self.page_no * PAGE_SIZE
-
     def lines(self) -> list[str]:
         """The plan in words, one step a line."""
-        found = f"start at {format_file_name(self.file_no)} page {self.page_no}, state [{self.state}]"
+        file_name = format_file_name(self.position.file_no)
         return [
-            f"position [{self.position}]",
+            f"position [{self.wanted}]",
             *(f"  {step}" for step in self.steps),
             *(
-                f"  domain {domain_id}: deleted between {format_file_name(older_no)} and {self.file_name}, "
+                f"  domain {domain_id}: deleted between {format_file_name(older_no)} and {file_name}, "
                 "which begins without it: a replica needs nothing of it from before"
                 for domain_id, older_no in self.forgotten.items()
             ),
-            f"{found}; {self.page_reads} pages read",
+            f"start at {file_name} page {self.position.page_no}, state [{self.state}]; {self.page_reads} pages read",
         ]
 
     def __str__(self) -> str:
@@ -169,9 +157,8 @@ def seek(
     file_no, base = _find_file(search, active_file_no)
     page_no, state = _find_page(search, file_no, base, current_state if file_no == active_file_no else None)
     return SeekPlan(
-        position=position,
-        file_no=file_no,
-        page_no=page_no,
+        wanted=position,
+        position=LogPosition.on_page(file_no, page_no),
         state=state,
         steps=tuple(search.steps),
         page_reads=pages.page_reads - reads_before,

@@ -9,9 +9,9 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import Chunk, RecordType, next_chunk
 from ibbmaster.ibb.gtid_state import GtidStateRecord, decode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.pages import PageReader
+from ibbmaster.position import LogPosition
 
 FULL_STATE_PAGE = 1
 
@@ -34,7 +34,7 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
         data += last.data
     if not last.is_last:
         return None
-    return decode_gtid_state(data, RecordRef(file_no, page_no * PAGE_SIZE).location)
+    return decode_gtid_state(data, LogPosition(file_no, page_no * PAGE_SIZE).location)
 
 
 def check_continuation(

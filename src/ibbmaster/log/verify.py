@@ -19,12 +19,12 @@ from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.fault import Fault, Grade, Totals
 from ibbmaster.log.order_checks import OrderChecks
 from ibbmaster.log.page_checks import Checked, PageChecks, node_head
 from ibbmaster.log.record_checks import RecordChecks
+from ibbmaster.position import LogPosition
 
 BLOCK_PAGES = 128
 BLANK_BLOCK = bytes(BLOCK_PAGES * PAGE_SIZE)
@@ -305,7 +305,7 @@ class _Verifier:
                     self._ended_at = self._ended_at or here
                     return 0
                 assert isinstance(found, Chunk)
-                yield from self._records.take_chunk(found, RecordRef(file_no, page_no * PAGE_SIZE + offset))
+                yield from self._records.take_chunk(found, LogPosition(file_no, page_no * PAGE_SIZE + offset))
                 offset = found.end_offset
                 is_free = self._records.open_record is None if self._is_joint else self._is_between_records
                 if is_free and (self._is_joint or self._checks is not None):

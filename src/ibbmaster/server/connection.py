@@ -28,7 +28,7 @@ from ibbmaster.errors import (
     StoreError,
 )
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.log.engine import BinlogEngine, Place
+from ibbmaster.log.engine import BinlogEngine, ReadPlan
 from ibbmaster.server.dumping import Producer, run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -256,21 +256,23 @@ class _Connection:
             self._wire.close(error.err)
             await self.flush()
             return
-        log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, plan.file_name)
+        engine = primary.engine
+        file_name = engine.file_name(plan.position.file_no)
+        log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, file_name)
         dump = DumpSession(
             request,
             check,
             profile=primary.options.profile,
             server_id=primary.options.server_id,
             start_state=plan.state,
-            current_state=primary.engine.binlog_state,
-            file_name=plan.file_name,
-            file_offset=plan.file_offset,
+            current_state=engine.binlog_state,
+            position=plan.position,
+            file_name=engine.file_name,
             announced_file_name=opening_file_name(
                 request,
                 primary.options.profile,
-                start_file_name=plan.file_name,
-                newest_file_name=primary.engine.end()[0],
+                start_file_name=file_name,
+                newest_file_name=engine.file_name(engine.end().file_no),
             ),
             started_at=primary.facts.started_at,
             opening_timestamp=opening_timestamp,
@@ -281,7 +283,7 @@ class _Connection:
         if dump.error is not None:
             log.warning("%s (server id %d) ended: %s", self, command.server_id, dump.error)
 
-    async def _run_dump(self, dump: DumpSession, plan: Place) -> None:
+    async def _run_dump(self, dump: DumpSession, plan: ReadPlan) -> None:
         """Send until the dump is finished or the client has left."""
         primary = self._primary
         sender = Sender(self.stream)
@@ -301,7 +303,7 @@ class _Connection:
             finally:
                 del lost  # its traceback holds this frame: together they would outlive the dump, and keep its block
 
-    def _prepare_dump(self, command: commands.BinlogDump) -> tuple[DumpRequest, StartCheck, Place]:
+    def _prepare_dump(self, command: commands.BinlogDump) -> tuple[DumpRequest, StartCheck, ReadPlan]:
         """Everything that may refuse a dump; reads the disk."""
         engine = self._primary.engine
         request = dump_request(
@@ -320,7 +322,7 @@ class _Connection:
         except (PositionPurgedError, FormatError, ClassicFormatError, StoreError) as error:
             raise seeking_failed(error) from error
 
-    def _opening_timestamp(self, plan: Place) -> int:
+    def _opening_timestamp(self, plan: ReadPlan) -> int:
         """In seconds since 1970; where nothing is logged behind a place, when this primary started."""
         primary = self._primary
         if primary.options.profile.opening_timestamp is OpeningTimestamp.ZERO:

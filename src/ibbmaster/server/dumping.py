@@ -175,13 +175,12 @@ class Producer:
 
     def _next_group(self) -> EventGroup | None:
         """Read the next group: never while another one is under way, whichever path it takes."""
-        self._session.check_place(*self._groups.reads_from)
+        self._session.check_position(self._groups.position)
         assert self._pieces is None
         assert not self._session.is_inside_group, "the rest of a group would be lost"
         group = self._groups.next_group()
         if group is None:
-            file_name, file_offset = self._groups.reads_from  # behind states, or in the next file
-            self._session.receive_skipped((), file_name=file_name, file_offset=file_offset)
+            self._session.receive_skipped((), self._groups.position)  # behind states, or in the next file
         return group
 
     def _fast_reader(self) -> FastReader | None:

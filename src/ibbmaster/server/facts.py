@@ -32,7 +32,8 @@ class PrimaryFacts:
         return self._engine.binlog_state()
 
     def binlog_end(self) -> tuple[str, int]:
-        return self._engine.end()
+        end = self._engine.end()
+        return self._engine.file_name(end.file_no), end.offset
 
     def binary_logs(self) -> list[tuple[str, int]]:
         return [(file.name, file.size) for file in self._engine.files()]
@@ -45,8 +46,9 @@ class PrimaryFacts:
 
     def _event_rows(self, groups: EventGroups, file_name: str, offset: int) -> Iterator[BinlogEventRow]:
         with contextlib.closing(groups):
-            while (group := groups.next_group()) is not None and group.file_name == file_name:
-                if group.file_offset < offset:
+            file_no = groups.position.file_no
+            while (group := groups.next_group()) is not None and group.start.file_no == file_no:
+                if group.start.offset < offset:
                     continue
                 for event in event_heads(group.gtid_event, group.body):
                     header = decode_event_header(event)
@@ -63,11 +65,11 @@ class PrimaryFacts:
         file = next((file for file in files if file.name == (file_name or files[0].name)), None)
         if file is None or offset > file.size:
             return None
-        place = engine.plan_of_file(file.name)
-        state = place.state.copy()
-        with contextlib.closing(engine.event_groups(place)) as groups:
-            while (group := groups.next_group()) is not None and group.file_name == file.name:
-                if group.file_offset >= offset:
+        plan = engine.plan_of_file(file.name)
+        state = plan.state.copy()
+        with contextlib.closing(engine.event_groups(plan)) as groups:
+            while (group := groups.next_group()) is not None and group.start.file_no == plan.position.file_no:
+                if group.start.offset >= offset:
                     break
                 if group.gtid is not None:
                     state.log(group.gtid)

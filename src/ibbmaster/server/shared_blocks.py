@@ -11,9 +11,9 @@ import trio
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.engine import EventGroups, PagedEventGroups
+from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -26,14 +26,11 @@ if TYPE_CHECKING:
 PUMPS_MAX = (os.cpu_count() or 1) + 2  # threads that send: what more of them do is wait for each other
 
 
-Where = tuple[int, tuple[int, int]]  # the follower's generation, and a place in the log
-
-
 class Look:
-    """Somebody is looking, in a worker thread, what comes at a place; others need not do so, too."""
+    """Somebody is looking, in a worker thread, what comes at a position; others need not do so, too."""
 
-    def __init__(self, where: Where) -> None:
-        self.where = where
+    def __init__(self, generation: int, position: LogPosition) -> None:
+        self.where = generation, position
         self.has_others = False  # somebody relies on it
 
 
@@ -43,7 +40,7 @@ class SharedBlocks:
     def __init__(self) -> None:
         self._cache: BlockCache | None = None
         self.pumps = trio.CapacityLimiter(PUMPS_MAX)
-        self.known_end: Where | None = None
+        self.known_end: tuple[int, LogPosition] | None = None  # and the follower's generation then
         self.look: Look | None = None  # the latest of those under way
 
     def close(self) -> None:
@@ -101,20 +98,19 @@ class FastReader:
             return self._next_part(self._parts, only_cached=only_cached)
         if selection is None:
             return None
-        self._check_place()
+        self._check_position()
         block = self._blocks.next_block(
             selection, session.sequence, watched=session.watched_domain_ids, only_cached=only_cached
         )
         if block is None:
             return None
-        file_name, file_offset = self._groups.reads_from
-        session.receive_block(len(block), block.sequence_after, file_name=file_name, file_offset=file_offset)
+        session.receive_block(len(block), block.sequence_after, position=self._groups.position)
         return block
 
-    def _check_place(self) -> None:
+    def _check_position(self) -> None:
         """Whether reading goes on where the last block or group ended."""
         self._groups.check_log()  # a reset is no fault of ours
-        self._session.check_place(*self._groups.reads_from)
+        self._session.check_position(self._groups.position)
 
     @property
     def may_go_on(self) -> bool:
@@ -126,10 +122,9 @@ class FastReader:
         limits = self._session.limits
         if not limits or self._parts is not None:
             return False
-        self._check_place()
+        self._check_position()
         gtids = self._blocks.skip(limits)
-        file_name, file_offset = self._groups.reads_from
-        self._session.receive_skipped(gtids, file_name=file_name, file_offset=file_offset)
+        self._session.receive_skipped(gtids, self._groups.position)
         return bool(gtids)
 
     @property
@@ -142,7 +137,6 @@ class FastReader:
 
         None where it does not go. Takes long: for a worker thread.
         """
-        from ibbmaster.streaming.position import Position
         from ibbmaster.streaming.pumping import pump_blocks
 
         session = self._session
@@ -151,7 +145,7 @@ class FastReader:
             return self._pump_parts(self._parts, socket)
         if selection is None or session.watched_domain_ids:
             return None
-        self._check_place()
+        self._check_position()
         pumped = pump_blocks(
             self._blocks,
             self._groups,
@@ -163,9 +157,8 @@ class FastReader:
         )
         if pumped is not None:
             rest, size = pumped
-            assert isinstance(rest.after, Position)
-            name, file_offset = format_file_name(rest.after.file_no), rest.after.file_offset
-            session.receive_block(size, rest.sequence_after, file_name=name, file_offset=file_offset)
+            assert rest.after is not None
+            session.receive_block(size, rest.sequence_after, position=rest.after.position)
             with contextlib.suppress(PositionPurgedError):  # it went out already: the next block shall meet it
                 self._blocks.pass_over(rest)
         return pumped
@@ -181,8 +174,7 @@ class FastReader:
         self._session.receive_block(
             size,
             block.sequence_after,
-            file_name=parts.group.end_file_name,
-            file_offset=parts.group.end_offset,
+            position=parts.group.end,
             is_part=not parts.is_finished,
             is_inside_event=block.is_inside_event,
         )
@@ -198,7 +190,7 @@ class FastReader:
             return False
         if group.gtid.domain_id in self._session.watched_domain_ids:
             return False
-        identity = self._blocks.identity(group.ref.file_no)
+        identity = self._blocks.identity(group.start.file_no)
         self._session.begin_group()
         self._parts = self._make_parts(self._groups.disk, group, identity, selection, self._cache, self._kernels)
         return True
@@ -214,7 +206,7 @@ class FastReader:
         """Whether the log ended here when it last grew, or somebody is looking whether it does."""
         if self._parts is not None:
             return False
-        where = generation, self._groups.place
+        where = generation, self._groups.position
         look = self._shared.look
         if look is not None and look.where == where and self._session.waits_at_end:
             look.has_others = True
@@ -224,7 +216,7 @@ class FastReader:
     def begin_look(self, generation: int) -> None:
         """Tell others that this one looks what comes here; in the middle of a group it knows that."""
         if self._parts is None:
-            self._look = self._shared.look = Look((generation, self._groups.place))
+            self._look = self._shared.look = Look(generation, self._groups.position)
 
     def end_look(self) -> bool:
         """The look is over; whether others have to be told that the log does not end there."""
@@ -237,4 +229,4 @@ class FastReader:
 
     def note_end(self, generation: int) -> None:
         """Tell others that the log ends here."""
-        self._shared.known_end = generation, self._groups.place
+        self._shared.known_end = generation, self._groups.position

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
-from ibbmaster.log.log_range import NOWHERE
+from ibbmaster.position import NOWHERE
 from ibbmaster.spark.event_batch import EventBatch
 
 if TYPE_CHECKING:

@@ -17,11 +17,12 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Conversion, EventColumn, Field, GroupColumn
-from ibbmaster.log.archive import Archive, IbbArchive, end_file_no
+from ibbmaster.log.archive import Archive, IbbArchive
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.seam import Seam
+from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.spark.event_batch import ALL_BITS, EventBatch, in_group
 
 DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
@@ -106,7 +107,7 @@ class GroupBatches:
                 self._groups[state[Field.GROUPS] - 1, GroupColumn.END] = state[Field.OUT]
                 number += 1
         except (EventError, FormatError, ClassicFormatError) as error:
-            raise in_group(error, group) from error
+            raise in_group(error, group, self._archive.file_name) from error
 
     def _alone(self, group: EventGroup, event: bytes, number: int) -> EventBatch:
         groups = np.array([self._row(group, 0, number)], dtype=np.int64)
@@ -117,7 +118,6 @@ class GroupBatches:
     def _row(self, group: EventGroup, start: int, number: int) -> list[int]:
         gtid = group.gtid
         assert gtid is not None
-        point = self._archive.point_of(group)
         seq_no = gtid.seq_no if gtid.seq_no < ALL_BITS // 2 else gtid.seq_no - ALL_BITS
         timestamp = decode_event_header(group.gtid_event).timestamp
         return [
@@ -125,9 +125,8 @@ class GroupBatches:
             gtid.server_id,
             seq_no,
             timestamp,
-            *point,
-            end_file_no(self._archive, group),
-            group.end_offset,
+            *group.start,
+            *group.end,
             start,
             start,
             number,
@@ -180,50 +179,47 @@ class IbbBatches(GroupBatches):
             archive.disk,
             file_no=log_range.file_no,
             page_no=log_range.start_offset // PAGE_SIZE,
-            end=(log_range.file_no, log_range.end_offset),
+            end=LogPosition(log_range.file_no, log_range.end_offset),
         )
         self._seam = Seam(archive.disk, log_range)
         self._block: Any = np.empty(BLOCK_PAGES * PAGE_SIZE, dtype=np.uint8)
 
     def __iter__(self) -> Iterator[EventBatch]:
         state = self._state
-        place = (-1, 0)  # where the kernel stopped, and inside which records
+        position = NOWHERE  # where the kernel stopped, and inside which records
         inside = (-1, -1)
         while True:
-            if self._reader.place != place:
-                place, inside = self._reader.place, (-1, -1)
-            if place >= (self._range.file_no, self._range.end_offset):
+            if self._reader.position != position:
+                position, inside = self._reader.position, (-1, -1)
+            if position >= (self._range.file_no, self._range.end_offset):
                 break
-            moved = self._collect(place, inside)
+            moved = self._collect(position, inside)
             if moved is not None:
-                place, inside = moved
+                position, inside = moved
             elif self._is_full:
                 yield self._taken()
             else:
                 group = self._reader.next_group()
                 if group is None:
                     break
-                if group.gtid is not None and self._range.holds(self._archive.point_of(group)):
+                if group.gtid is not None and self._range.holds(group.start):
                     self._seam.log([group.gtid])
                     yield from self._careful(group)
         if state[Field.GROUPS]:
             yield self._taken()
-        if self._reader.place[0] == self._range.file_no:
+        if self._reader.position.file_no == self._range.file_no:
             self._seam.check()
 
-    def _collect(
-        self, place: tuple[int, int], inside: tuple[int, int]
-    ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """Collect from a place on; returns the place behind, None if nothing was passed."""
-        file_no, file_offset = place
-        page_no, page_offset = divmod(file_offset, PAGE_SIZE)
-        if file_no != self._range.file_no or file_offset <= PAGE_SIZE or self._is_full:
+    def _collect(self, position: LogPosition, inside: tuple[int, int]) -> tuple[LogPosition, tuple[int, int]] | None:
+        """Collect from a position on; returns the one behind, None if nothing was passed."""
+        file_no, page_no = position.file_no, position.page_no
+        if file_no != self._range.file_no or position.offset <= PAGE_SIZE or self._is_full:
             return None
         target = memoryview(self._block)
         size = self._disk.read_into(self._archive.file_name(file_no), page_no * PAGE_SIZE, target) or 0
         state = self._state
         before = int(state[Field.GROUPS])
-        state[Field.PAGE], state[Field.OFFSET] = 0, page_offset
+        state[Field.PAGE], state[Field.OFFSET] = 0, position.page_offset
         state[Field.SKIP_TYPE], state[Field.NESTED_TYPE] = inside
         self._kernels.collect_groups(
             self._block,
@@ -235,12 +231,12 @@ class IbbBatches(GroupBatches):
             self._groups,
             self._data,
         )
-        behind = file_no, (page_no + int(state[Field.PAGE])) * PAGE_SIZE + int(state[Field.OFFSET])
-        if behind == place:
+        behind = LogPosition.on_page(file_no, page_no + int(state[Field.PAGE]), int(state[Field.OFFSET]))
+        if behind == position:
             return None
         inside = int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE])
         passed = last_gtids(self._groups[before : state[Field.GROUPS]])
-        self._reader.pass_over(*behind, passed, is_inside_record=inside[0] >= 0)
+        self._reader.pass_over(behind, passed, is_inside_record=inside[0] >= 0)
         self._seam.log(passed)
         first = before
         while first < state[Field.GROUPS] and self._groups[first, GroupColumn.FILE_OFFSET] < self._range.start_offset:

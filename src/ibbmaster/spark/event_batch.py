@@ -14,6 +14,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.log.log_range import Selection
+from ibbmaster.position import LogPosition
 
 ALL_BITS = 2**64
 IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # what tells a group from others: GTID, time and place
@@ -77,20 +78,20 @@ def wanted_groups(groups: Any, selection: Selection) -> Any:
     return wanted
 
 
-def _is_before(groups: Any, point: tuple[int, int]) -> Any:
-    file_no, file_offset = point
+def _is_before(groups: Any, position: LogPosition) -> Any:
+    file_no, offset = position
     file_nos = groups[:, GroupColumn.FILE_NO]
-    return (file_nos < file_no) | ((file_nos == file_no) & (groups[:, GroupColumn.FILE_OFFSET] < file_offset))
+    return (file_nos < file_no) | ((file_nos == file_no) & (groups[:, GroupColumn.FILE_OFFSET] < offset))
 
 
-def in_group(error: Damage, group: EventGroup) -> Damage:
+def in_group(error: Damage, group: EventGroup, file_name: Callable[[int], str]) -> Damage:
     """The same error, which also names the group."""
     if isinstance(error, FormatError):
         return type(error)(error.location, f"{error.problem} (in group {group.gtid})")
     if isinstance(error, ClassicFormatError):
         return type(error)(error.file_name, error.file_offset, f"{error.problem} (in group {group.gtid})")
-    return EventError(f"{_place_text(str(group.gtid), group.file_name, group.file_offset)}: {error}")
+    return EventError(f"{_place_text(str(group.gtid), file_name(group.start.file_no), group.start.offset)}: {error}")
 
 
-def _place_text(gtid: str, file_name: str, file_offset: int) -> str:
-    return f"group {gtid} at {file_name} offset {file_offset}" if file_name else f"group {gtid}"
+def _place_text(gtid: str, file_name: str, offset: int) -> str:
+    return f"group {gtid} at {file_name} offset {offset}" if file_name else f"group {gtid}"

@@ -21,7 +21,8 @@ from ibbmaster.event.header import EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log.archive import OnFault
-from ibbmaster.log.log_range import NOWHERE, LogPoint, LogRange
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 from ibbmaster.spark.options import ReadOptions
 from ibbmaster.spark.tracking import Limits
@@ -85,21 +86,18 @@ class LiveArchive:
             (text,) = cursor.fetchone()
             return GtidPosition.parse(text or "")
 
-    def end_point(self) -> LogPoint:
+    def end_point(self) -> LogPosition:
         return NOWHERE
 
-    def cuts(self, position: GtidPosition) -> dict[int, LogPoint]:
+    def cuts(self, position: GtidPosition) -> dict[int, LogPosition]:
         raise ConfigurationError("a primary has no places; give positions as startingGtid and endingGtid")
 
-    def ranges(self, start: LogPoint, end: LogPoint, *, size: int) -> list[LogRange]:
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         """Everything that is logged now, as one stretch: a primary sends in order."""
         end_gtid = self._options.ending_gtid
         return [
             live_range(self._options.starting_gtid or "", str(self.end_position()) if end_gtid is None else end_gtid)
         ]
-
-    def point_of(self, group: EventGroup) -> LogPoint:
-        return NOWHERE
 
     def groups(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         assert isinstance(log_range, LiveRange)
@@ -193,9 +191,7 @@ def _groups(events: Iterator[tuple[EventHeader, bytes]]) -> Iterator[EventGroup]
             raise EventError(f"the primary sends an event of type {header.event_type} outside of a group")
         gtid, flags = decode_gtid(header, event)
         body = _body(events, GroupBoundary(flags))
-        yield EventGroup(
-            gtid=gtid, gtid_event=event, body=body, file_name="", file_offset=0, end_file_name="", end_offset=0
-        )
+        yield EventGroup(gtid=gtid, gtid_event=event, body=body, start=NOWHERE, end=NOWHERE)
         for _ in body:
             pass
 

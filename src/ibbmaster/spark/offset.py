@@ -12,16 +12,16 @@ from collections.abc import Mapping
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.log_range import LogPoint
+from ibbmaster.position import LogPosition
 
 VERSION = 1
 
 Offset = dict[str, int | str]
 
 
-def encode_offset(position: GtidPosition, point: LogPoint) -> Offset:
+def encode_offset(position: GtidPosition, point: LogPosition) -> Offset:
     """The offset of a place."""
-    return {"v": VERSION, "gtid": str(position), "file": point.file_no, "offset": point.file_offset}
+    return {"v": VERSION, "gtid": str(position), "file": point.file_no, "offset": point.offset}
 
 
 def decode_offset(offset: Mapping[str, object]) -> GtidPosition:

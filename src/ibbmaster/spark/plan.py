@@ -16,7 +16,8 @@ from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.archive import Archive
 from ibbmaster.log.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
-from ibbmaster.log.log_range import LOG_START, LogPoint, LogRange, Selection
+from ibbmaster.log.log_range import LogRange, Selection
+from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.spark.collecting import event_batches
 from ibbmaster.spark.event_batch import EventBatch
 from ibbmaster.spark.options import ReadOptions, Undecodable
@@ -126,8 +127,8 @@ def find_selection(options: ReadOptions, archive: Archive) -> Selection:
     Raises:
         PositionError: a GTID of them is not in the log.
     """
-    starts: dict[int, LogPoint] = {}
-    ends: dict[int, LogPoint] | None = None
+    starts: dict[int, LogPosition] = {}
+    ends: dict[int, LogPosition] | None = None
     if options.starting_gtid:
         starts = archive.cuts(GtidPosition.parse(options.starting_gtid))
     if options.ending_gtid is not None:

@@ -17,10 +17,10 @@ from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
-from ibbmaster.log.archive import Archive, end_file_no
+from ibbmaster.log.archive import Archive
 from ibbmaster.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
-from ibbmaster.log.log_range import NOWHERE, LogPoint
 from ibbmaster.log.pages import PageReader
+from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.spark.event_batch import in_group
 from ibbmaster.spark.fast_reading import fast_batches, is_fast, is_sound
@@ -200,7 +200,7 @@ class _Groups:
         self._tables = TableFilter(task.options.tables)
         self._names = [field.name for field in task.fields]
         self._plans: dict[TableSchema, list[tuple[int, ToCell] | None]] = {}
-        self._faults: list[tuple[LogPoint, str | None, str]] = []
+        self._faults: list[tuple[LogPosition, str | None, str]] = []
         self._own_fields = self._fields_of_table()
 
     def rows(self) -> Iterator[Row]:
@@ -217,11 +217,10 @@ class _Groups:
         for group in groups:
             if group.gtid is None:
                 continue  # a FORMAT_DESCRIPTION, logged when a server started
-            point = self._archive.point_of(group)
             timestamp = decode_event_header(group.gtid_event).timestamp
-            if not self._task.selection.takes(group.gtid, point, timestamp):
+            if not self._task.selection.takes(group.gtid, group.start, timestamp):
                 continue
-            head = self._head(group, point, timestamp)
+            head = self._head(group, timestamp)
             try:
                 if is_lenient:
                     yield from list(rows_of(group, head))  # nothing of a group, or all of it
@@ -229,17 +228,18 @@ class _Groups:
                     yield from rows_of(group, head)
             except (EventError, FormatError, ClassicFormatError) as error:
                 if not is_lenient:
-                    raise in_group(error, group) from error
-                self._faults.append((point, str(group.gtid), str(in_group(error, group))))
+                    raise in_group(error, group, self._archive.file_name) from error
+                problem = str(in_group(error, group, self._archive.file_name))
+                self._faults.append((group.start, str(group.gtid), problem))
         if options.granularity is Granularity.FAULTS:
             for point, gtid, problem in self._faults:
-                fault = {"file_no": point.file_no, "offset": point.file_offset, "_gtid": gtid, "problem": problem}
+                fault = {"file_no": point.file_no, "offset": point.offset, "_gtid": gtid, "problem": problem}
                 yield tuple(fault[name] for name in self._names)
 
-    def _note(self, point: LogPoint, problem: str) -> None:
+    def _note(self, point: LogPosition, problem: str) -> None:
         self._faults.append((point, None, problem))
 
-    def _head(self, group: EventGroup, point: LogPoint, timestamp: int) -> dict[str, object]:
+    def _head(self, group: EventGroup, timestamp: int) -> dict[str, object]:
         gtid = group.gtid
         assert gtid is not None
         return {
@@ -248,8 +248,8 @@ class _Groups:
             "_server_id": gtid.server_id,
             "_seq": gtid.seq_no,
             "_commit_ts": timestamp * SECOND_US,
-            "_file_no": point.file_no if point != NOWHERE else None,
-            "_offset": point.file_offset if point != NOWHERE else None,
+            "_file_no": group.start.file_no if group.start != NOWHERE else None,
+            "_offset": group.start.offset if group.start != NOWHERE else None,
         }
 
     def _nothing(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
@@ -287,7 +287,8 @@ class _Groups:
         if self._options.tables and not any(map(self._tables.takes, tables)):
             return
         row = head | {
-            "end_offset": group.end_offset if self._options.host is None else None,
+            "end_file_no": group.end.file_no if group.end != NOWHERE else None,
+            "end_offset": group.end.offset if group.end != NOWHERE else None,
             "events": count,
             "bytes": size,
             "tables": list(tables),
@@ -295,7 +296,6 @@ class _Groups:
             "database": database,
             "xid": xid_text(group.gtid_event),
         }
-        row["end_file_no"] = end_file_no(self._archive, group) if self._options.host is None else None
         yield tuple(row[name] for name in self._names)
 
     def _changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:

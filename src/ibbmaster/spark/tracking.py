@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.archive import WHOLE_FILES, IbbArchive
-from ibbmaster.log.log_range import LOG_START, LogPoint, LogRange
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 from ibbmaster.spark.options import ReadOptions
 
@@ -32,8 +33,8 @@ class OffsetTracker:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._archive = IbbArchive(options.path, is_strict=options.is_strict)
-        self._points: dict[str, LogPoint] = {}
-        self._target: LogPoint | None = None
+        self._points: dict[str, LogPosition] = {}
+        self._target: LogPosition | None = None
 
     def close(self) -> None:
         """Give back descriptors."""
@@ -78,16 +79,15 @@ class OffsetTracker:
             if limits.files_max is not None and count and log_range.file_no - begin.file_no >= limits.files_max:
                 break
             for group in self._archive.groups(log_range, on_fault=None if self._options.is_strict else _ignore):
-                place = self._archive.point_of(group)
-                if count and self._is_enough(begin, place, count, limits):
+                if count and self._is_enough(begin, group.start, count, limits):
                     return self._give(GtidPosition(gtids.values()), point)
                 if group.gtid is not None:
                     gtids[group.gtid.domain_id] = group.gtid
                     count += 1
-                    point = LogPoint(place.file_no, place.file_offset + 1)
+                    point = group.start._replace(offset=group.start.offset + 1)
         return self._give(GtidPosition(gtids.values()), point) if count else dict(start)  # type: ignore[arg-type]
 
-    def point(self, offset: Mapping[str, object]) -> LogPoint:
+    def point(self, offset: Mapping[str, object]) -> LogPosition:
         """The place of an offset in the log."""
         position = decode_offset(offset)
         found = self._points.get(str(position))
@@ -99,21 +99,21 @@ class OffsetTracker:
         """The stretches of the log between two offsets."""
         return self._archive.ranges(self.point(start), self.point(end), size=self._options.partition_bytes)
 
-    def _is_enough(self, begin: LogPoint, place: LogPoint, count: int, limits: Limits) -> bool:
+    def _is_enough(self, begin: LogPosition, place: LogPosition, count: int, limits: Limits) -> bool:
         """Whether a batch that has `count` groups must not take the one at `place`."""
         if limits.groups_max is not None and count >= limits.groups_max:
             return True
         return limits.bytes_max is not None and self._distance(begin, place) >= limits.bytes_max
 
-    def _distance(self, begin: LogPoint, end: LogPoint) -> int:
+    def _distance(self, begin: LogPosition, end: LogPosition) -> int:
         """Bytes of the log between two points."""
         if begin.file_no == end.file_no:
-            return end.file_offset - begin.file_offset
+            return end.offset - begin.offset
         between = range(begin.file_no, end.file_no)
         sizes = sum(self._archive.disk.size(self._archive.file_name(file_no)) for file_no in between)
-        return sizes - begin.file_offset + end.file_offset
+        return sizes - begin.offset + end.offset
 
-    def _find(self, position: GtidPosition) -> LogPoint:
+    def _find(self, position: GtidPosition) -> LogPosition:
         """The place of a position; the oldest there is if it is purged and data loss is no failure."""
         if not len(position) and not len(self._archive.start_position()):
             return self._first_point()
@@ -124,13 +124,13 @@ class OffsetTracker:
                 raise
             return self._first_point()
 
-    def _first_point(self) -> LogPoint:
-        return LogPoint(self._archive.file_numbers()[0], LOG_START.file_offset)
+    def _first_point(self) -> LogPosition:
+        return LogPosition(self._archive.file_numbers()[0], LOG_START.offset)
 
-    def _give(self, position: GtidPosition, point: LogPoint) -> Offset:
+    def _give(self, position: GtidPosition, point: LogPosition) -> Offset:
         self._points[str(position)] = point
         return encode_offset(position, point)
 
 
-def _ignore(point: LogPoint, problem: str) -> None:
+def _ignore(point: LogPosition, problem: str) -> None:
     """Damage that the batch itself leaves out, and reports in `granularity=faults`."""

@@ -14,8 +14,8 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
 from ibbmaster.disk.write_behind import WriteBehindDisk
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import has_redo_log
 from ibbmaster.store.store_options import Durability, StoreOptions
@@ -39,8 +39,8 @@ class AppendedLog(Protocol):
         """What is logged so far; not to be changed or kept."""
 
     @property
-    def end(self) -> tuple[int, int]:
-        """Number of the active file, and the first byte behind the last record in it."""
+    def end(self) -> LogPosition:
+        """The first byte behind the last record."""
 
     def write_group(self, gtid: Gtid, gtid_event: Buffer, body: Iterable[Buffer]) -> None: ...
 
@@ -102,7 +102,7 @@ class _Files:
         return self.in_bulk.current_state
 
     @property
-    def end(self) -> tuple[int, int]:
+    def end(self) -> LogPosition:
         return self.in_bulk.end
 
     def write_group(self, gtid: Gtid, gtid_event: Buffer, body: Iterable[Buffer]) -> None:
@@ -119,11 +119,8 @@ class _Store:
         self.flush = store.sync
 
     @property
-    def end(self) -> tuple[int, int]:
-        name, file_offset = self._store.end()
-        file_no = parse_file_name(name)
-        assert file_no is not None
-        return file_no, file_offset
+    def end(self) -> LogPosition:
+        return self._store.end()
 
     def write_group(self, gtid: Gtid, gtid_event: Buffer, body: Iterable[Buffer]) -> None:
         self._store.group_commit_ordered(self._store.write_direct_ordered(gtid, gtid_event, body))

@@ -15,17 +15,16 @@ from ibbmaster.errors import BusyError, DiskFullError, GtidOrderError, StoreErro
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.engine import BinlogFile, Place, TransactionEngine, WritableBinlogEngine
+from ibbmaster.log.engine import BinlogFile, ReadPlan, TransactionEngine, WritableBinlogEngine
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.gtid_order import explain_order
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.log.seek import SeekPlan, seek
+from ibbmaster.position import LogPosition
 from ibbmaster.store.cleaning import Cleaning
 from ibbmaster.store.in_doubt import decide
 from ibbmaster.store.log_writer import LogWriter
@@ -102,7 +101,7 @@ class BinlogStore(WritableBinlogEngine):
         """Make a batch of groups as durable as was asked for, given the last of them: one sync serves all."""
         self._writer.settle(last)
 
-    def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> RecordRef:
+    def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group and make it as durable as was asked for. Returns where its commit record is."""
         ticket = self.write_direct_ordered(gtid, gtid_event, body)
         self._writer.settle(ticket)
@@ -112,7 +111,7 @@ class BinlogStore(WritableBinlogEngine):
         """Begin a group whose size is not known yet; any number may be open at once."""
         return GroupWriter(self._writer)
 
-    def xa_commit(self, xid: Xid, gtid: Gtid, gtid_event: Buffer) -> RecordRef:
+    def xa_commit(self, xid: Xid, gtid: Gtid, gtid_event: Buffer) -> LogPosition:
         """Commit a prepared transaction, perhaps one that was prepared before a restart.
 
         Raises:
@@ -167,9 +166,11 @@ class BinlogStore(WritableBinlogEngine):
     def files(self) -> list[BinlogFile]:
         return self._directory.files()
 
-    def end(self) -> tuple[str, int]:
-        mark = self._writer.durable.mark
-        return format_file_name(mark.file_no), mark.page_no * PAGE_SIZE + mark.page_offset
+    def file_name(self, file_no: int) -> str:
+        return format_file_name(file_no)
+
+    def end(self) -> LogPosition:
+        return self._writer.durable.mark
 
     def binlog_state(self) -> GtidState:
         return self._writer.durable.snapshot()[1]
@@ -185,10 +186,10 @@ class BinlogStore(WritableBinlogEngine):
         plan = seek(pages, position, oldest_file_no=oldest, active_file_no=mark.file_no, current_state=state)
         return replace(plan, resets=resets)
 
-    def event_groups(self, place: Place) -> StoreReader:
-        began_at = place.resets if isinstance(place, SeekPlan) else self._reset_count
+    def event_groups(self, plan: ReadPlan) -> StoreReader:
+        began_at = plan.resets if isinstance(plan, SeekPlan) else self._reset_count
         reader = StoreReader(
-            self._directory.event_groups(place),
+            self._directory.event_groups(plan),
             resets=lambda: self._reset_count,
             began_at=began_at,
             closed=self._forget_reader,
@@ -224,9 +225,9 @@ class BinlogStore(WritableBinlogEngine):
                 state="closed" if writer.is_closed else "failed" if failure else "running",
                 failure=None if failure is None else str(failure),
                 active_file=format_file_name(end.file_no),
-                end_offset=end.page_no * PAGE_SIZE + end.page_offset,
+                end_offset=end.offset,
                 durable_file=format_file_name(mark.file_no),
-                durable_offset=mark.page_no * PAGE_SIZE + mark.page_offset,
+                durable_offset=mark.offset,
                 lsn=writer.redo.end_lsn,
                 durable_lsn=writer.redo.durable_lsn,
                 checkpoint_lsn=writer.redo.checkpoint.lsn,

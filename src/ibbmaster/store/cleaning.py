@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.log.out_of_band import NodePlace, OutOfBandReader
+from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader
 from ibbmaster.store.redo_record import XaEntry
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Cleaning:
         self._next_entry = next_entry
         self._finished = finished
         self._entry: XaEntry | None = None
-        self._nodes: Iterator[NodePlace] = iter(())
+        self._nodes: Iterator[FoundNode] = iter(())
         self.garbage: Counter[int] = Counter()
 
     def step(self) -> bool:
@@ -55,10 +55,10 @@ class Cleaning:
             self._nodes = iter(()) if stream is None else OutOfBandReader(self._disk).nodes(stream)
         try:
             for _ in range(NODES_PER_STEP):
-                place = next(self._nodes, None)
-                if place is None:
+                node = next(self._nodes, None)
+                if node is None:
                     break
-                self.garbage[place.ref.file_no] += 1
+                self.garbage[node.position.file_no] += 1
             else:
                 return True
         except IbbMasterError as error:  # garbage that cannot be read is garbage all the same

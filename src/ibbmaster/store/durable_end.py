@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.store.redo_record import LogEnd
+from ibbmaster.position import LogPosition
 
 PENDING_MAX = 20_000  # steps that are not durable yet
 
@@ -17,7 +17,7 @@ class Step(NamedTuple):
     """One step of the log: the LSN that makes it durable, the end behind it, and what it does to the GTID state."""
 
     lsn: int
-    end: LogEnd
+    end: LogPosition
     gtid: Gtid | None
     dropped_domain_ids: tuple[int, ...]
 
@@ -25,7 +25,7 @@ class Step(NamedTuple):
 class DurableEnd:
     """Thread-safe; its lock is taken last."""
 
-    def __init__(self, mark: LogEnd, state: GtidState) -> None:
+    def __init__(self, mark: LogPosition, state: GtidState) -> None:
         self.mark = mark
         self._state = state.copy()
         self._seen = mark
@@ -41,7 +41,7 @@ class DurableEnd:
     def is_far_behind(self) -> bool:
         return len(self._pending) > PENDING_MAX
 
-    def snapshot(self) -> tuple[LogEnd, GtidState]:
+    def snapshot(self) -> tuple[LogPosition, GtidState]:
         """The end, and the GTID state there; the caller may keep it."""
         with self._growth:
             return self.mark, self._state.copy()
@@ -64,7 +64,7 @@ class DurableEnd:
                     self._state.log(step.gtid)
             self._growth.notify_all()
 
-    def restart(self, mark: LogEnd, state: GtidState) -> None:
+    def restart(self, mark: LogPosition, state: GtidState) -> None:
         """The log begins anew; nothing waits."""
         with self._growth:
             self.mark, self._state = mark, state.copy()

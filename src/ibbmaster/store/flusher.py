@@ -13,9 +13,10 @@ from collections.abc import Callable
 from ibbmaster.disk.interface import Disk
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.position import LogPosition
 from ibbmaster.store.page_fifo import PageFifo, PageRun
 from ibbmaster.store.redo_log import RedoLog
-from ibbmaster.store.redo_record import Checkpoint, Cut, LogEnd, XaEntry
+from ibbmaster.store.redo_record import Checkpoint, Cut, XaEntry
 
 
 class Flusher:
@@ -33,7 +34,7 @@ class Flusher:
         redo: RedoLog,
         fifo: PageFifo,
         ordered: threading.RLock,
-        snapshot: Callable[[], tuple[LogEnd | None, tuple[XaEntry, ...]]],
+        snapshot: Callable[[], tuple[LogPosition | None, tuple[XaEntry, ...]]],
         sync: Callable[[int], None],
         is_sparse: bool,
     ) -> None:

@@ -25,10 +25,11 @@ from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.engine import BinlogEngine, BinlogFile, Place
+from ibbmaster.log.engine import BinlogEngine, BinlogFile, ReadPlan
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.states import FULL_STATE_PAGE
+from ibbmaster.position import LogPosition
 from ibbmaster.store.recovery import recover
 from ibbmaster.store.redo_check import check_redo
 from ibbmaster.store.redo_log import SEGMENT_NAMES
@@ -41,6 +42,8 @@ LOOK_PERIOD_S = 0.1  # between two looks at what files there are
 REDO_PERIOD_S = 1.0  # a writer brings its redo log to its files about as often
 HEAD_SIZE = 512  # of a file, with all that its header says
 COMPLETE_FILES = 3  # the newest, whose sizes may still change
+
+_BEGIN = LogPosition.on_page(0, FULL_STATE_PAGE)  # of a log that is not there yet
 
 Answer = TypeVar("Answer")
 Stamp = tuple[tuple[float, int], ...]
@@ -62,7 +65,7 @@ class FollowedDirectory(BinlogEngine):
         self._sizes: dict[int, int] = {}  # of files that are there, or were
         self._oldest = 0
         self._reset_count = 0
-        self._seen_end: tuple[str, int] | None = None
+        self._seen_end: LogPosition | None = None
         self._looked_at = self._redo_looked_at = float("-inf")
         self._redo_stamp: Stamp | None = None  # of a redo log that was examined
 
@@ -75,8 +78,11 @@ class FollowedDirectory(BinlogEngine):
         found = self._ask(lambda opened: opened.files())
         return [BinlogFile(name=format_file_name(0), size=0)] if found is None else found
 
-    def end(self) -> tuple[str, int]:
-        return self._ask(lambda opened: opened.end()) or (format_file_name(0), PAGE_SIZE)
+    def file_name(self, file_no: int) -> str:
+        return format_file_name(file_no)
+
+    def end(self) -> LogPosition:
+        return self._ask(lambda opened: opened.end()) or _BEGIN
 
     def binlog_state(self) -> GtidState:
         return self._ask(lambda opened: opened.binlog_state()) or GtidState()
@@ -96,10 +102,10 @@ class FollowedDirectory(BinlogEngine):
             raise KeyError(name)
         return replace(found or _empty_plan(GtidPosition()), resets=resets)
 
-    def event_groups(self, place: Place) -> FollowedReader:
+    def event_groups(self, plan: ReadPlan) -> FollowedReader:
         with self._lock:
-            began_at = place.resets if isinstance(place, SeekPlan) else self._reset_count
-            return FollowedReader(BinlogDirectory(self._view).event_groups(place), self, began_at)
+            began_at = plan.resets if isinstance(plan, SeekPlan) else self._reset_count
+            return FollowedReader(BinlogDirectory(self._view).event_groups(plan), self, began_at)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
@@ -125,7 +131,7 @@ class FollowedDirectory(BinlogEngine):
             opened = self._log
             try:
                 if self._seen_end is None:  # growth is what comes behind the first answer
-                    self._seen_end = (format_file_name(0), PAGE_SIZE) if opened is None else opened.end()
+                    self._seen_end = _BEGIN if opened is None else opened.end()
                 return None if opened is None else question(opened)
             except StoreError:  # purged, or reset, between two steps
                 if attempt:
@@ -196,14 +202,14 @@ class FollowedDirectory(BinlogEngine):
             return None
         return None if header is None else header.start_lsn
 
-    def check(self, place: tuple[int, int], resets: int) -> None:
-        """Whether a reader of the log as it was after so many resets may go on at a place.
+    def check(self, position: LogPosition, resets: int) -> None:
+        """Whether a reader of the log as it was after so many resets may go on at a position.
 
         Raises:
             PositionPurgedError: the log was begun anew, or what comes next is gone.
         """
         self._glance()
-        file_no, offset = place
+        file_no, offset = position
         if resets != self._reset_count:
             raise PositionPurgedError("the log was reset while it was read")
         if file_no < self._oldest:
@@ -242,7 +248,7 @@ class FollowedDirectory(BinlogEngine):
             overlay = OverlayDisk(self._disk)
             end = recover(overlay).end
             if end is not None and self._stamp() == stamp:
-                self._view.patch(overlay, (end.header.file_no, end.page_no + (end.page_offset > 0)))
+                self._view.patch(overlay, end.position)
                 self._log = None
                 log.warning(
                     "%s: %d groups are in the redo log of a writer that is gone, and are served from there; "
@@ -270,12 +276,12 @@ class FollowedReader(StoreReader):
         self._directory = directory
 
     def check_log(self) -> None:
-        self._directory.check(self.place, self._began_at)
+        self._directory.check(self.position, self._began_at)
 
     def next_group(self) -> EventGroup | None:
-        file_no, _ = before = self.place
+        before = self.position
         group = super().next_group()
-        if self.place[0] != file_no:  # was its rest still there when it was read?
+        if self.position.file_no != before.file_no:  # was its rest still there when it was read?
             self._directory.look(is_urgent=True)
             self._directory.check(before, self._began_at)
         return group
@@ -290,22 +296,22 @@ class _View(ReadOnlyDisk):
 
     def __init__(self, disk: Disk) -> None:
         self._real = disk
-        self._shown: tuple[Disk, tuple[int, int] | None] = (disk, None)  # up to a file and page; one change at once
+        self._shown: tuple[Disk, LogPosition | None] = (disk, None)  # with its end; one change at once
 
     @property
     def is_patched(self) -> bool:
         return self._shown[0] is not self._real
 
-    def patch(self, overlay: OverlayDisk | None, end: tuple[int, int] | None) -> None:
-        """Show an overlay up to a file and page, or with None all of the directory itself."""
+    def patch(self, overlay: OverlayDisk | None, end: LogPosition | None) -> None:
+        """Show an overlay, the page with its end included, or with None all of the directory itself."""
         self._shown = (self._real, None) if overlay is None else (overlay, end)
 
     def _look_at(self, name: str) -> tuple[Disk, int | None]:
         """Where to read a file, and how many bytes of it are seen, None for all of them."""
         disk, end = self._shown
-        if end is None or (file_no := parse_file_name(name)) is None or file_no < end[0]:
+        if end is None or (file_no := parse_file_name(name)) is None or file_no < end.file_no:
             return disk, None
-        return disk, end[1] * PAGE_SIZE if file_no == end[0] else 0
+        return disk, -(-end.offset // PAGE_SIZE) * PAGE_SIZE if file_no == end.file_no else 0
 
     def __str__(self) -> str:
         return str(self._real)
@@ -347,5 +353,4 @@ def _let_go(reader: StoreReader) -> None:
 
 
 def _empty_plan(position: GtidPosition) -> SeekPlan:
-    """The begin of a log that is not there yet."""
-    return SeekPlan(position=position, file_no=0, page_no=FULL_STATE_PAGE, state=GtidState(), steps=(), page_reads=0)
+    return SeekPlan(wanted=position, position=_BEGIN, state=GtidState(), steps=(), page_reads=0)

@@ -21,17 +21,17 @@ from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import XaComplete, XaPrepare, Xid, encode_xa_complete, encode_xa_prepare
 from ibbmaster.log.group_writer import GroupWriter, Ticket
 from ibbmaster.log.gtid_order import check_order
 from ibbmaster.log.log_shape import PAIR_SIZE_MAX
+from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.store.durable_end import DurableEnd, Step
 from ibbmaster.store.flusher import Flusher
 from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.recovery import Recovered
 from ibbmaster.store.redo_log import FIRST_LSN, RedoLog
-from ibbmaster.store.redo_record import Cut, Item, LogEnd, Purge, Reset, XaEntry, XaState
+from ibbmaster.store.redo_record import Cut, Item, Purge, Reset, XaEntry, XaState
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.xa_table import XaTable
 
@@ -80,19 +80,19 @@ class LogWriter:
         )
         if end is None:
             self.appender = self._new_appender(state)
-            self.durable = DurableEnd(LogEnd(0, 0, 0), state)
+            self.durable = DurableEnd(LOG_START, state)
             self._begin_log()
             return
         self.appender = end.appender(disk, next_shape=self._next_shape, references=self._references)
         self.durable = DurableEnd(self.end(), state)
-        if end.page_offset:
-            name = format_file_name(end.header.file_no)
-            data = disk.read(name, end.page_no * PAGE_SIZE, PAGE_SIZE)
-            self.fifo.load_last(end.header.file_no, end.page_no, data, end.page_offset)
+        if end.position.page_offset:
+            file_no, page_no = end.position.file_no, end.position.page_no
+            data = disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE)
+            self.fifo.load_last(file_no, page_no, data, end.position.page_offset)
 
     # What groups are written to -------------------------------------------------------------
 
-    def append_piece(self, group: GroupWriter, record: Buffer) -> RecordRef:
+    def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
         refs, _ = self.append([NewRecord(RecordType.OOB_DATA, record)], holder=group)
         return refs[0]
 
@@ -118,7 +118,7 @@ class LogWriter:
             prepare = XaPrepare(engine_count=engine_count, xid=xid, stream=stream)
             records = [NewRecord(RecordType.XA_PREPARE, encode_xa_prepare(prepare))]
         _, lsn = self.append(records, notes=entry, group=group if engine_count else None)
-        self.settle(Ticket(RecordRef(0, 0), lsn))
+        self.settle(Ticket(LogPosition(0, 0), lsn))
 
     def release(self, group: GroupWriter) -> None:
         with self.ordered:
@@ -183,7 +183,7 @@ class LogWriter:
         notes: Callable[[], tuple[XaEntry | Purge, ...]] = lambda: (),
         group: GroupWriter | None = None,
         holder: GroupWriter | None = None,
-    ) -> tuple[list[RecordRef], int]:
+    ) -> tuple[list[LogPosition], int]:
         """Append records and notes in one step; returns where the records are and the LSN behind the step.
 
         `notes` are asked for once nobody else can append, and may refuse the step. `group` holds
@@ -215,7 +215,7 @@ class LogWriter:
         notes: tuple[XaEntry | Purge, ...],
         group: GroupWriter | None,
         holder: GroupWriter | None,
-    ) -> tuple[list[RecordRef], int]:
+    ) -> tuple[list[LogPosition], int]:
         gtid = None
         for record in records:
             if record.gtid is not None:
@@ -316,9 +316,9 @@ class LogWriter:
         held = [file_no for file_no in (*self.open_groups.values(), self.xa.oldest_file_no) if file_no is not None]
         return References(oob_file_no=min(held, default=None), xa_file_no=self.xa.oldest_file_no)
 
-    def end(self) -> LogEnd:
+    def end(self) -> LogPosition:
         """The end of the log, durable or not."""
-        return LogEnd(self.appender.file_no, self.appender.page_no, self.appender.page_offset)
+        return self.appender.end
 
     # Room -----------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.page import BLANK, DATA_SIZE, PAGE_SIZE, seal_page
-from ibbmaster.store.redo_record import LogEnd
+from ibbmaster.position import LogPosition
 
 RUN_PAGES_MAX = 32  # pages in one write
 
@@ -147,7 +147,7 @@ class PageFifo:
         with self._lock:
             self._pages.clear()
 
-    def visible(self, file_no: int, pages: range, mark: LogEnd) -> dict[int, bytes]:
+    def visible(self, file_no: int, pages: range, mark: LogPosition) -> dict[int, bytes]:
         """Copies of what is held of these pages, as a reader may see them: sealed, nothing behind `mark`."""
         found: dict[int, bytes] = {}
         with self._lock:
@@ -162,8 +162,8 @@ class PageFifo:
                     found[page_no] = self._cut(page, (file_no, page_no), mark)
         return found
 
-    def _cut(self, page: _Page, key: tuple[int, int], mark: LogEnd) -> bytes:
-        here = mark[:2]
+    def _cut(self, page: _Page, key: tuple[int, int], mark: LogPosition) -> bytes:
+        here = mark.file_no, mark.page_no
         if key > here:
             return BLANK
         end = page.end if key < here else mark.page_offset

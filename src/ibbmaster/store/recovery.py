@@ -17,9 +17,10 @@ from ibbmaster.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 from ibbmaster.log.continuation import Continuation, find_continuation
+from ibbmaster.position import LogPosition
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import RedoScan, scan_redo
-from ibbmaster.store.redo_record import Cut, LogEnd, Purge, RedoRecord, XaEntry
+from ibbmaster.store.redo_record import Cut, Purge, RedoRecord, XaEntry
 from ibbmaster.store.xa_table import XaTable
 
 SALVAGE_ADVICE = "`ibbmaster recover DIR --salvage NEWDIR` writes everything that can be read to a new directory"
@@ -58,10 +59,9 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
     end = find_continuation(disk)
     if end is None:
         raise MissingFileError(f"{disk}: {format_file_name(expected.file_no)} is missing: the redo log ends in it")
-    found = LogEnd(end.header.file_no, end.page_no, end.page_offset)
-    if found != expected:
+    if end.position != expected:
         raise DamageError(
-            f"the files end at {_place(found)}, and the redo log at {_place(expected)}: something else has written "
+            f"the files end at {end.position}, and the redo log at {expected}: something else has written "
             f"here, or one of them is older. {SALVAGE_ADVICE}"
         )
     table = XaTable(scan.checkpoint.xa)
@@ -72,7 +72,7 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
     return Recovered(scan=scan, end=end, xa=table.snapshot(), replayed_records=replayed)
 
 
-def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogEnd | None:
+def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogPosition | None:
     """Apply what a scan has found to the files, and nothing else; returns where the log ends then.
 
     With `is_alone` the files are not those that the redo log belongs to, or none: files that
@@ -99,7 +99,7 @@ class _Replay:
         self._image = bytearray()
         self._touched: set[int] = set()
         self._cuts: dict[int, int] = {}
-        self.end: LogEnd | None = None
+        self.end: LogPosition | None = None
 
     def apply(self, records: Iterable[RedoRecord]) -> None:
         records = list(records)
@@ -133,7 +133,7 @@ class _Replay:
         if page_no == 0:
             self._finish_page()
             self._begin_file(file_no, data)
-            self.end = LogEnd(file_no, 1, 0)
+            self.end = LogPosition.on_page(file_no, 1)
             return
         self._check_file(lsn, file_no)
         if (file_no, page_no) != self._page:
@@ -188,7 +188,9 @@ class _Replay:
         page = self._image.ljust(PAGE_SIZE, b"\0")
         seal_page(page)
         self._write(file_no, page_no, bytes(page))
-        self.end = LogEnd(file_no, page_no, end) if end < DATA_SIZE else LogEnd(file_no, page_no + 1, 0)
+        self.end = (
+            LogPosition.on_page(file_no, page_no, end) if end < DATA_SIZE else LogPosition.on_page(file_no, page_no + 1)
+        )
         self._page = None
 
     def _write(self, file_no: int, page_no: int, page: bytes) -> None:
@@ -221,7 +223,3 @@ def _check_never_begun(disk: Disk) -> None:
                 is_blank = False
             if not is_blank:
                 raise DamageError(f"{name} has data, but the redo log is that of a log that was never begun")
-
-
-def _place(end: LogEnd) -> str:
-    return f"{format_file_name(end.file_no)} page {end.page_no} offset {end.page_offset}"

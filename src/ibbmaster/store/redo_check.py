@@ -10,13 +10,12 @@ from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import DamageError, IbbMasterError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_name import parse_file_name
-from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.states import FULL_STATE_PAGE
+from ibbmaster.position import LogPosition
 from ibbmaster.store.recovery import SALVAGE_ADVICE, recover, replay
 from ibbmaster.store.redo_log import RedoScan, has_redo_log, scan_redo
-from ibbmaster.store.redo_record import LogEnd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,32 +92,24 @@ def check_redo(disk: Disk, *, is_in_use: Callable[[], bool] = lambda: False) -> 
     return RedoReport(first_lsn=first_lsn, end_lsn=end_lsn, group_count=count, gtid_state=state)
 
 
-def _end_of_files(disk: Disk) -> LogEnd | None:
+def _end_of_files(disk: Disk) -> LogPosition | None:
     """Where the files end without the redo log; None if nothing in them can be read."""
     try:
-        name, offset = BinlogDirectory(disk).end()
+        return BinlogDirectory(disk).end()
     except IbbMasterError:
         return None
-    file_no = parse_file_name(name)
-    return None if file_no is None else LogEnd(file_no, *divmod(offset, PAGE_SIZE))
 
 
-def _count_groups(disk: Disk, start: LogEnd | None, end: LogEnd | None = None) -> int:
+def _count_groups(disk: Disk, start: LogPosition | None, end: LogPosition | None = None) -> int:
     """How many groups there are from a place on, or in all; each is read to its last byte."""
     if start is None:
         numbers = [number for name in disk.list() if (number := parse_file_name(name)) is not None]
         if not numbers:
             return 0
-        start = LogEnd(min(numbers), FULL_STATE_PAGE, 0)
-    reader = EventGroupReader(
-        disk,
-        file_no=start.file_no,
-        page_no=FULL_STATE_PAGE,
-        end=None if end is None else (end.file_no, end.page_no * PAGE_SIZE + end.page_offset),
-    )
+        start = LogPosition.on_page(min(numbers), FULL_STATE_PAGE)
+    reader = EventGroupReader(disk, file_no=start.file_no, page_no=FULL_STATE_PAGE, end=end)
     if start.page_no:
-        offset = start.page_no * PAGE_SIZE + start.page_offset
-        reader.pass_over(start.file_no, offset, (), is_inside_record=False)
+        reader.pass_over(start, (), is_inside_record=False)
     count = 0
     while (group := reader.next_group()) is not None:
         for _ in group.body:

@@ -21,6 +21,7 @@ from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_header import FIELDS, encode_page_of_fields
 from ibbmaster.ibb.record import decode_ref, encode_ref
 from ibbmaster.ibb.xa import PART_SIZE_MAX, Xid
+from ibbmaster.position import LogPosition
 
 SEGMENT_HEADER = struct.Struct("<IIQQI")  # magic, version, size of the segment, LSN of its first record, checksum
 SEGMENT_MAGIC = 0x52424249  # "IBBR"
@@ -66,14 +67,6 @@ class XaEntry:
     stream: OobStream | None
 
 
-class LogEnd(NamedTuple):
-    """The next write position of the log."""
-
-    file_no: int
-    page_no: int
-    page_offset: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
     """A file ends behind `size_pages` pages."""
@@ -103,7 +96,7 @@ class Checkpoint:
     """
 
     lsn: int
-    end: LogEnd | None
+    end: LogPosition | None
     xa: tuple[XaEntry, ...]
 
 
@@ -198,9 +191,13 @@ def _encode_item(item: Item) -> bytes:
         case XaEntry():
             return bytes((ItemType.XA,)) + _encode_xa(item)
         case Checkpoint():
-            end = b"\0" if item.end is None else b"\1" + b"".join(map(number, item.end))
+            end = b"\0" if item.end is None else b"\1" + _encode_end(item.end)
             table = number(len(item.xa)) + b"".join(map(_encode_xa, item.xa))
             return b"".join((bytes((ItemType.CHECKPOINT,)), number(item.lsn), end, table))
+
+
+def _encode_end(end: LogPosition) -> bytes:
+    return b"".join(map(compressed_int.encode, (end.file_no, end.page_no, end.page_offset)))
 
 
 def _encode_xa(entry: XaEntry) -> bytes:
@@ -266,7 +263,7 @@ def _decode_checkpoint(data: bytes, offset: int) -> tuple[Checkpoint, int]:
         file_no, offset = number(data, offset)
         page_no, offset = number(data, offset)
         page_offset, offset = number(data, offset)
-        end = LogEnd(file_no, page_no, page_offset)
+        end = LogPosition.on_page(file_no, page_no, page_offset)
     count, offset = number(data, offset)
     entries = []
     for _ in range(count):

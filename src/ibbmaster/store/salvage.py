@@ -28,11 +28,12 @@ from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogSha
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
+from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.recovery import replay
 from ibbmaster.store.redo_log import RedoScan, scan_redo
-from ibbmaster.store.redo_record import LogEnd, XaEntry, XaState
+from ibbmaster.store.redo_record import XaEntry, XaState
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.store.xa_table import XaTable
@@ -93,32 +94,34 @@ class _Views:
     main: Disk
     extra: Disk | None = None
     scan: RedoScan | None = None  # that `main` contains
-    end: tuple[int, int] | None = None  # file and offset
-    shared_from: tuple[int, int] | None = None  # file and page
+    end: LogPosition | None = None
+    shared_from: LogPosition | None = None  # a page
 
 
-def _first_change(overlay: OverlayDisk, end: LogEnd | None) -> tuple[int, int] | None:
-    """File and page from which on an overlay has to be compared: where a record may begin that it changes."""
+def _first_change(overlay: OverlayDisk, end: LogPosition | None) -> LogPosition | None:
+    """The page from which on an overlay has to be compared: where a record may begin that it changes."""
     changes = [
-        (file_no, pages[0])
+        LogPosition.on_page(file_no, pages[0])
         for name in overlay.changed_files
         if (file_no := parse_file_name(name)) is not None and (pages := overlay.changed_pages(name))
     ]
     if end is not None:  # behind its end the files may go on
-        changes.append((end.file_no, end.page_no))
+        changes.append(LogPosition.on_page(end.file_no, end.page_no))
     if not changes:
         return None
-    file_no, page_no = min(changes)
+    first = min(changes)
+    file_no, page_no = first.file_no, first.page_no
     before = format_file_name(file_no - 1)
     if page_no > PAGES_BEFORE or file_no == 0 or before not in overlay.list():
-        return file_no, max(FULL_STATE_PAGE, page_no - PAGES_BEFORE)
-    return file_no - 1, max(FULL_STATE_PAGE, overlay.size(before) // PAGE_SIZE - PAGES_BEFORE)
+        return LogPosition.on_page(file_no, max(FULL_STATE_PAGE, page_no - PAGES_BEFORE))
+    last_page_no = overlay.size(before) // PAGE_SIZE
+    return LogPosition.on_page(file_no - 1, max(FULL_STATE_PAGE, last_page_no - PAGES_BEFORE))
 
 
-def _initial_state(disk: Disk, first: tuple[int, int]) -> GtidState:
+def _initial_state(disk: Disk, first: LogPosition) -> GtidState:
     """What was logged before the oldest file, if it says so."""
     try:
-        record = read_state_record(PageReader(disk), *first)
+        record = read_state_record(PageReader(disk), first.file_no, first.page_no)
     except IbbMasterError:
         record = None  # the page is listed once its groups are read
     return GtidState() if record is None else GtidState(record.gtids)
@@ -189,7 +192,7 @@ class _Salvage:
             main=overlay,
             extra=self._source if has_log else None,
             scan=scan,
-            end=None if end is None else (end.file_no, end.page_no * PAGE_SIZE + end.page_offset),
+            end=end,
             shared_from=_first_change(overlay, end),
         )
         return self._views_found
@@ -269,10 +272,8 @@ class _Salvage:
 
     def _remember(self, digest: bytes, group: EventGroup) -> None:
         self._seen[digest] = None
-        file_no = parse_file_name(group.file_name)
-        assert file_no is not None
         shared_from = self._views_found.shared_from
-        if shared_from is not None and (file_no, group.file_offset // PAGE_SIZE) >= shared_from:
+        if shared_from is not None and group.start >= shared_from:
             if group.gtid is not None:
                 self._gtids.add(group.gtid)
         elif len(self._seen) > SEEN_MAX:
@@ -351,8 +352,8 @@ def _checked(body: Iterator[Buffer]) -> Iterator[Buffer]:
 
 
 def _loss_of(group: EventGroup, reason: str) -> Loss:
-    page_no = group.file_offset // PAGE_SIZE
-    return Loss(reason=reason, file_name=group.file_name, first_page=page_no, last_page=page_no, gtid=str(group.gtid))
+    name, page_no = format_file_name(group.start.file_no), group.start.page_no
+    return Loss(reason=reason, file_name=name, first_page=page_no, last_page=page_no, gtid=str(group.gtid))
 
 
 def _sizes_of(disk: Disk, log: DamagedLog) -> tuple[int, int]:

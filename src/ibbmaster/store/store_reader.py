@@ -12,6 +12,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.position import LogPosition
 
 
 class StoreReader:
@@ -39,16 +40,12 @@ class StoreReader:
     @property
     def file_no(self) -> int:
         """The oldest file that it is in."""
-        file_no, group_file_no = self._reader.place[0], self._group_file_no
+        file_no, group_file_no = self._reader.position.file_no, self._group_file_no
         return file_no if group_file_no is None else min(file_no, group_file_no)
 
     @property
-    def place(self) -> tuple[int, int]:
-        return self._reader.place
-
-    @property
-    def reads_from(self) -> tuple[str, int]:
-        return self._reader.reads_from
+    def position(self) -> LogPosition:
+        return self._reader.position
 
     @property
     def disk(self) -> Disk:
@@ -70,14 +67,13 @@ class StoreReader:
 
     def pass_over(
         self,
-        file_no: int,
-        file_offset: int,
+        position: LogPosition,
         gtids: Iterable[Gtid],
         *,
         is_inside_record: bool,
         record_type: int = -1,
     ) -> None:
-        self._reader.pass_over(file_no, file_offset, gtids, is_inside_record=is_inside_record, record_type=record_type)
+        self._reader.pass_over(position, gtids, is_inside_record=is_inside_record, record_type=record_type)
         self._group_file_no = None
 
     def next_group(self) -> EventGroup | None:
@@ -86,7 +82,7 @@ class StoreReader:
         Raises:
             PositionPurgedError: the log was reset since the reader was made; also from a body.
         """
-        before = self._reader.place[0]
+        before = self._reader.position.file_no
         try:
             group = self._reader.next_group()
         except IbbMasterError:

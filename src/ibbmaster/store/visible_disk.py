@@ -14,8 +14,8 @@ from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import LocalProtocolError
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.position import LogPosition
 from ibbmaster.store.page_fifo import PageFifo
-from ibbmaster.store.redo_record import LogEnd
 
 
 class ReadOnlyDisk:
@@ -58,7 +58,7 @@ class ReadOnlyDisk:
 class VisibleDisk(ReadOnlyDisk):
     """A `Disk` to read from; everything before `mark()` is durable and visible, nothing else is."""
 
-    def __init__(self, disk: Disk, fifo: PageFifo, mark: Callable[[], LogEnd]) -> None:
+    def __init__(self, disk: Disk, fifo: PageFifo, mark: Callable[[], LogPosition]) -> None:
         self._disk = disk
         self._fifo = fifo
         self._mark = mark

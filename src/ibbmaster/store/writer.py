@@ -28,12 +28,12 @@ from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.gtid_order import check_order
 from ibbmaster.log.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.position import LogPosition
 from ibbmaster.store.page_writer import PageWriter
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import has_redo_log
@@ -113,7 +113,9 @@ class BinlogWriter:
             self._appender = Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
         else:
             self._appender = end.appender(disk, next_shape=self._next_shape, references=self._references)
-            self._pages = PageWriter(disk, end.header.file_no, page_no=end.page_no, page_offset=end.page_offset)
+            self._pages = PageWriter(
+                disk, end.position.file_no, page_no=end.position.page_no, page_offset=end.position.page_offset
+            )
             self._next_lsn = end.header.start_lsn + self._appender.shape.size_pages * PAGE_SIZE
         if end is None:
             _, changes = self._appender.flush()  # header and state, so that the directory holds a log from now on
@@ -136,11 +138,11 @@ class BinlogWriter:
         return self._appender.state.highest_seq_no(domain_id) or 0
 
     @property
-    def end(self) -> tuple[int, int]:
-        """Number of the active file, and the first byte behind the last record in it."""
-        return self._appender.file_no, self._appender.page_no * PAGE_SIZE + self._appender.page_offset
+    def end(self) -> LogPosition:
+        """The first byte behind the last record."""
+        return self._appender.end
 
-    def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> RecordRef:
+    def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group: its GTID event, and the bytes of all others, cut anywhere.
 
         The pieces of `body` must not change until this returns. Without `gtid`, the event is
@@ -206,7 +208,7 @@ class BinlogWriter:
 
     # A group's way into the log ------------------------------------------------------------
 
-    def append_piece(self, group: GroupWriter, record: Buffer) -> RecordRef:
+    def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
         # Before the record: if it reaches into the next file, that file's header counts this group already.
         self._open_groups.setdefault(group, self._appender.next_record_file_no)
         return self._append(RecordType.OOB_DATA, record)
@@ -231,7 +233,7 @@ class BinlogWriter:
     def release(self, group: GroupWriter) -> None:
         self._open_groups.pop(group, None)
 
-    def _append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> RecordRef:
+    def _append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> LogPosition:
         self._check_usable()
         if len(data) > self.shape.record_size_max:
             raise StoreError(

@@ -16,7 +16,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.fields import Field
 from ibbmaster.streaming.buffers import OUT_BYTES, Buffers
-from ibbmaster.streaming.position import PartPosition, Position
+from ibbmaster.streaming.framing_state import FramingState, PartState
 
 SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
 SEQUENCE_MASK = 0xFF
@@ -52,8 +52,8 @@ class Block:
         size: int,
         *,
         sequence_after: int,
-        before: Position | PartPosition,
-        after: Position | PartPosition | None,
+        before: FramingState | PartState,
+        after: FramingState | PartState | None,
         gtids: tuple[Gtid, ...],
         is_inside_event: bool,
         descriptor: int | None = None,
@@ -90,7 +90,7 @@ class Block:
             os.close(self.descriptor)
 
 
-def check_continues(block: Block, at: Position | PartPosition) -> None:
+def check_continues(block: Block, at: FramingState | PartState) -> None:
     """Whether a block begins at a place.
 
     Raises:
@@ -100,9 +100,10 @@ def check_continues(block: Block, at: Position | PartPosition) -> None:
         raise not_continuous(_named(at), _named(block.before))
 
 
-def _named(at: Position | PartPosition) -> tuple[str, int]:
-    name = format_file_name(max(at.file_no, 0))
-    return name if isinstance(at, Position) else f"{name} (node {at.node} of a group)", at.file_offset
+def _named(at: FramingState | PartState) -> str:
+    name = format_file_name(max(at.position.file_no, 0))
+    node = "" if isinstance(at, FramingState) else f" (node {at.node} of a group)"
+    return f"{name}{node} offset {at.position.offset}"
 
 
 def make_block(
@@ -110,8 +111,8 @@ def make_block(
     pool: Buffers,
     state: Any,
     *,
-    before: Position | PartPosition,
-    after: Position | PartPosition | None,
+    before: FramingState | PartState,
+    after: FramingState | PartState | None,
     gtids: tuple[Gtid, ...] = (),
     is_inside_event: bool = False,
 ) -> Block:

@@ -15,10 +15,11 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Status
 from ibbmaster.log.engine import PagedEventGroups
 from ibbmaster.log.pages import PageReader
+from ibbmaster.position import NOWHERE
 from ibbmaster.streaming.block import Block, check_continues, longer, make_block, renumbered
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, Workspace, pages_to_border
-from ibbmaster.streaming.position import Position
+from ibbmaster.streaming.framing_state import FramingState
 
 SHARED_BYTES = 4 * PAGES_PER_BLOCK * PAGE_SIZE  # blocks for many readers end at these places of a file
 PIECES_MAX = 8
@@ -38,8 +39,8 @@ class BlockReader:
         self._groups = groups
         self._cache = cache
         self._kernels = kernels
-        self._position = Position(-1, 0)  # behind the block that was given last
-        self._care_end = self._position  # behind the block with a group of a watched domain
+        self._at = FramingState(NOWHERE)  # behind the block that was given last
+        self._care_end = self._at  # behind the block with a group of a watched domain
         self._file_no = -1
         self._identity: Hashable = None  # of that file: one of the same name has another
 
@@ -79,14 +80,14 @@ class BlockReader:
     @property
     def needs_care(self) -> bool:
         """Whether a group of a watched domain is not far."""
-        return self.position < self._care_end
+        return self.at < self._care_end
 
     @property
-    def position(self) -> Position:
+    def at(self) -> FramingState:
         """Where the next block begins."""
-        if self._position[:2] != self._groups.place:
-            self._position = Position(*self._groups.place)
-        return self._position
+        if self._at.position != self._groups.position:
+            self._at = FramingState(self._groups.position)
+        return self._at
 
     def pass_over(self, block: Block) -> None:
         """Go on behind a block.
@@ -95,14 +96,14 @@ class BlockReader:
             DumpError: it does not begin here.
             PositionPurgedError: the log was reset.
         """
-        check_continues(block, self.position)
+        check_continues(block, self.at)
         self._go_to(_end(block), block.gtids)
 
-    def _go_to(self, position: Position, gtids: Iterable[Gtid]) -> None:
+    def _go_to(self, at: FramingState, gtids: Iterable[Gtid]) -> None:
         self._groups.check_log()
-        self._position = position
-        file_no, file_offset, skip_type, _ = position
-        self._groups.pass_over(file_no, file_offset, gtids, is_inside_record=skip_type >= 0, record_type=skip_type)
+        self._at = at
+        is_inside = at.skip_type >= 0
+        self._groups.pass_over(at.position, gtids, is_inside_record=is_inside, record_type=at.skip_type)
 
     def skip(self, limits: Iterable[Gtid]) -> tuple[Gtid, ...]:
         """Go on behind groups that come before the limit of their domain; returns the last of each pair.
@@ -118,12 +119,12 @@ class BlockReader:
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         passed = GtidState()
         for _ in range(SKIPPED_BLOCKS_MAX):
-            position = self.position
-            if position.file_offset <= PAGE_SIZE:
+            at = self.at
+            if at.position.offset <= PAGE_SIZE:
                 break
             with self._cache.buffers.workspace() as workspace:
                 nothing = workspace.scratch[:0]
-                after = self._frame_in(workspace, nothing, position, NOTHING, 0, only_cached=False, skips=skips)
+                after = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=False, skips=skips)
                 gtids = workspace.gtids()
             if after is None:
                 break
@@ -133,15 +134,16 @@ class BlockReader:
         return tuple(passed)
 
     def _next(self, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
-        position = self.position
-        if position.file_offset <= PAGE_SIZE or (only_cached and position.file_no != self._file_no):
+        at = self.at
+        file_no, offset = at.position
+        if offset <= PAGE_SIZE or (only_cached and file_no != self._file_no):
             return None  # the head of a file, with its state
-        key = (self.identity(position.file_no), position, selection, self._cache.is_shared)
+        key = (self.identity(file_no), at, selection, self._cache.is_shared)
 
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
                 return renumbered(*like, sequence, kernels=self._kernels, pool=self._cache.buffers)
-            block = self._frame(position, selection, sequence, only_cached=only_cached)
+            block = self._frame(at, selection, sequence, only_cached=only_cached)
             if block is None or not self._cache.is_shared:
                 return block
             return self._longer(block, selection, only_cached=only_cached)
@@ -149,40 +151,40 @@ class BlockReader:
         return self._cache.find(key, sequence, make, only_cached=only_cached)
 
     def _longer(self, first: Block, selection: Selection, *, only_cached: bool) -> Block:
-        border = (_end(first).file_offset // SHARED_BYTES + 1) * SHARED_BYTES - PAGE_SIZE
+        border = (_end(first).position.offset // SHARED_BYTES + 1) * SHARED_BYTES - PAGE_SIZE
 
         def follow(block: Block) -> Block | None:
-            if _end(block).file_offset >= border:
+            if _end(block).position.offset >= border:
                 return None
             return self._frame(_end(block), selection, block.sequence_after, only_cached=only_cached)
 
         return longer(first, follow, pieces_max=PIECES_MAX)
 
-    def _frame(self, position: Position, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+    def _frame(self, at: FramingState, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
         buffers = self._cache.buffers
         with buffers.workspace() as workspace:
             out = buffers.take()
-            after = self._frame_in(workspace, out, position, selection, sequence, only_cached=only_cached)
+            after = self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
             if after is None:
                 buffers.give_back(out)
                 return None
-            return make_block(out, buffers, workspace.state, before=position, after=after, gtids=workspace.gtids())
+            return make_block(out, buffers, workspace.state, before=at, after=after, gtids=workspace.gtids())
 
     def _frame_in(
         self,
         workspace: Workspace,
         out: Any,
-        position: Position,
+        at: FramingState,
         selection: Selection,
         sequence: int,
         *,
         only_cached: bool,
         skips: Any = None,
-    ) -> Position | None:
-        """Frame, or skip, from a position on; returns where that ended, None if nothing could be done."""
-        name = format_file_name(position.file_no)
+    ) -> FramingState | None:
+        """Frame, or skip, from a place on; returns where that ended, None if nothing could be done."""
+        name = format_file_name(at.position.file_no)
         state = workspace.state
-        first_page_no = position.file_offset // PAGE_SIZE
+        first_page_no = at.position.page_no
         page_count = pages_to_border(first_page_no)
         while True:
             target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
@@ -191,7 +193,7 @@ class BlockReader:
                 return None
             found = size // PAGE_SIZE
             workspace.prepare(selection, sequence)
-            workspace.go_to(position)
+            workspace.go_to(at)
             status = self._kernels.frame_groups(
                 workspace.pages,
                 found,
@@ -204,14 +206,14 @@ class BlockReader:
                 workspace.none,
                 workspace.none if skips is None else skips,
             )
-            after = workspace.position(position.file_no, first_page_no + int(state[Field.PAGE]))
-            if after.file_offset != position.file_offset:
+            after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
+            if after.position != at.position:
                 return after
             if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
                 return None
             page_count += PAGES_PER_BLOCK  # of a group that is longer
 
 
-def _end(block: Block) -> Position:
-    assert isinstance(block.after, Position)
+def _end(block: Block) -> FramingState:
+    assert isinstance(block.after, FramingState)
     return block.after

@@ -14,7 +14,8 @@ from ibbmaster.dump.rewriting import Selection
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, noted_gtids
-from ibbmaster.streaming.position import Position
+from ibbmaster.position import LogPosition
+from ibbmaster.streaming.framing_state import FramingState
 
 PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cache of a core
 PAGES_MAX = 64  # of a record that is framed as one piece
@@ -59,17 +60,16 @@ class Workspace:
         self.prefix[:size] = memoryview(selection.prefix)
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
 
-    def go_to(self, position: Position) -> int:
-        """Have the framing begin at a position; returns its page, which is to be the first of `pages`."""
-        page_no, self.state[Field.OFFSET] = divmod(position.file_offset, PAGE_SIZE)
-        self.state[Field.SKIP_TYPE], self.state[Field.NESTED_TYPE] = position.skip_type, position.nested_type
-        return page_no
+    def go_to(self, at: FramingState) -> None:
+        """Have the framing begin at a place, whose page is to be the first of `pages`."""
+        self.state[Field.OFFSET] = at.position.page_offset
+        self.state[Field.SKIP_TYPE], self.state[Field.NESTED_TYPE] = at.skip_type, at.nested_type
 
-    def position(self, file_no: int, page_no: int) -> Position:
+    def framing_state(self, file_no: int, page_no: int) -> FramingState:
         """Where the framing is; `page_no` is that of the page at hand."""
         state = self.state
-        file_offset = page_no * PAGE_SIZE + int(state[Field.OFFSET])
-        return Position(file_no, file_offset, int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE]))
+        position = LogPosition.on_page(file_no, page_no, int(state[Field.OFFSET]))
+        return FramingState(position, int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE]))
 
 
 class Buffers:

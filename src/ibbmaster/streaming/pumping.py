@@ -20,7 +20,7 @@ from ibbmaster.log.engine import PagedEventGroups
 from ibbmaster.streaming.block import Block, make_block
 from ibbmaster.streaming.block_reader import BlockReader
 from ibbmaster.streaming.buffers import Buffers, Workspace
-from ibbmaster.streaming.position import PartPosition, Position
+from ibbmaster.streaming.framing_state import FramingState, PartState
 
 BUDGET_BYTES = 16 << 20  # in one call: a hop to a thread costs nothing beside that
 
@@ -37,8 +37,8 @@ class PumpCall(NamedTuple):
 
     def result(
         self,
-        before: Position | PartPosition,
-        after: Position | PartPosition,
+        before: FramingState | PartState,
+        after: FramingState | PartState,
         *,
         gtids: tuple[Gtid, ...] = (),
         is_inside_event: bool = False,
@@ -113,14 +113,16 @@ def pump_blocks(
         StoreError: the file cannot be opened.
         PositionPurgedError: the log was reset.
     """
-    position = blocks.position
-    if position.file_offset <= PAGE_SIZE:
+    before = blocks.at
+    file_no = before.position.file_no
+    if before.position.offset <= PAGE_SIZE:
         return None
-    with pump_call(groups.disk, position.file_no, buffers, selection, sequence, check_log=groups.check_log) as call:
+    with pump_call(groups.disk, file_no, buffers, selection, sequence, check_log=groups.check_log) as call:
         if call is None:
             return None
         workspace, progress = call.workspace, call.progress
-        progress[Progress.FILE_OFFSET] = workspace.go_to(position) * PAGE_SIZE
+        workspace.go_to(before)
+        progress[Progress.FILE_OFFSET] = before.position.page_no * PAGE_SIZE
         kernels.pump(
             call.file,
             socket,
@@ -136,5 +138,5 @@ def pump_blocks(
             workspace.wanted,
             call.rest,
         )
-        after = workspace.position(position.file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
-        return call.result(position, after, gtids=workspace.gtids())
+        after = workspace.framing_state(file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
+        return call.result(before, after, gtids=workspace.gtids())

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from ibbmaster.position import LogPosition
 from ibbmaster.testing.log_checker import CheckError, FoundLog
 
 GtidKey = tuple[int, int, int]  # domain, server, number
@@ -30,7 +31,7 @@ class Fed:
 
     key: GtidKey
     events: bytes
-    order: tuple[int, int] | None = None
+    order: LogPosition | None = None
     file_no: int | None = None
     is_logged: bool = False  # the store has said that it is in the log
     is_written: bool = False  # it must survive a kill
@@ -79,11 +80,11 @@ class Ledger:
         prepared = self.prepared[xid] = Prepared(xid, is_loose=self.doomed is not None)
         return prepared
 
-    def note_logged(self, fed: Fed, file_no: int, file_offset: int) -> None:
+    def note_logged(self, fed: Fed, position: LogPosition) -> None:
         """The store has told where a group is."""
         fed.is_logged = True
         if not fed.may_be_gone:
-            fed.order, fed.file_no = (file_no, file_offset), file_no
+            fed.order, fed.file_no = position, position.file_no
 
     def begin_reset(self) -> None:
         self.reset_count += 1
@@ -116,8 +117,9 @@ class Ledger:
         self.fed = {}
         for index, group in enumerate(found.groups):
             old = groups[group.gtid]
+            order = LogPosition(-1, index)
             self.fed[group.gtid] = Fed(
-                group.gtid, old.events, (-1, index), group.file_no, is_logged=True, is_written=True, is_durable=True
+                group.gtid, old.events, order, group.file_no, is_logged=True, is_written=True, is_durable=True
             )
         self.prepared = {
             xid: Prepared(xid, Stage.PREPARED, is_logged=True, is_written=True, is_durable=True)

@@ -13,12 +13,12 @@ from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
-from ibbmaster.ibb.record import RecordRef
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.engine import BinlogFile, Place, WritableBinlogEngine
+from ibbmaster.log.engine import BinlogFile, ReadPlan, WritableBinlogEngine
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.log_shape import LogShape
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
+from ibbmaster.position import LogPosition
 
 HEAD_SIZE = 16384  # of a file without groups, to look like one
 
@@ -28,17 +28,8 @@ class _Group:
     gtid: Gtid | None
     gtid_event: bytes
     body: bytes
-    ref: RecordRef
-    end_offset: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPlace:
-    """Where reading begins: at the head of a file."""
-
-    file_name: str
-    file_offset: int
-    state: GtidState
+    start: LogPosition
+    end: LogPosition
 
 
 class _Unlimited(LogShape):
@@ -71,13 +62,16 @@ class MemoryBinlog(WritableBinlogEngine):
     def files(self) -> list[BinlogFile]:
         with self._lock:
             return [
-                BinlogFile(name=format_file_name(number), size=groups[-1].end_offset if groups else HEAD_SIZE)
+                BinlogFile(name=format_file_name(number), size=groups[-1].end.offset if groups else HEAD_SIZE)
                 for number, (_, groups) in self._files.items()
             ]
 
-    def end(self) -> tuple[str, int]:
+    def file_name(self, file_no: int) -> str:
+        return format_file_name(file_no)
+
+    def end(self) -> LogPosition:
         with self._lock:
-            return format_file_name(max(self._files)), self._end
+            return LogPosition(max(self._files), self._end)
 
     def binlog_state(self) -> GtidState:
         with self._lock:
@@ -87,24 +81,22 @@ class MemoryBinlog(WritableBinlogEngine):
         with self._lock:
             return self._files[min(self._files)][0].copy()
 
-    def seek(self, position: GtidPosition) -> MemoryPlace:
+    def seek(self, position: GtidPosition) -> ReadPlan:
         with self._lock:
             for number, (state, _) in reversed(self._files.items()):
                 if state.is_before(position):
-                    return self._place(number)
+                    return self._plan(number)
         raise PositionPurgedError("could not find the GTID position: older files were purged")
 
-    def plan_of_file(self, name: str) -> MemoryPlace:
+    def plan_of_file(self, name: str) -> ReadPlan:
         with self._lock:
             file_no = parse_file_name(name)
             if file_no is None or file_no not in self._files:
                 raise KeyError(name)
-            return self._place(file_no)
+            return self._plan(file_no)
 
-    def event_groups(self, place: Place) -> MemoryGroups:
-        file_no = parse_file_name(place.file_name)
-        assert file_no is not None
-        return MemoryGroups(self, file_no)
+    def event_groups(self, plan: ReadPlan) -> MemoryGroups:
+        return MemoryGroups(self, plan.position.file_no)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         with self._growth:
@@ -112,10 +104,8 @@ class MemoryBinlog(WritableBinlogEngine):
             self._seen = self._count
             return has_grown
 
-    def _place(self, file_no: int) -> MemoryPlace:
-        return MemoryPlace(
-            file_name=format_file_name(file_no), file_offset=HEAD_SIZE, state=self._files[file_no][0].copy()
-        )
+    def _plan(self, file_no: int) -> ReadPlan:
+        return ReadPlan(position=LogPosition(file_no, HEAD_SIZE), state=self._files[file_no][0].copy())
 
     def group_at(self, file_no: int, index: int) -> EventGroup | None:
         """A group by its number in a file; None behind the last."""
@@ -126,15 +116,12 @@ class MemoryBinlog(WritableBinlogEngine):
             if index >= len(groups):
                 return None
             group = groups[index]
-        name = format_file_name(file_no)
         return EventGroup(
             gtid=group.gtid,
             gtid_event=group.gtid_event,
             body=iter((group.body,)),
-            file_name=name,
-            file_offset=group.ref.file_offset,
-            end_file_name=name,
-            end_offset=group.end_offset,
+            start=group.start,
+            end=group.end,
         )
 
     def is_last(self, file_no: int) -> bool:
@@ -145,7 +132,7 @@ class MemoryBinlog(WritableBinlogEngine):
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
         return write_whole_group(self, gtid, gtid_event, body)
 
-    def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> RecordRef:
+    def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         return self.write_direct_ordered(gtid, gtid_event, body).ref
 
     def group_commit_ordered(self, last: Ticket) -> None:
@@ -186,7 +173,7 @@ class MemoryBinlog(WritableBinlogEngine):
 
     # For GroupWriter
 
-    def append_piece(self, group: GroupWriter, record: Buffer) -> RecordRef:
+    def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
         raise StoreError(f"nothing of {RecordType.OOB_DATA.name} is kept in memory")
 
     def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
@@ -194,15 +181,16 @@ class MemoryBinlog(WritableBinlogEngine):
         size = int.from_bytes(record[9:13], "little")
         with self._growth:
             file_no = max(self._files)
-            ref = RecordRef(file_no, self._end)
+            start = LogPosition(file_no, self._end)
             self._end += len(record)
+            end = LogPosition(file_no, self._end)
             self._files[file_no][1].append(
-                _Group(gtid=gtid, gtid_event=record[:size], body=record[size:], ref=ref, end_offset=self._end)
+                _Group(gtid=gtid, gtid_event=record[:size], body=record[size:], start=start, end=end)
             )
             if gtid is not None:
                 self._state.log(gtid)
             self._grow()
-        return Ticket(ref, 0)
+        return Ticket(start, 0)
 
     def settle(self, ticket: Ticket) -> None:
         """Every group is durable already."""
@@ -226,7 +214,7 @@ class MemoryGroups:
         self._file_no = file_no
         self._index = 0
         self._resets = binlog.resets
-        self.reads_from = (format_file_name(file_no), HEAD_SIZE)
+        self.position = LogPosition(file_no, HEAD_SIZE)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -238,9 +226,9 @@ class MemoryGroups:
             group = self._binlog.group_at(self._file_no, self._index)
             if group is not None:
                 self._index += 1
-                self.reads_from = (group.end_file_name, group.end_offset)
+                self.position = group.end
                 return group
             if self._binlog.is_last(self._file_no):
                 return None
             self._file_no, self._index = self._file_no + 1, 0
-            self.reads_from = (format_file_name(self._file_no), HEAD_SIZE)
+            self.position = LogPosition(self._file_no, HEAD_SIZE)

@@ -22,6 +22,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.engine import BinlogFile
 from ibbmaster.log.purge import PurgeRequest
+from ibbmaster.position import LogPosition
 from ibbmaster.store.background import Background
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
@@ -91,7 +92,7 @@ class Life:
         self._is_unjudged = rng.random() < UNJUDGED or schedule.backs_up
         self._crash_step = rng.randrange(50, CRASH_STEPS_MAX) if rng.random() < 0.6 else 0
         self._state_chance = STATES_PER_LIFE / CRASH_STEPS_MAX
-        self._durable_end: tuple[str, int] | None = None
+        self._durable_end: LogPosition | None = None
         self._durable_lsn = -1
         self.crash_image: dict[str, bytes] | None = None
         self.writers_left = WRITERS
@@ -180,7 +181,7 @@ class Life:
     def _feed(self, rng: random.Random, number: int) -> None:
         gtid, event, body, fed = self._new_group(rng, number, rng.choice((20, 20, 300, 3000, 12_000, 40_000)))
         ref = self.store.write_direct(gtid, event, [body])
-        self.ledger.note_logged(fed, ref.file_no, ref.file_offset)
+        self.ledger.note_logged(fed, ref)
         self._acknowledge([fed])
 
     def _feed_batch(self, rng: random.Random, number: int) -> None:
@@ -188,7 +189,7 @@ class Life:
         for _ in range(rng.randrange(1, 4)):
             gtid, event, body, fed = self._new_group(rng, number, rng.randrange(1, 500))
             ticket = self.store.write_direct_ordered(gtid, event, [body])
-            self.ledger.note_logged(fed, ticket.ref.file_no, ticket.ref.file_offset)
+            self.ledger.note_logged(fed, ticket.ref)
             batch.append(fed)
         self.store.group_commit_ordered(ticket)
         self._acknowledge(batch)
@@ -207,7 +208,7 @@ class Life:
             return
         fed = self.ledger.begin_group((gtid.domain_id, gtid.server_id, gtid.seq_no), event + bytes(body))
         ref = group.commit(gtid, event)
-        self.ledger.note_logged(fed, ref.file_no, ref.file_offset)
+        self.ledger.note_logged(fed, ref)
         self._acknowledge([fed])
 
     def _next_xid(self, number: int) -> Xid:
@@ -239,7 +240,7 @@ class Life:
             prepared.fed = fed
             prepared.begin(Stage.FINISHING)
             ref = self.store.xa_commit(xid, gtid, event)
-            self.ledger.note_logged(fed, ref.file_no, ref.file_offset)
+            self.ledger.note_logged(fed, ref)
             self._acknowledge([fed])
         self._reach(prepared, Stage.FINISHED)
 
@@ -252,7 +253,7 @@ class Life:
         self.engine.held.add(xid)
         self.schedule.two_phase[xid] = fed
         ref = group.commit(gtid, event)
-        self.ledger.note_logged(fed, ref.file_no, ref.file_offset)
+        self.ledger.note_logged(fed, ref)
         self._acknowledge([fed])
         if self.schedule.options.durability is not Durability.SYNC:
             self._sync()
@@ -380,7 +381,7 @@ class Life:
             raise CheckError(f"the redo log is durable up to {lsn}, and on the disk up to {scan and scan.end_lsn}")
 
     def _judge(
-        self, image: dict[str, bytes], how: str, *, is_kill: bool = False, end: tuple[str, int] | None = None
+        self, image: dict[str, bytes], how: str, *, is_kill: bool = False, end: LogPosition | None = None
     ) -> None:
         """Recover what a crash at this moment may leave, and compare it with the notes."""
         if self._is_unjudged and image is not self.crash_image:

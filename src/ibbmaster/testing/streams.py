@@ -11,7 +11,6 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
-from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.server.dumping import Producer
 from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.testing.log_checker import CheckError, FoundLog
@@ -81,7 +80,7 @@ class StreamReader:
                 continue
             assert group.gtid is not None
             key = (group.gtid.domain_id, group.gtid.server_id, group.gtid.seq_no)
-            yield key, bytes(group.gtid_event) + b"".join(map(bytes, group.body)), parse_file_name(group.file_name)
+            yield key, bytes(group.gtid_event) + b"".join(map(bytes, group.body)), group.start.file_no
 
     def _dump(self) -> Iterator[tuple[GtidKey, bytes, int | None]]:
         """What a dump sends: every decision is the server's, only the clock and the wire are ours."""
@@ -99,8 +98,8 @@ class StreamReader:
             server_id=1,
             start_state=plan.state,
             current_state=store.binlog_state,
-            file_name=plan.file_name,
-            file_offset=plan.file_offset,
+            position=plan.position,
+            file_name=store.file_name,
         )
         producer = Producer(store.event_groups(plan), session, SharedBlocks())
         stream = _Stream()

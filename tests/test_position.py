@@ -1,0 +1,34 @@
+"""Places in the log: their order, their pages, and what errors say of them."""
+
+from __future__ import annotations
+
+import random
+
+from ibbmaster.errors import Location
+from ibbmaster.position import LOG_START, NOWHERE, PAGE_SIZE, LogPosition
+
+
+def test_positions_are_in_the_order_of_the_log():
+    in_order = [
+        NOWHERE,
+        LOG_START,
+        LogPosition(0, 5),
+        LogPosition.on_page(0, 1),
+        LogPosition.on_page(0, 1, 7),
+        LogPosition(1, 0),
+    ]
+    assert sorted(random.Random(1).sample(in_order, len(in_order))) == in_order
+
+
+def test_a_position_and_the_location_of_an_error_are_the_same_place():
+    chance = random.Random(2)
+    for _ in range(1000):
+        position = LogPosition(chance.randrange(1 << 20), chance.randrange(1 << 40))
+        assert (position.page_no, position.page_offset) == divmod(position.offset, PAGE_SIZE)
+        assert LogPosition.on_page(position.file_no, position.page_no, position.page_offset) == position
+        assert LogPosition.of(position.location) == position
+
+
+def test_a_position_is_named_by_file_and_page():
+    assert str(LogPosition.on_page(3, 2, 1)) == "binlog-000003.ibb page 2 offset 1"
+    assert LogPosition.on_page(3, 2).location == Location(file_no=3, page_no=2)
