@@ -50,9 +50,9 @@ SIMULATED = (  # what runs under the scheduler
     "store.page_fifo",
     "store.flusher",
     "store.binlog_store",
-    "store.directory",
+    "log.directory",
     "store.background",
-    "store.write_behind",
+    "disk.write_behind",
     "streaming.block_cache",
     "streaming.buffers",
 )
