@@ -1,6 +1,4 @@
-"""How fast archives become DataFrames.
-
-`python -m benchmarks.frames [--repeats 5] [--rows 4000000] [--mb 512]`
+"""Rows: how fast archives become DataFrames.
 
 Rows: one process decodes inserts of (bigint, int, varchar(50), decimal(10,2), datetime(6)), 100 rows an
 event, into Arrow, beside python-mysql-replication and `mariadb-binlog -v`, which read the same log from a
@@ -10,21 +8,19 @@ on one core and on two, beside a source that yields tuples.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib
 import os
 import random
-import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from lanes.primary import IbbPrimary
 from lanes.programs import find_lane
@@ -33,6 +29,7 @@ from pymysqlreplication.row_event import WriteRowsEvent
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from benchmarks.figures import Bench, Figure, Target, rows, timed
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.control import encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
@@ -58,6 +55,8 @@ COLUMNS = {
     "moment": "datetime(6)",
 }
 ROWS_IN_EVENT = 100
+ROWS = (4_000_000, 200_000)
+SCANNED_BYTES = (1 << 30, 64 << 20)
 PEER_ROWS = 200_000  # as many as python-mysql-replication reads: the rate is the same for more
 WARM_RUNS = {"ibb": 3, "naive": 1}  # until Java has compiled what it runs
 EVENT_BODY = 131  # bytes: events of 150
@@ -114,17 +113,6 @@ def make_events(directory: Path, size: int) -> None:
             writer.write_group(gtid, make_gtid_event(gtid), body)
 
 
-def median_s(work: Callable[[], object], repeats: int) -> float:
-    """Seconds."""
-
-    def once() -> float:
-        begun = time.perf_counter()
-        work()
-        return time.perf_counter() - begun
-
-    return statistics.median(once() for _ in range(repeats))
-
-
 def tasks_of(directory: Path) -> list[ReadTask]:
     """What a query of all columns of the table reads."""
     given = {"path": str(directory), "table": "bench.t", "columns": ",".join(COLUMNS), "partitionBytes": "32m"}
@@ -139,7 +127,7 @@ def decode(tasks: list[ReadTask]) -> int:
     return sum(batch.num_rows for task in tasks for batch in fast_batches(task, kernels))
 
 
-def read_with_library(primary: IbbPrimary) -> None:
+def read_with_library(primary: IbbPrimary, wanted: int) -> None:
     """The first rows with python-mysql-replication."""
     settings = {"host": "127.0.0.1", "port": primary.port, "user": primary.user, "passwd": primary.password}
     with contextlib.closing(
@@ -150,7 +138,7 @@ def read_with_library(primary: IbbPrimary) -> None:
         count = 0
         for event in reader:
             count += len(event.rows)
-            if count >= PEER_ROWS:
+            if count >= wanted:
                 return
 
 
@@ -223,7 +211,8 @@ def scan_rates(directory: Path, size: float, repeats: int, cores: int, sources: 
     for source in sources:
         for _ in range(WARM_RUNS[source]):
             scan(session, source, directory)
-        found[source] = size / median_s(lambda source=source: scan(session, source, directory), repeats)  # type: ignore[misc]
+        times = [timed(lambda source=source: scan(session, source, directory)) for _ in range(repeats)]  # type: ignore[misc]
+        found[source] = size / statistics.median(times)
     session.stop()
     return found
 
@@ -237,56 +226,61 @@ def in_processes(count: int, work: Callable[..., Any], arguments: list[tuple[Any
         return found, time.perf_counter() - begun
 
 
-def main() -> None:
-    """Print one table: medians, with ratios."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.frames", description=main.__doc__)
-    parser.add_argument("--repeats", type=int, default=5, help="runs of each (default: %(default)s)")
-    parser.add_argument("--rows", type=int, default=4_000_000, help="to decode (default: %(default)s)")
-    parser.add_argument("--mb", type=int, default=1024, help="of events to scan (default: %(default)s)")
-    args = parser.parse_args()
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    print("| what | rate | beside | ratio |")
-    print("| --- | ---: | --- | ---: |")
-    base = Path(tempfile.mkdtemp(dir="/var/tmp"))
-    try:
-        rows, events = base / "rows", base / "events"
-        rows.mkdir()
-        events.mkdir()
-        make_rows(rows, args.rows)
-        tasks = tasks_of(rows)
-        assert decode(tasks) == args.rows  # and warm
-        ours = args.rows / median_s(lambda: decode(tasks), args.repeats) / 1e6
-        print(f"| rows into Arrow, one core | {ours:.2f} M rows/s | 8 asked for | {ours / 8:.2f} |", flush=True)
+@rows("rows-to-arrow", is_further=True)
+def rows_to_arrow(bench: Bench) -> Iterator[Figure]:
+    """On one core and on two, in M rows/s; peers read the same log from `ibbmaster serve`."""
+    count = round(bench.pick(*ROWS))
+    with tempfile.TemporaryDirectory(dir=bench.base) as name, importable():
+        directory = Path(name)
+        make_rows(directory, count)
+        tasks = tasks_of(directory)
+        assert decode(tasks) == count  # and warm
+        one = count / statistics.median(timed(lambda: decode(tasks)) for _ in range(bench.repeats)) / 1e6
         _, took = in_processes(2, decode, [(tasks[0::2],), (tasks[1::2],)])
-        both = args.rows / took / 1e6
-        print(
-            f"| rows into Arrow, two cores | {both:.2f} M rows/s | one core {ours:.2f} | {both / ours:.2f} |",
-            flush=True,
-        )
-        primary = IbbPrimary(rows, "--read-only", "--profile", "classic-10.11")
+        primary = IbbPrimary(directory, "--read-only", "--profile", "classic-10.11")
         primary.start()
         try:
-            library = PEER_ROWS / median_s(lambda: read_with_library(primary), 1) / 1e6
-            print(
-                f"| rows into Arrow | {ours:.2f} | python-mysql-replication {library:.3f} | {ours / library:,.0f} |",
-                flush=True,
-            )
-            tool = args.rows / median_s(lambda: print_with_tool(primary), 1) / 1e6
-            print(f"| rows into Arrow | {ours:.2f} | mariadb-binlog -v {tool:.3f} | {ours / tool:.1f} |", flush=True)
-            print(f"| rows into Arrow, two cores | {both:.2f} | mariadb-binlog -v {tool:.3f} | {both / tool:.1f} |")
+            tool = count / timed(lambda: print_with_tool(primary)) / 1e6
+            library = min(PEER_ROWS, count) / timed(lambda: read_with_library(primary, min(PEER_ROWS, count))) / 1e6
         finally:
             primary.kill()
-        make_events(events, args.mb << 20)
-        size = args.mb * (1 << 20) / 1e9
-        with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-            two = pool.apply(scan_rates, (events, size, args.repeats, 2, ("ibb", "naive")))
-            one = pool.apply(scan_rates, (events, size, args.repeats, 1, ("ibb",)))
-        print(f"| scan, two cores | {two['ibb']:.2f} GB/s | 0.8 asked for | {two['ibb'] / 0.8:.2f} |")
-        print(f"| scan, two cores | {two['ibb']:.2f} | one core {one['ibb']:.2f} | {two['ibb'] / one['ibb']:.2f} |")
-        print(f"| scan, two cores | {two['ibb']:.2f} | tuples {two['naive']:.3f} | {two['ibb'] / two['naive']:.1f} |")
-    finally:
-        shutil.rmtree(base)
+    for cores, ours in (("one core", one), ("two cores", count / took / 1e6)):
+        yield Figure(
+            name=f"rows into Arrow, {cores}; peer: mariadb-binlog -v",
+            unit="M rows/s",
+            ours=ours,
+            peer=tool,
+            limit=library,
+            limit_name="python-mysql-replication",
+            target=Target(value=8) if cores == "one core" else None,
+        )
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+@rows("spark-scan", is_further=True)
+def spark_scan(bench: Bench) -> Iterator[Figure]:
+    """The columns of all events, in GB/s; the peer is a source that yields tuples."""
+    size = round(bench.pick(*SCANNED_BYTES))
+    with (
+        tempfile.TemporaryDirectory(dir=bench.base) as name,
+        importable(),
+        get_context("spawn").Pool(1, maxtasksperchild=1) as pool,
+    ):
+        directory = Path(name)
+        make_events(directory, size)
+        two = pool.apply(scan_rates, (directory, size / 1e9, bench.repeats, 2, ("ibb", "naive")))
+        one = pool.apply(scan_rates, (directory, size / 1e9, bench.repeats, 1, ("ibb",)))
+    yield Figure(
+        name="Spark scans events, two cores; peer: a source of tuples",
+        unit="GB/s",
+        ours=two["ibb"],
+        peer=two["naive"],
+        limit=one["ibb"],
+        limit_name="one core",
+        target=Target(value=0.8),
+    )
+
+
+def importable() -> contextlib.AbstractContextManager[object]:
+    """Let Spark's workers find this module."""
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    return patch.dict(os.environ, {"PYTHONPATH": path})

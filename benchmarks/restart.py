@@ -1,21 +1,21 @@
-"""How long a store takes from its start to the first group for a reader, with transactions in doubt.
+"""Rows: how long a store takes from its start to the first group for a reader, with transactions in doubt.
 
-`python -m benchmarks.restart [--sizes 1,100,1000]`: sizes in MB. Beside it the same with
-nothing left for the background: what a server would take that forgets first and serves then.
+Beside it the same with nothing left for the background: what a server would take that forgets
+first and serves then.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.figures import Bench, Figure, rows
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
@@ -28,6 +28,7 @@ OPTIONS = StoreOptions(max_file_bytes=16 * MB, is_sparse=True)
 EARLIER_GROUPS = 200
 LATER_GROUPS = 50
 REPEATS = 7
+SIZES_MB = (1, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,25 +111,19 @@ def _copy(original: Path, copy: Path) -> Path:
     return copy
 
 
-def main() -> None:
-    """Print one table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.restart", description=main.__doc__)
-    parser.add_argument("--sizes", default="1,100,1000", help="MB in doubt (default: %(default)s)")
-    print_table([int(size) for size in parser.parse_args().sizes.split(",")])
-
-
-def print_table(sizes: Sequence[int]) -> None:
-    """Measure each size, in MB, and print one table; ratios are to the first."""
-    results = [measure(size) for size in sizes]
-    first = results[0]
-    print("| MB in doubt | start to first group, ms | ratio | forgetting first, ms | ratio |")
-    print("| ---: | ---: | ---: | ---: | ---: |")
+@rows("restart", is_further=True)
+def restarts(bench: Bench) -> Iterator[Figure]:
+    """Start to first group; the limit is the same with nothing in doubt to speak of."""
+    results = [measure(size, base=bench.base) for size in (SIZES_MB[:2] if bench.is_quick else SIZES_MB)]
     for result in results:
-        print(
-            f"| {result.size_mb:,} | {result.at_once_s * 1e3:.1f} | {result.at_once_s / first.at_once_s:.2f} "
-            f"| {result.forgetting_first_s * 1e3:.1f} | {result.forgetting_first_s / first.forgetting_first_s:.2f} |"
-        )
-
-
-if __name__ == "__main__":
-    main()
+        for name, value_s, first_s in (
+            ("", result.at_once_s, results[0].at_once_s),
+            (", forgetting first", result.forgetting_first_s, results[0].forgetting_first_s),
+        ):
+            yield Figure(
+                name=f"restart to the first group, {result.size_mb:,} MB in doubt{name}",
+                unit="ms",
+                ours=value_s * 1e3,
+                limit=first_s * 1e3,
+                limit_name=f"{SIZES_MB[0]} MB",
+            )

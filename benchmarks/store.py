@@ -1,29 +1,40 @@
-"""How many groups a store commits in a second, beside plain writes and syncs of the same bytes; and its restarts.
+"""Rows: how many groups a store commits in a second, what beginning a file costs, and how soon a store is up again.
 
-`python -m benchmarks.store [--seconds 1] [--repeats 5] [--size 500] [--dir .] [--no-restarts]`
+Each commit is synced, alone or with others that wait. The peer commits from a procedure of its own, without a
+client; it syncs its binlog at each commit and InnoDB's log never, so that both sync once.
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import functools
 import os
 import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import restart
+from benchmarks.figures import Bench, Figure, Target, rows, spread, timed
+from benchmarks.workloads import HastyDisk, Primary, prepare_files, small_group
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.gtid import Gtid
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.store.store_options import StoreOptions
 
-COMMITTERS = (1, 8, 64)
 MB = 1 << 20
+SIZE = 500  # bytes of an event
+SECONDS = (1.5, 0.5)
+BEGINNINGS = 20
+FILES = (1000, 100)
+MANY_FILES = (10_000, 1000)
+COMMIT = (
+    "CREATE PROCEDURE bench.commit_for(seconds double, size int) BEGIN "
+    "DECLARE n int DEFAULT 0; DECLARE row_value longblob DEFAULT repeat('x', size); "
+    "DECLARE until datetime(6) DEFAULT SYSDATE(6) + INTERVAL seconds SECOND; "
+    "WHILE SYSDATE(6) < until DO INSERT INTO bench.t VALUES (n, row_value); SET n = n + 1; END WHILE; SELECT n; END"
+)
 
 
 def rate(commit: Callable[[int, int], object], committers: int, seconds: float) -> float:
@@ -35,8 +46,8 @@ def rate(commit: Callable[[int, int], object], committers: int, seconds: float) 
     def work(number: int) -> None:
         start.wait()
         while not is_over.is_set():
-            commit(number, counts[number])
             counts[number] += 1
+            commit(number, counts[number])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(committers)]
     for thread in threads:
@@ -50,24 +61,22 @@ def rate(commit: Callable[[int, int], object], committers: int, seconds: float) 
     return sum(counts) / (time.perf_counter() - begun)
 
 
-def store_rate(base: Path, durability: Durability, committers: int, size: int, seconds: float) -> float:
-    """Groups of one event of `size` bytes, each thread in a domain of its own."""
+def store_rate(base: Path, committers: int, seconds: float) -> float:
+    """Groups of one event, each thread in a domain of its own."""
     with tempfile.TemporaryDirectory(dir=base) as name:
-        options = StoreOptions(durability=durability, max_file_bytes=64 * MB)
-        body = [make_event(160, 1, bytes(size))]
+        options = StoreOptions(max_file_bytes=64 * MB)
         with BinlogStore(RealDisk(Path(name)), options) as store, Background(store):
+            return rate(
+                lambda thread, number: store.write_direct(*small_group(number, SIZE, domain_id=thread)),
+                committers,
+                seconds,
+            )
 
-            def commit(thread: int, number: int) -> None:
-                gtid = Gtid(domain_id=thread, server_id=1, seq_no=number + 1)
-                store.write_direct(gtid, make_gtid_event(gtid), body)
 
-            return rate(commit, committers, seconds)
-
-
-def plain_rate(base: Path, committers: int, size: int, seconds: float, *, is_synced: bool) -> float:
-    """The same bytes, appended to one allocated file, each with an fdatasync of its own or with none."""
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
-    data = bytes(make_gtid_event(gtid)) + bytes(make_event(160, 1, bytes(size)))
+def sync_rate(base: Path, committers: int, seconds: float) -> float:
+    """The same bytes, appended to one allocated file, each with an fdatasync of its own."""
+    _, event, body = small_group(1, SIZE)
+    data = event + body[0]
     file_bytes = 64 * MB
     with tempfile.NamedTemporaryFile(dir=base) as file:
         descriptor = file.fileno()
@@ -80,43 +89,114 @@ def plain_rate(base: Path, committers: int, size: int, seconds: float, *, is_syn
             with lock:
                 offset, end = end, (end + len(data)) % (file_bytes - len(data))
             os.pwrite(descriptor, data, offset)
-            if is_synced:
-                os.fdatasync(descriptor)
+            os.fdatasync(descriptor)
 
         return rate(commit, committers, seconds)
 
 
-def main() -> None:
-    """Print two tables, medians; the spread is (largest - smallest) / median."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.store", description=main.__doc__)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each run (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=5, help="runs of each (default: %(default)s)")
-    parser.add_argument("--size", type=int, default=500, help="bytes of an event (default: %(default)s)")
-    parser.add_argument("--dir", type=Path, default=Path(), help="on which disk (default: here)")
-    parser.add_argument("--no-restarts", action="store_true", help="only the first table")
-    args = parser.parse_args()
+def primary_rate(primary: Primary, committers: int, seconds: float) -> float:
+    """Transactions of one row in a table without keys, each thread on a connection of its own."""
+    connections = [primary.connect() for _ in range(committers)]
+    counts = [0] * committers
 
-    def median(measure: Callable[..., float], *what: object, **options: object) -> tuple[float, str]:
-        rates = [measure(args.dir, *what, args.size, args.seconds, **options) for _ in range(args.repeats)]
-        middle = statistics.median(rates)
-        return middle, f"{middle:,.0f} ±{(max(rates) - min(rates)) / middle / 2:.0%}"
+    def work(number: int) -> None:
+        with connections[number].cursor() as cursor:
+            cursor.execute(f"CALL bench.commit_for({seconds}, {SIZE})")
+            counts[number] = cursor.fetchall()[0][0]
+        connections[number].close()
 
-    print("| durability | committers | commits/s | plain write | ratio | write + fdatasync | ratio |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for committers in COMMITTERS:
-        written, written_text = median(plain_rate, committers, is_synced=False)
-        synced, synced_text = median(plain_rate, committers, is_synced=True)
-        for durability in (Durability.SYNC, Durability.WRITE, Durability.LATER):
-            ours, text = median(store_rate, durability, committers)
-            print(
-                f"| {durability.value} | {committers} | {text} | {written_text} | {ours / written:.2f} "
-                f"| {synced_text} | {ours / synced:.2f} |",
-                flush=True,
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(committers)]
+
+    def work_all() -> None:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    took = timed(work_all)
+    return sum(counts) / took
+
+
+@rows("commit")
+def commits(bench: Bench) -> Iterator[Figure]:
+    """Group commit."""
+    seconds = bench.pick(*SECONDS)
+    with tempfile.TemporaryDirectory(dir=bench.base) as name:
+        primary = Primary(bench.peer, Path(name), "--sync-binlog=1")
+        primary.start()
+        try:
+            primary.begin("longblob")
+            primary.sql(COMMIT)
+            for committers in (1, 8, 64):
+                found = bench.rounds(
+                    {
+                        "ours": lambda count=committers: store_rate(bench.base, count, seconds),  # type: ignore[misc]
+                        "peer": lambda count=committers: primary_rate(primary, count, seconds),  # type: ignore[misc]
+                        "limit": lambda count=committers: sync_rate(bench.base, count, seconds),  # type: ignore[misc]
+                    }
+                )
+                yield Figure(
+                    name=f"group commit, {committers} thread{'s' * (committers > 1)}",
+                    unit="commits/s",
+                    ours=statistics.median(found["ours"]),
+                    spread=spread(found["ours"]),
+                    peer=statistics.median(found["peer"]),
+                    limit=statistics.median(found["limit"]),
+                    limit_name="write + fdatasync each",
+                    target=None if committers == 1 else Target(value=1.0, of="peer"),
+                    note=f"peer ±{spread(found['peer']):.0%}",
+                )
+        finally:
+            primary.kill()
+
+
+# Files ---------------------------------------------------------------------------------------
+
+
+@rows("begin-file")
+def beginnings(bench: Bench) -> Iterator[Figure]:
+    """Ending a file and beginning the next, synced, with so many files in the directory; the peer not with most."""
+    counts = (1, round(bench.pick(*FILES)), round(bench.pick(*MANY_FILES)))
+    work: dict[tuple[str, int], Callable[[], tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory(dir=bench.base) as name, contextlib.ExitStack() as stack:
+        for files in counts:
+            directory = Path(name) / str(files)
+            directory.mkdir()
+            options = StoreOptions(max_file_bytes=MB, is_sparse=True)
+            with BinlogStore(HastyDisk(directory), options) as store:
+                for _ in range(files):
+                    begin_file(store)
+            store = stack.enter_context(BinlogStore(RealDisk(directory), options))
+            stack.enter_context(Background(store))
+            work["ours", files] = functools.partial(begin_file, store)
+            if files < counts[-1]:
+                primary = prepare_files(bench.peer, bench.base, files)
+                primary.start()
+                stack.callback(primary.stop)
+                work["peer", files] = functools.partial(flush_binlogs, primary)
+        found = bench.rounds(work, BEGINNINGS)
+    for part, what in enumerate(("", ": CPU")):
+        median = {key: statistics.median(run[part] for run in runs) * 1e3 for key, runs in found.items()}
+        for files in counts:
+            yield Figure(
+                name=f"beginning a file beside {files:,}{what}",
+                unit="ms",
+                ours=median["ours", files],
+                peer=None if what else median.get(("peer", files)),
+                limit=median["ours", counts[0]],
+                limit_name="beside 1",
+                target=Target(value=1.2, of="limit", is_ceiling=True) if what and files > 1 else None,
             )
-    if not args.no_restarts:
-        print()
-        restart.print_table((1, 100, 1000))
 
 
-if __name__ == "__main__":
-    main()
+def begin_file(store: BinlogStore) -> tuple[float, float]:
+    """Seconds of ending a file with a group in it, and of CPU, which no sync and no other process changes."""
+    latest = store.binlog_state().latest(0)
+    store.write_direct(*small_group(1 + (0 if latest is None else latest.seq_no)))
+    cpu = time.thread_time()
+    return timed(store.flush), time.thread_time() - cpu
+
+
+def flush_binlogs(primary: Primary) -> tuple[float, float]:
+    """The same of the peer, whose CPU is not known."""
+    return timed(lambda: primary.sql("FLUSH BINARY LOGS")), 0.0

@@ -1,7 +1,10 @@
-"""The binlogs that are streamed: written by a real MariaDB server, which serves them too, and imported into .ibb."""
+"""The logs that are served: written by a real MariaDB server, which serves them too, or with files of 1 GB."""
 
 from __future__ import annotations
 
+import functools
+import os
+import random
 import shutil
 import subprocess
 import sys
@@ -11,27 +14,43 @@ from pathlib import Path
 from lanes.programs import find_lane
 from lanes.server import NetworkServer, Template
 
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.store_options import Durability, StoreOptions
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.crash import make_event, make_gtid_event
+
+WRITER_OPTIONS = (  # only while it fills its log
+    "--sync-binlog=0",
+    "--innodb-buffer-pool-size=256M",
+    "--innodb-log-file-size=256M",
+)
 PRIMARY_OPTIONS = (
     "--log-bin=binlog",
     "--binlog-format=ROW",
     "--binlog-checksum=NONE",
     "--binlog-annotate-row-events=OFF",
     "--max-binlog-size=1G",
-    "--sync-binlog=0",
     "--server-id=1",
-    "--max-connections=2000",
-    "--innodb-buffer-pool-size=256M",
-    "--innodb-log-file-size=256M",
+    "--max-connections=5000",
+    "--back-log=2000",
 )
+GB = 1 << 30
+ROW_BYTES = 175  # of a group in files of 1 GB: small ones, as of W1, of which a search passes over most
+GROUPS_IN_SMALL_FILE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`groups` transactions, each of one row of `row_bytes`."""
+    """`groups` transactions, each of one row of `row_bytes`; `scales` are for the table, and for a quick one."""
 
     name: str
     groups: int
     row_bytes: int
+    scales: tuple[float, float]
 
     @property
     def column(self) -> str:
@@ -39,43 +58,62 @@ class Workload:
         return "longblob" if self.row_bytes > 60000 else f"varchar({self.row_bytes}) character set latin1"
 
 
-WORKLOADS = (
-    Workload("W1", 550_000, 175),  # events of 80 bytes on average
-    Workload("W2", 220_000, 1800),  # half a KiB
-    Workload("W3", 16_000, 65_000),  # 16 KB
-    Workload("W4", 64, 16 << 20),  # rows larger than a packet
-)
+WORKLOADS = {
+    one.name: one
+    for one in (
+        Workload("W1", 550_000, 175, (1, 0.1)),  # events of 80 bytes on average
+        Workload("W2", 220_000, 1800, (0.5, 0.1)),  # half a KiB
+        Workload("W3", 16_000, 65_000, (0.5, 0.1)),  # 16 KB
+        Workload("W4", 64, 16 << 20, (0.5, 0.1)),  # rows larger than a packet
+    )
+}
 
 
 class Primary(NetworkServer):
     """A MariaDB primary whose data stay for the next run."""
 
-    def __init__(self, version: str, directory: Path) -> None:
+    def __init__(self, version: str, directory: Path, *options: str) -> None:
         lane = find_lane(version)
         template_directory = directory / "template"
         shutil.rmtree(template_directory, ignore_errors=True)
-        super().__init__(Template(lane, template_directory), directory, *PRIMARY_OPTIONS)
+        super().__init__(Template(lane, template_directory), directory, *PRIMARY_OPTIONS, *options)
+        shutil.rmtree(template_directory / "data")
 
-    def write(self, workload: Workload, scale: float) -> None:
-        """Run its transactions; the log begins with them, as if there had been nothing before."""
-        self.sql("CREATE OR REPLACE USER bench IDENTIFIED BY 'bench'")
+    def begin(self, column: str) -> None:
+        """An account, and an empty table `bench.t (a int, b COLUMN)` with a procedure that fills it."""
+        self.sql("CREATE USER bench IDENTIFIED BY 'bench'")
         self.sql("GRANT ALL ON *.* TO bench")
         self.sql("CREATE DATABASE bench")
-        self.sql(f"CREATE TABLE bench.t (a int, b {workload.column})")
+        self.sql(f"CREATE TABLE bench.t (a int, b {column})")
         self.sql(
             "CREATE PROCEDURE bench.fill(groups int, size int) BEGIN "
             "DECLARE n int DEFAULT 0; DECLARE row_value longblob DEFAULT repeat('x', size); "
             "WHILE n < groups DO INSERT INTO bench.t VALUES (n, row_value); SET n = n + 1; END WHILE; END"
         )
-        self.sql("RESET MASTER")
-        groups = max(1, round(workload.groups * scale))
-        self.sql(f"CALL bench.fill({groups}, {workload.row_bytes})")
-        self.sql("FLUSH BINARY LOGS")
+        self.sql("RESET MASTER")  # the log begins with what comes now
+
+    def forget_rows(self) -> None:
+        """The log is what counts."""
+        self.sql("SET sql_log_bin = 0")
+        self.sql("DROP TABLE bench.t")
 
     @property
     def binlogs(self) -> list[Path]:
         """The files of its log."""
         return sorted(path for path in self.data.glob("binlog.[0-9]*") if path.suffix[1:].isdigit())
+
+    def classic_directory(self) -> Path:
+        """A directory with nothing but the files of its log: links to the very same ones."""
+        directory = self.directory / "classic"
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        for path in self.binlogs:
+            if path.stat().st_size > HEAD_BYTES:
+                os.link(path, directory / path.name)
+        return directory
+
+
+HEAD_BYTES = 1000  # of a file with a head and no group
 
 
 def prepare(workload: Workload, version: str, base: Path, scale: float) -> tuple[Primary, Path]:
@@ -85,14 +123,125 @@ def prepare(workload: Workload, version: str, base: Path, scale: float) -> tuple
     if not is_done.exists():
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
-        primary = Primary(version, directory)
+        primary = Primary(version, directory, *WRITER_OPTIONS)
         primary.start()
-        primary.write(workload, scale)
+        primary.begin(workload.column)
+        primary.sql(f"CALL bench.fill({max(1, round(workload.groups * scale))}, {workload.row_bytes})")
+        primary.sql("FLUSH BINARY LOGS")
+        primary.forget_rows()
         primary.stop()
+        files = [path for path in primary.binlogs if path.stat().st_size > HEAD_BYTES]
         subprocess.run(
-            [sys.executable, "-m", "ibbmaster", "import", *map(str, primary.binlogs), "--to", str(directory / "ibb")],
+            [sys.executable, "-m", "ibbmaster", "import", *map(str, files), "--to", str(directory / "ibb")],
             check=True,
             stdout=subprocess.DEVNULL,
         )
         is_done.touch()
     return Primary(version, directory), directory / "ibb"
+
+
+class HastyDisk(RealDisk):
+    """A disk for a log that nobody needs after a crash."""
+
+    def sync(self, name: str) -> None:
+        """Leave it to the system."""
+
+    def sync_dir(self) -> None:
+        """As `sync`."""
+
+
+@functools.cache
+def body_of(size: int) -> list[bytes]:
+    """What is behind the GTID event of a group: one event with so many bytes."""
+    return [bytes(make_event(160, 1, bytes(size)))]
+
+
+def small_group(seq_no: int, size: int = ROW_BYTES, *, domain_id: int = 0) -> tuple[Gtid, bytes, list[bytes]]:
+    """GTID, GTID event and body of a group."""
+    gtid = Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
+    return gtid, bytes(make_gtid_event(gtid)), body_of(size)
+
+
+@dataclass(frozen=True, slots=True)
+class LargeLog:
+    """`files` .ibb files of 1 GB.
+
+    The last has `filled` bytes of groups, with their states. All before it have a real header, a real
+    first state and 20 groups, and a hole up to the 1 GB that the header says, as of a file that is ready and has
+    just been begun: a search for a position reads no more of them.
+    """
+
+    directory: Path
+    files: int
+    filled: int
+
+    @property
+    def small_groups(self) -> int:
+        """How many groups the files before the last have."""
+        return (self.files - 1) * GROUPS_IN_SMALL_FILE
+
+    def last_group(self) -> int:
+        """The sequence number of the newest group."""
+        return int((self.directory / "groups").read_text())
+
+    def some_position(self, rng: random.Random) -> str:
+        """Of a replica that lacks something, half of the time in the last file; never the end of another."""
+        if self.files == 1 or rng.random() < 0.5:
+            return f"0-1-{rng.randrange(self.small_groups + 1, self.last_group())}"
+        file_no = rng.randrange(self.files - 1)
+        return f"0-1-{file_no * GROUPS_IN_SMALL_FILE + rng.randrange(1, GROUPS_IN_SMALL_FILE)}"
+
+    def make(self) -> None:
+        """Write it, unless it is there."""
+        if (self.directory / "groups").exists():
+            return
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.log.mkdir(parents=True)
+        seq_no = 0
+        if self.files > 1:
+            options = StoreOptions(durability=Durability.LATER, max_file_bytes=GB, is_sparse=True)
+            with BinlogStore(HastyDisk(self.log), options) as store:
+                for seq_no in range(1, self.small_groups + 1):
+                    store.write_direct(*small_group(seq_no))
+                    if not seq_no % GROUPS_IN_SMALL_FILE:
+                        store.flush()
+            for name in SEGMENT_NAMES:  # all is in the files
+                (self.log / name).unlink(missing_ok=True)
+            for file_no in range(self.files - 1):
+                os.truncate(self.log / format_file_name(file_no), GB)
+        with BinlogWriter(HastyDisk(self.log), max_file_bytes=GB, is_sparse=True) as writer:
+            while writer.end.offset < self.filled:
+                seq_no += 1
+                writer.write_group(*small_group(seq_no))
+        (self.directory / "groups").write_text(str(seq_no))
+
+    @property
+    def log(self) -> Path:
+        """Where its files are."""
+        return self.directory / "ibb"
+
+
+def large_log(base: Path, files: int, filled: int) -> LargeLog:
+    """A log of files of 1 GB, made if it is not there yet."""
+    log = LargeLog(base / f"large-{files}-{filled >> 20}", files, filled)
+    log.make()
+    return log
+
+
+def prepare_files(version: str, base: Path, files: int) -> Primary:
+    """A primary with so many files of 20 groups each in its log, not started; made if it is not there yet."""
+    directory = base / f"files-{files}-{version}"
+    is_done = directory / "done"
+    if not is_done.exists():
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        primary = Primary(version, directory, *WRITER_OPTIONS)
+        primary.start()
+        primary.begin(WORKLOADS["W1"].column)
+        for _ in range(files):
+            primary.sql(f"CALL bench.fill({GROUPS_IN_SMALL_FILE}, {ROW_BYTES})")
+            primary.sql("FLUSH BINARY LOGS")
+        primary.forget_rows()
+        primary.stop()
+        is_done.touch()
+    return Primary(version, directory)

@@ -1,6 +1,6 @@
 """A start does as much as the log behind the last checkpoint asks, whatever is in doubt.
 
-`python -m benchmarks.restart` measures the times.
+`python -m benchmarks.table --rows restart` measures the times.
 """
 
 from __future__ import annotations

@@ -1,0 +1,310 @@
+"""Rows: how soon a replica has its first event, and a new group when it is durable.
+
+Logs of 1 GB files are described at `LargeLog`; the peer has as many files, each with 20 groups
+and the GTID index that it wrote itself. New groups are small and come one at a time to an idle
+server, unless "paced": 100 KB/s in ten groups a second, until the whole group is there. A group
+can be there before its commit returns: then it took no time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import selectors
+import socket
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from benchmarks.figures import Bench, Figure, Target, percentile, rows
+from benchmarks.replica import first_event_s, log_in, packet, reconnect_s, waiting
+from benchmarks.servers import Contender, ibbmaster, mariadb
+from benchmarks.workloads import GROUPS_IN_SMALL_FILE, Primary, large_log, prepare_files, small_group
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.store.background import Background
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.writer import BinlogWriter
+
+FILLED = (384 << 20, 32 << 20)
+SEEKS = (200, 40)
+REPLICAS = (1000, 200)
+GROUPS = (200, 30)
+IDLE_REPLICAS = 100
+IDLE_S = 5.0
+PACED_S = (10.0, 3.0)
+PACED_BYTES = 10_000
+PACED_PERIOD_S = 0.1
+PAUSE_S = 0.02  # between groups: the server is idle when the next one comes
+ENOUGH_S = 30.0  # of small groups, however late they are
+LOST_S = 60.0  # a group that is later has not been sent
+SETTLED_S = 1.0  # when so long nothing came to any of many, all is there
+QUIET_S = 0.01  # when so long nothing came, a group is there
+PING = packet(0, b"\x0e")
+
+Commit = Callable[[int], object]  # a group of about so many bytes; durable when it returns
+Growing = dict[str, tuple[Contender, Commit]]
+
+
+def latencies(
+    what: str, ours: list[float], peer: list[float], *, median_ms: float | None, p99_ms: float | None, **rest: object
+) -> Iterator[Figure]:
+    """Two rows, of values in seconds."""
+    for name, value_of, target in (
+        ("median", statistics.median, median_ms),
+        ("p99", lambda values: percentile(values, 0.99), p99_ms),
+    ):
+        yield Figure(
+            name=f"{what}, {name}",
+            unit="ms",
+            ours=value_of(ours) * 1e3,
+            peer=value_of(peer) * 1e3 if peer else None,
+            target=None if target is None else Target(value=target, is_ceiling=True),
+            **rest,  # type: ignore[arg-type]
+        )
+
+
+def ping_s(contender: Contender) -> float:
+    """Seconds of the shortest question and answer there are."""
+    line = log_in(contender.account)
+    with line.socket:
+        begun = time.perf_counter()
+        line.send(PING)
+        line.next_packet()
+        return time.perf_counter() - begun
+
+
+# The first event -----------------------------------------------------------------------------
+
+
+@rows("first-event-1000", 1000)
+@rows("first-event-1", 1)
+def first_events(bench: Bench, files: int) -> Iterator[Figure]:
+    """From the dump command to the first GTID event, at positions anywhere in the log."""
+    log = large_log(bench.base, files, round(bench.pick(*FILLED)))
+    rng = random.Random(1)
+    with ibbmaster(log.log) as ours, mariadb(prepare_files(bench.peer, bench.base, files)) as peer:
+        found = bench.rounds(
+            {
+                "ours": lambda: first_event_s(ours.account, log.some_position(rng)),
+                "peer": lambda: first_event_s(peer.account, f"0-1-{rng.randrange(1, files * GROUPS_IN_SMALL_FILE)}"),
+                "ping": lambda: ping_s(peer),
+            },
+            round(bench.pick(*SEEKS)),
+        )
+    ping_ms = statistics.median(found["ping"]) * 1e3
+    what = f"first event, {files:,} file{'s' * (files > 1)} of 1 GB"
+    limits = {"limit": ping_ms, "limit_name": "a ping"}
+    yield from latencies(what, found["ours"], found["peer"], median_ms=1.0, p99_ms=5.0, **limits)
+
+
+@rows("reconnect")
+def reconnects(bench: Bench) -> Iterator[Figure]:
+    """A thousand replicas at once, which lack one group."""
+    log = large_log(bench.base, 1, round(bench.pick(*FILLED)))
+    count = round(bench.pick(*REPLICAS))
+    with ibbmaster(log.log) as ours, mariadb(prepare_files(bench.peer, bench.base, 1)) as peer:
+        found = bench.rounds(
+            {
+                "ours": lambda: reconnect_s(ours.account, f"0-1-{log.last_group() - 1}", count),
+                "peer": lambda: reconnect_s(peer.account, f"0-1-{GROUPS_IN_SMALL_FILE - 1}", count),
+            },
+            3,
+        )
+    yield Figure(
+        name=f"{count:,} replicas reconnect: login and first event",
+        unit="s",
+        ours=statistics.median(found["ours"]),
+        peer=statistics.median(found["peer"]),
+        target=Target(value=1.0, of="peer", is_ceiling=True),
+        note="16 steps each",
+    )
+
+
+# New groups ----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def growing_files(directory: Path) -> Iterator[Commit]:
+    """A log whose files are written and synced by this process."""
+    with BinlogWriter(RealDisk(directory), max_file_bytes=1 << 30, is_sparse=True) as writer:
+        numbers = itertools.count(1)
+
+        def commit(size: int) -> None:
+            writer.write_group(*small_group(next(numbers), size))
+            writer.flush()
+
+        yield commit
+
+
+@contextlib.contextmanager
+def growing_store(directory: Path) -> Iterator[Commit]:
+    """A store that this process owns: what it commits is in its redo log first."""
+    options = StoreOptions(max_file_bytes=1 << 30, is_sparse=True)
+    with BinlogStore(RealDisk(directory), options) as store, Background(store):
+        numbers = itertools.count(1)
+        yield lambda size: store.write_direct(*small_group(next(numbers), size))
+
+
+@contextlib.contextmanager
+def growing_primary(version: str, directory: Path) -> Iterator[tuple[Contender, Commit]]:
+    """A MariaDB primary that syncs its log at each commit."""
+    primary = Primary(version, directory, "--sync-binlog=1")
+    primary.start()
+    primary.begin("longblob")
+    primary.stop()
+    with mariadb(primary) as peer:
+        yield peer, lambda size: primary.sql("INSERT INTO bench.t VALUES (1, repeat('x', %s))", (size,))
+
+
+def drain(one: socket.socket, seconds: float = QUIET_S) -> int:
+    """Read until nothing comes for so long; returns the bytes."""
+    one.settimeout(seconds)
+    size = 0
+    with contextlib.suppress(TimeoutError):
+        while data := one.recv(1 << 16):
+            size += len(data)
+    one.settimeout(60)
+    return size
+
+
+def delay(one: socket.socket, commit: Commit) -> float:
+    """Seconds from a durable group to its first byte at a waiting replica; next to none if that came before."""
+    drain(one)
+    time.sleep(PAUSE_S)
+    commit(100)
+    durable_at = time.perf_counter()
+    one.recv(1)
+    return time.perf_counter() - durable_at
+
+
+@contextlib.contextmanager
+def followed(bench: Bench, growing: Callable[[Path], AbstractContextManager[Commit]]) -> Iterator[Growing]:
+    """A growing log, `ibbmaster serve` beside its writer, and a growing primary."""
+    with tempfile.TemporaryDirectory(dir=bench.base) as name, contextlib.ExitStack() as stack:
+        directory = Path(name) / "log"
+        directory.mkdir()
+        commit = stack.enter_context(growing(directory))
+        commit(100)
+        ours = stack.enter_context(ibbmaster(directory))
+        peer, peer_commit = stack.enter_context(growing_primary(bench.peer, Path(name) / "peer"))
+        yield {"ours": (ours, commit), "peer": (peer, peer_commit)}
+
+
+@rows("other-process", growing_store, "of another process, in its redo log", None, 20.0)
+@rows("notify-1", growing_files, "of another process, synced to its file", 0.3, None)
+def to_one(
+    bench: Bench,
+    growing: Callable[[Path], AbstractContextManager[Commit]],
+    where: str,
+    median_ms: float | None,
+    p99_ms: float | None,
+) -> Iterator[Figure]:
+    """One replica waits for small groups."""
+    with followed(bench, growing) as servers:
+        lines = {name: waiting(server.account) for name, (server, _) in servers.items()}
+        found = bench.rounds(
+            {name: lambda name=name: delay(lines[name], servers[name][1]) for name in servers},  # type: ignore[misc]
+            round(bench.pick(*GROUPS)),
+            seconds=ENOUGH_S,
+        )
+    what = f"a durable group {where}, reaches 1 replica"
+    yield from latencies(what, found["ours"], found["peer"], median_ms=median_ms, p99_ms=p99_ms)
+
+
+@rows("notify-1000")
+def to_many(bench: Bench) -> Iterator[Figure]:
+    """A thousand replicas wait, paced."""
+    count, seconds = round(bench.pick(*REPLICAS)), bench.pick(*PACED_S)
+    found, costs = {}, {}
+    with followed(bench, growing_files) as servers:
+        for name, (server, commit) in servers.items():
+            with contextlib.ExitStack() as stack:
+                sockets = [stack.enter_context(waiting(server.account)) for _ in range(count)]
+                begun = server.cpu_s()
+                found[name] = paced(sockets, commit, seconds)
+                costs[name] = (server.cpu_s() - begun) / seconds
+    what = f"a durable group reaches {count:,} replicas, paced"
+    note = f"CPU {costs['ours']:.0%}, peer {costs['peer']:.0%}"
+    yield from latencies(what, found["ours"], found["peer"], median_ms=None, p99_ms=50.0, note=note)
+
+
+def paced(sockets: list[socket.socket], commit: Commit, seconds: float) -> list[float]:
+    """Seconds from each durable group to its last byte, at each replica."""
+    durable_at: list[float] = []
+    is_over = threading.Event()
+
+    def write() -> None:
+        begun = time.perf_counter()
+        for number in range(round(seconds / PACED_PERIOD_S)):
+            time.sleep(max(0.0, begun + number * PACED_PERIOD_S - time.perf_counter()))
+            commit(PACED_BYTES)
+            durable_at.append(time.perf_counter())
+        is_over.set()
+
+    buffer = bytearray(1 << 20)
+    received = [0] * len(sockets)
+    delays: list[float] = []
+    with selectors.DefaultSelector() as selector:
+        for number, one in enumerate(sockets):
+            one.setblocking(False)
+            selector.register(one, selectors.EVENT_READ, number)
+
+        def receive(wait_s: float) -> Iterator[tuple[int, int]]:
+            """The replicas that got something, and how many bytes they had before."""
+            for key, _ in selector.select(wait_s):
+                size = key.fileobj.recv_into(buffer)  # type: ignore[union-attr]
+                if not size:
+                    raise SystemExit("a waiting replica lost its connection")
+                received[key.data] += size
+                yield key.data, received[key.data] - size
+
+        def settle() -> int:
+            """Wait until all is there; bytes that the first replica got."""
+            before = received[0]
+            while list(receive(SETTLED_S)):
+                pass
+            return received[0] - before
+
+        settle()
+        commit(PACED_BYTES)
+        group_bytes = settle()
+        received[:] = [0] * len(sockets)
+        writer = threading.Thread(target=write)
+        writer.start()
+        until = time.perf_counter() + seconds + LOST_S
+        while not is_over.is_set() or len(delays) < len(durable_at) * len(sockets):
+            if time.perf_counter() > until:
+                raise SystemExit(f"{len(delays)} groups came of {len(durable_at)} for each of {len(sockets)} replicas")
+            for replica, before in receive(1.0):
+                now = time.perf_counter()
+                whole = range(before // group_bytes, received[replica] // group_bytes)
+                delays += [now - durable_at[group] if group < len(durable_at) else 0.0 for group in whole]
+        writer.join()
+    return delays
+
+
+@rows("idle")
+def idle(bench: Bench) -> Iterator[Figure]:
+    """CPU of a server whose replicas wait for what does not come."""
+    costs = {}
+    with followed(bench, growing_files) as servers:
+        for name, (server, _) in servers.items():
+            with contextlib.ExitStack() as stack:
+                for _ in range(IDLE_REPLICAS):
+                    drain(stack.enter_context(waiting(server.account)))
+                begun = server.cpu_s()
+                time.sleep(IDLE_S)
+                costs[name] = server.cpu_s() - begun
+    yield Figure(
+        name=f"{IDLE_REPLICAS} idle replicas for {IDLE_S:.0f} s: CPU",
+        unit="ms",
+        ours=costs["ours"] * 1e3,
+        peer=costs["peer"] * 1e3,
+        target=Target(value=25, is_ceiling=True),
+    )

@@ -1,0 +1,76 @@
+"""Servers that are measured, each a process of its own, and what they cost as the kernel counts it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanes.primary import IbbPrimary
+
+from benchmarks.replica import Account
+from benchmarks.workloads import Primary
+from ibbmaster.kernel.loading import READY
+
+CPUCLOCK_SCHED = 2  # with the process in the bits above: its clock
+MAX_CONNECTIONS = 5000  # a primary keeps those whose replica is gone until it has something to send
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A server that is running."""
+
+    name: str
+    pid: int
+    account: Account
+    is_plain: bool = False  # sends bytes as they are to whoever connects
+
+    def cpu_s(self) -> float:
+        """Seconds of CPU so far, of all its threads, also those that have ended."""
+        return time.clock_gettime((~self.pid << 3) | CPUCLOCK_SCHED)
+
+    def keep_to(self, cpus: set[int]) -> None:
+        """Let all its threads, and those they start, run on these CPUs alone."""
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.sched_setaffinity(int(task.name), cpus)
+
+
+@contextlib.contextmanager
+def ibbmaster(directory: Path, *options: str) -> Iterator[Contender]:
+    """`ibbmaster serve`, its kernels loaded."""
+    ours = IbbPrimary(directory, "--max-connections", str(MAX_CONNECTIONS), "--read-only", *options)
+    try:
+        ours.start()
+        ours.wait_for_log(READY)
+        yield Contender("ibbmaster", ours.pid, Account(ours.port, ours.user, ours.password))
+    finally:
+        ours.kill()
+
+
+@contextlib.contextmanager
+def mariadb(primary: Primary) -> Iterator[Contender]:
+    """A real primary."""
+    try:
+        primary.start()
+        assert primary.port is not None
+        yield Contender(f"MariaDB {primary.lane.version}", primary.pid, Account(primary.port))
+    finally:
+        primary.stop()
+
+
+@contextlib.contextmanager
+def plain_server(files: Sequence[Path]) -> Iterator[Contender]:
+    """The machine's limit: see benchmarks/limits.py."""
+    command = [sys.executable, "-m", "benchmarks.limits", *map(str, files)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield Contender("sendall", process.pid, Account(int(process.stdout.readline())), is_plain=True)
+        finally:
+            process.kill()
