@@ -9,7 +9,8 @@ import random
 import numpy as np
 import pytest
 
-from ibbmaster.event.rows.number import decimal_reader, decimal_size
+from ibbmaster.event.rows.kinds.decimals import decimal_reader
+from ibbmaster.event.rows.number import decimal_size
 from ibbmaster.kernel import loading
 
 CYCLE_YEARS = 400  # after so many the calendar repeats

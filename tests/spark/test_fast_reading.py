@@ -17,7 +17,7 @@ from ibbmaster.errors import EventError, FormatError, IbbMasterError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
-from ibbmaster.event.rows.temporal import DATETIME2_ZERO
+from ibbmaster.event.rows.kinds.temporal import DATETIME2_ZERO
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid

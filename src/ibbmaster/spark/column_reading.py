@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ibbmaster.event.rows import temporal
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.number import decimal_size
-from ibbmaster.event.rows.temporal import FRACTION_SIZES
-from ibbmaster.event.rows.value import INTEGER_SIZES, SHORT_LENGTH_MAX
 from ibbmaster.kernel.fields import RowOp
 
 WIDE_DIGITS = 38  # of a number of 128 bits
@@ -32,40 +31,42 @@ def reading_of(column: Column, spark_type: str) -> Reading:
     Raises:
         ValueError: values of this type cannot be read at all.
     """
-    size = column.size
+    kind = kind_of(column)
+    size = kind.fixed_size(column)
     match column.type:
-        case ColumnType.TINY | ColumnType.SHORT | ColumnType.INT24 | ColumnType.LONG | ColumnType.LONGLONG:
-            return Reading(RowOp.INTEGER, INTEGER_SIZES[ColumnType(column.type)], int(not column.is_unsigned), "number")
         case ColumnType.FLOAT:
             return Reading(RowOp.FLOAT, 0, 0, "number")
         case ColumnType.DOUBLE:
             return Reading(RowOp.DOUBLE, 0, 0, "number")
-        case ColumnType.BIT:
-            return Reading(RowOp.BIG_ENDIAN, (size + 7) // 8, 0, "number")
         case ColumnType.YEAR:
             return Reading(RowOp.YEAR, 0, 0, "number")
         case ColumnType.NEWDECIMAL if spark_type.startswith("decimal"):
-            return Reading(RowOp.DECIMAL, size, column.scale, "number")
-        case ColumnType.NEWDECIMAL:
-            return Reading(RowOp.RAW_FIXED, decimal_size(size, column.scale), 0, "value")
-        case ColumnType.ENUM | ColumnType.SET:
-            return Reading(RowOp.INTEGER, size, 0, "code")
+            return Reading(RowOp.DECIMAL, column.size, column.scale, "number")
         case ColumnType.DATE | ColumnType.NEWDATE if spark_type == "date":
             return Reading(RowOp.DATE, 0, 0, "number")
         case ColumnType.DATETIME2 if spark_type != "string":
             return Reading(RowOp.DATETIME, column.scale, 0, "number")
         case ColumnType.TIMESTAMP2 if spark_type != "string":
             return Reading(RowOp.TIMESTAMP, column.scale, 0, "number")
-    fixed = _fixed_size(column)
-    if fixed is not None:
-        return Reading(RowOp.RAW_FIXED, fixed, 0, "value")
-    what = "value"
-    if column.type not in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED):
-        if column.kind is ValueKind.TEXT and (column.charset or "utf8mb4") in UTF8_CHARSETS:
-            what = "text"
-        elif column.kind in (ValueKind.BINARY, ValueKind.GEOMETRY):
-            what = "bytes"
-    return Reading(RowOp.RAW_PREFIXED, _length_size(column), 0, what)
+    if size is None:
+        return Reading(RowOp.RAW_PREFIXED, kind.length_size(column), 0, _string_of(column))
+    match column.kind:
+        case ValueKind.INTEGER:
+            return Reading(RowOp.INTEGER, size, int(not column.is_unsigned), "number")
+        case ValueKind.BIT:
+            return Reading(RowOp.BIG_ENDIAN, size, 0, "number")
+        case ValueKind.ENUM | ValueKind.SET:
+            return Reading(RowOp.INTEGER, size, 0, "code")
+    return Reading(RowOp.RAW_FIXED, size, 0, "value")
+
+
+def _string_of(column: Column) -> str:
+    """What the bytes of a string are to become."""
+    if column.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED):
+        return "value"
+    if column.kind is ValueKind.TEXT and (column.charset or "utf8mb4") in UTF8_CHARSETS:
+        return "text"
+    return "bytes" if column.kind in (ValueKind.BINARY, ValueKind.GEOMETRY) else "value"
 
 
 def text_reading_of(column: Column) -> Reading:
@@ -83,31 +84,6 @@ def text_reading_of(column: Column) -> Reading:
             return reading_of(column, "decimal")
     reading = reading_of(column, "string")
     return replace(reading, what="value") if reading.what == "bytes" else reading
-
-
-def _fixed_size(column: Column) -> int | None:
-    """Bytes of a temporal value; None for strings."""
-    digits = column.scale
-    sizes = {
-        ColumnType.DATE: 3,
-        ColumnType.NEWDATE: 3,
-        ColumnType.TIME2: 3 + FRACTION_SIZES[digits],
-        ColumnType.DATETIME2: 5 + FRACTION_SIZES[digits],
-        ColumnType.TIMESTAMP2: 4 + FRACTION_SIZES[digits],
-        ColumnType.TIME: temporal.OLD_TIME_SIZES[digits],
-        ColumnType.DATETIME: temporal.OLD_DATETIME_SIZES[digits],
-        ColumnType.TIMESTAMP: 4 + FRACTION_SIZES[digits],
-    }
-    return sizes.get(ColumnType(column.type)) if column.type in ColumnType.__members__.values() else None
-
-
-def _length_size(column: Column) -> int:
-    match column.type:
-        case ColumnType.STRING | ColumnType.VARCHAR | ColumnType.VAR_STRING | ColumnType.VARCHAR_COMPRESSED:
-            return 1 if column.size <= SHORT_LENGTH_MAX else 2
-        case ColumnType.BLOB | ColumnType.BLOB_COMPRESSED | ColumnType.GEOMETRY:
-            return column.size
-    raise ValueError("values of this type cannot be read")
 
 
 def size_of(reading: Reading) -> int:

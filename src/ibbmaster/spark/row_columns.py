@@ -15,8 +15,8 @@ from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.query import decompress
 from ibbmaster.event.rows.changes import RowDecoder
 from ibbmaster.event.rows.column import Column, ColumnType
+from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.partial import PartialRows
-from ibbmaster.event.rows.value import value_reader
 from ibbmaster.event.table_map import TABLE_ID_SIZE, decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import (

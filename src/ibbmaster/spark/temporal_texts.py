@@ -1,4 +1,4 @@
-"""Dates and times of many rows as text, all at once. The twin, for one value: `ibbmaster.event.rows.temporal`."""
+"""Dates and times of many rows as text, all at once. The twin, for one value: `ibbmaster.event.rows.kinds.temporal`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ibbmaster.event.rows.column import Column, ColumnType
-from ibbmaster.event.rows.temporal import FRACTION_SIZES
+from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,8 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.query import decompress
 from ibbmaster.event.rows.column import Column, TableSchema
-from ibbmaster.event.rows.value import BadValueError, Reader, Value, value_reader
+from ibbmaster.event.rows.kinds.registry import value_reader
+from ibbmaster.event.rows.value import BadValueError, Reader, Value
 from ibbmaster.event.table_map import RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
 

@@ -13,11 +13,11 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, charset_of, decode_text
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.event.rows.number import DIGITS_MAX, SCALE_MAX
+from ibbmaster.event.rows.kinds.kind import Layout
+from ibbmaster.event.rows.kinds.registry import BY_TYPE, KINDS
 from ibbmaster.event.table_map import TABLE_ID_SIZE, TableMap, decode_table_map
 
 COLUMN_COUNT_MAX = 4096  # MariaDB's own limit
-FRACTION_DIGITS_MAX = 6
 
 
 class MetadataField(enum.IntEnum):
@@ -36,77 +36,13 @@ class MetadataField(enum.IntEnum):
     ENUM_AND_SET_COLUMN_CHARSET = 11
 
 
-METADATA_SIZES = {  # bytes a type has in the metadata block; others have none
-    ColumnType.FLOAT: 1,
-    ColumnType.DOUBLE: 1,
-    ColumnType.VARCHAR: 2,
-    ColumnType.BIT: 2,
-    ColumnType.TIMESTAMP2: 1,
-    ColumnType.DATETIME2: 1,
-    ColumnType.TIME2: 1,
-    ColumnType.BLOB_COMPRESSED: 1,
-    ColumnType.VARCHAR_COMPRESSED: 2,
-    ColumnType.NEWDECIMAL: 2,
-    ColumnType.ENUM: 2,
-    ColumnType.SET: 2,
-    ColumnType.BLOB: 1,
-    ColumnType.VAR_STRING: 2,
-    ColumnType.STRING: 2,
-    ColumnType.GEOMETRY: 1,
-}
-BIG_ENDIAN_METADATA = frozenset(
-    (ColumnType.NEWDECIMAL, ColumnType.ENUM, ColumnType.SET, ColumnType.VAR_STRING, ColumnType.STRING)
-)
+METADATA_SIZES = {column_type: size for kind in KINDS for column_type, size in kind.metadata_sizes.items()}
 NUMERIC = frozenset(  # those with a bit in SIGNEDNESS
-    (
-        ColumnType.TINY,
-        ColumnType.SHORT,
-        ColumnType.INT24,
-        ColumnType.LONG,
-        ColumnType.LONGLONG,
-        ColumnType.FLOAT,
-        ColumnType.DOUBLE,
-        ColumnType.YEAR,
-        ColumnType.NEWDECIMAL,
-        ColumnType.DECIMAL,
-    )
+    (ColumnType.DECIMAL, *(column_type for kind in KINDS if kind.has_sign for column_type in kind.values))
 )
 CHARACTER = frozenset(  # those with a collation in DEFAULT_CHARSET or COLUMN_CHARSET
-    (
-        ColumnType.VARCHAR,
-        ColumnType.VARCHAR_COMPRESSED,
-        ColumnType.VAR_STRING,
-        ColumnType.STRING,
-        ColumnType.BLOB,
-        ColumnType.BLOB_COMPRESSED,
-        ColumnType.GEOMETRY,
-    )
+    column_type for kind in KINDS if kind.has_collation for column_type in kind.values
 )
-STRING_LENGTH_BITS = 0x30  # of the first metadata byte of STRING: inverted, bits 8 and 9 of the length
-
-_KINDS = {
-    ColumnType.TINY: ValueKind.INTEGER,
-    ColumnType.SHORT: ValueKind.INTEGER,
-    ColumnType.INT24: ValueKind.INTEGER,
-    ColumnType.LONG: ValueKind.INTEGER,
-    ColumnType.LONGLONG: ValueKind.INTEGER,
-    ColumnType.FLOAT: ValueKind.FLOAT,
-    ColumnType.DOUBLE: ValueKind.FLOAT,
-    ColumnType.NEWDECIMAL: ValueKind.DECIMAL,
-    ColumnType.YEAR: ValueKind.YEAR,
-    ColumnType.DATE: ValueKind.DATE,
-    ColumnType.NEWDATE: ValueKind.DATE,
-    ColumnType.TIME: ValueKind.TIME,
-    ColumnType.TIME2: ValueKind.TIME,
-    ColumnType.DATETIME: ValueKind.DATETIME,
-    ColumnType.DATETIME2: ValueKind.DATETIME,
-    ColumnType.TIMESTAMP: ValueKind.TIMESTAMP,
-    ColumnType.TIMESTAMP2: ValueKind.TIMESTAMP,
-    ColumnType.BIT: ValueKind.BIT,
-    ColumnType.ENUM: ValueKind.ENUM,
-    ColumnType.SET: ValueKind.SET,
-    ColumnType.GEOMETRY: ValueKind.GEOMETRY,
-}
 
 
 def decode_table_schema(event: Buffer) -> TableSchema:
@@ -146,50 +82,21 @@ def _head_size(head: TableMap) -> int:
 
 def _column(number: int, type_code: int, fields: _Fields, *, is_nullable: bool) -> Column:
     """A column from its type and its place in the metadata block."""
-    size = METADATA_SIZES.get(ColumnType(type_code), 0) if type_code in ColumnType.__members__.values() else 0
-    raw = fields.take(size)
-    order = "big" if type_code in BIG_ENDIAN_METADATA else "little"
-    metadata = int.from_bytes(raw, "big" if order == "big" else "little")
-    length = scale = 0
-    kind = ValueKind.BINARY
-    match type_code:
-        case ColumnType.STRING:
-            first, length = raw
-            type_code = first | STRING_LENGTH_BITS
-            if type_code == ColumnType.STRING:
-                length |= (first & STRING_LENGTH_BITS ^ STRING_LENGTH_BITS) << 4
-            elif type_code not in (ColumnType.ENUM, ColumnType.SET) or length > 8:
-                raise EventError(f"TABLE_MAP column {number} has string metadata {metadata:#06x}")
-        case ColumnType.NEWDECIMAL:
-            length, scale = raw
-            if not 0 < length <= DIGITS_MAX or scale > min(length, SCALE_MAX):
-                raise EventError(f"TABLE_MAP column {number} is DECIMAL({length},{scale})")
-        case ColumnType.BIT:
-            length = (metadata >> 8) * 8 + (metadata & 0xFF)
-            if length > 64 or metadata & 0xFF > 7:
-                raise EventError(f"TABLE_MAP column {number} has bit metadata {metadata:#06x}")
-        case ColumnType.TIMESTAMP2 | ColumnType.DATETIME2 | ColumnType.TIME2:
-            scale = metadata
-            if scale > FRACTION_DIGITS_MAX:
-                raise EventError(f"TABLE_MAP column {number} has {scale} digits of a second")
-        case ColumnType.BLOB | ColumnType.BLOB_COMPRESSED | ColumnType.GEOMETRY:
-            length = metadata
-            if not 1 <= length <= 4:
-                raise EventError(f"TABLE_MAP column {number} has lengths of {length} bytes")
-        case ColumnType.FLOAT | ColumnType.DOUBLE:
-            if metadata != (4 if type_code == ColumnType.FLOAT else 8):
-                raise EventError(f"TABLE_MAP column {number} has floats of {metadata} bytes")
-        case ColumnType.VARCHAR | ColumnType.VARCHAR_COMPRESSED | ColumnType.VAR_STRING:
-            length = metadata
-    if type_code in ColumnType.__members__.values():
-        kind = _KINDS.get(ColumnType(type_code), ValueKind.BINARY)
+    kind = BY_TYPE.get(type_code)
+    layout, metadata = Layout(type_code), 0
+    if kind is not None:
+        column_type = ColumnType(type_code)
+        raw = fields.take(kind.metadata_sizes.get(column_type, 0))
+        metadata = int.from_bytes(raw, "big" if column_type in kind.big_endian else "little")
+        layout = kind.layout(f"TABLE_MAP column {number}", column_type, metadata, raw)
+    real = BY_TYPE.get(layout.type)
     return Column(
         name=f"@{number + 1}",
-        type=type_code,
+        type=layout.type,
         metadata=metadata,
-        kind=kind,
-        size=length,
-        scale=scale,
+        kind=ValueKind.BINARY if real is None else real.values[ColumnType(layout.type)],
+        size=layout.size,
+        scale=layout.scale,
         is_nullable=is_nullable,
     )
 

@@ -1,8 +1,15 @@
-"""Dates and times of rows, old and new formats, as the text MariaDB shows. Layout: protocol/event/rows.md."""
+"""Dates and times, old and new formats; read as the text MariaDB shows. Layout: protocol/event/rows.md."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
+from ibbmaster.event.rows.value import Encode, Value
 
 TIME_LIMIT_S = 838 * 3600 + 59 * 60 + 60  # TIME reaches to one second less
 DATETIME2_ZERO = 1 << 39
@@ -12,8 +19,110 @@ FRACTION_SIZES = (0, 1, 1, 2, 2, 3, 3)  # bytes, by digits: TIMESTAMP2, DATETIME
 OLD_TIME_SIZES = (3, 4, 4, 5, 5, 5, 6)  # of MariaDB 5.3 to 10.0
 OLD_DATETIME_SIZES = (8, 6, 6, 7, 7, 7, 8)
 DAY_S = 86400
+DIGITS_MAX = 6  # of a second
+_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?)?", re.ASCII)
+_TIME = re.compile(r"(-?)(\d{1,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?")
 
 Text = Callable[[bytes], str]
+
+
+class Date(ColumnKind):
+    """DATE, three bytes."""
+
+    values = {ColumnType.DATE: ValueKind.DATE, ColumnType.NEWDATE: ValueKind.DATE}
+    words = frozenset(("date",))
+
+    def fixed_size(self, column: Column) -> int:
+        return 3
+
+    def convert(self, column: Column) -> Callable[[bytes], Value]:
+        return date_text
+
+    def write(self, declared: DeclaredType) -> WrittenType:
+        return WrittenType(ColumnType.DATE, b"", _encode_date)
+
+
+class _Clock(ColumnKind):
+    """What has a clock: a format of before 10.1, whose digits only a declared type tells, and the one since."""
+
+    old: ColumnType
+    new: ColumnType
+
+    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
+        if metadata > DIGITS_MAX:
+            raise EventError(f"{where} has {metadata} digits of a second")
+        return Layout(column_type, scale=metadata)
+
+    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
+        return {"scale": _digits(declared)} if column.type == self.old else {}
+
+    def write(self, declared: DeclaredType) -> WrittenType:
+        digits = _digits(declared)
+        return WrittenType(self.new, bytes([digits]), self._encoder(digits))
+
+    def _encoder(self, digits: int) -> Encode:
+        raise NotImplementedError
+
+
+class Time(_Clock):
+    """TIME: up to 838 hours to either side of zero."""
+
+    old, new = ColumnType.TIME, ColumnType.TIME2
+    values = dict.fromkeys((old, new), ValueKind.TIME)
+    words = frozenset(("time",))
+    metadata_sizes = {new: 1}
+
+    def fixed_size(self, column: Column) -> int:
+        return OLD_TIME_SIZES[column.scale] if column.type == self.old else 3 + FRACTION_SIZES[column.scale]
+
+    def convert(self, column: Column) -> Callable[[bytes], Value]:
+        return (old_time_text if column.type == self.old else time2_text)(column.scale)
+
+    def _encoder(self, digits: int) -> Encode:
+        return _time_encoder(digits)
+
+
+class DateTime(_Clock):
+    """DATETIME: a date and a clock, wherever that is."""
+
+    old, new = ColumnType.DATETIME, ColumnType.DATETIME2
+    values = dict.fromkeys((old, new), ValueKind.DATETIME)
+    words = frozenset(("datetime",))
+    metadata_sizes = {new: 1}
+
+    def fixed_size(self, column: Column) -> int:
+        return OLD_DATETIME_SIZES[column.scale] if column.type == self.old else 5 + FRACTION_SIZES[column.scale]
+
+    def convert(self, column: Column) -> Callable[[bytes], Value]:
+        return (old_datetime_text if column.type == self.old else datetime2_text)(column.scale)
+
+    def _encoder(self, digits: int) -> Encode:
+        return _datetime_encoder(digits)
+
+
+class Timestamp(_Clock):
+    """TIMESTAMP: seconds since 1970, in UTC."""
+
+    old, new = ColumnType.TIMESTAMP, ColumnType.TIMESTAMP2
+    values = dict.fromkeys((old, new), ValueKind.TIMESTAMP)
+    words = frozenset(("timestamp",))
+    metadata_sizes = {new: 1}
+
+    def fixed_size(self, column: Column) -> int:
+        return 4 + FRACTION_SIZES[column.scale]
+
+    def convert(self, column: Column) -> Callable[[bytes], Value]:
+        return (old_timestamp_text if column.type == self.old else timestamp2_text)(column.scale)
+
+    def _encoder(self, digits: int) -> Encode:
+        return _timestamp_encoder(digits)
+
+
+def _digits(declared: DeclaredType) -> int:
+    digits = declared.length or 0
+    if digits > DIGITS_MAX:
+        raise ConfigurationError(f"{declared.where}: {digits} digits of a second, at most {DIGITS_MAX}")
+    return digits
 
 
 def date_text(data: bytes) -> str:
@@ -190,3 +299,87 @@ def days_of(year: int, month: int, day: int) -> int:
     day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
     day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
     return era * 146097 + day_of_era - 719468
+
+
+def _fraction(microsecond: int, digits: int) -> bytes:
+    size = FRACTION_SIZES[digits]
+    kept = microsecond // 10 ** (6 - digits) * 10 ** (6 - digits)
+    return int(kept // 10 ** (6 - 2 * size)).to_bytes(size, "big")
+
+
+class Moment(NamedTuple):
+    """A date and time."""
+
+    year: int
+    month: int
+    day: int
+    hour: int = 0
+    minute: int = 0
+    second: int = 0
+    microsecond: int = 0
+
+
+def moment_of(value: object) -> Moment:
+    """A moment from one of Python's, or from text as MariaDB shows it; a zone is for the caller.
+
+    Raises:
+        ValueError: it is none, or there is no such day.
+    """
+    if hasattr(value, "year"):
+        return Moment._make(getattr(value, name, 0) for name in Moment._fields)
+    match = _MOMENT.fullmatch(str(value))
+    if match is None:
+        raise ValueError(f"{value!r} is no date and time")
+    numbers = [int(match[number] or 0) for number in range(1, 7)]
+    moment = Moment._make((*numbers, int((match[7] or "").ljust(6, "0"))))
+    if not 1 <= moment.month <= 12 or civil_date(days_of(moment.year, moment.month, moment.day)) != moment[:3]:
+        raise ValueError(f"{value!r}: there is no such day")
+    return moment
+
+
+def _encode_date(value: object) -> bytes:
+    day = moment_of(value)
+    return (day.year << 9 | day.month << 5 | day.day).to_bytes(3, "little")
+
+
+def _datetime_encoder(digits: int) -> Encode:
+    def encode(value: object) -> bytes:
+        moment = moment_of(value)
+        packed = (moment.year * 13 + moment.month) << 22 | moment.day << 17
+        packed |= moment.hour << 12 | moment.minute << 6 | moment.second
+        return (packed + DATETIME2_ZERO).to_bytes(5, "big") + _fraction(moment.microsecond, digits)
+
+    return encode
+
+
+def _timestamp_encoder(digits: int) -> Encode:
+    """Times without a zone are UTC."""
+
+    def encode(value: object) -> bytes:
+        moment = moment_of(value)
+        days = days_of(moment.year, moment.month, moment.day)
+        seconds = ((days * 24 + moment.hour) * 60 + moment.minute) * 60 + moment.second
+        zone = getattr(value, "utcoffset", lambda: None)()
+        if zone is not None:
+            seconds -= int(zone.total_seconds())
+        if not 0 < seconds < 1 << 32:
+            raise ValueError(f"{value} is no TIMESTAMP")
+        return seconds.to_bytes(4, "big") + _fraction(moment.microsecond, digits)
+
+    return encode
+
+
+def _time_encoder(digits: int) -> Encode:
+    size = FRACTION_SIZES[digits]
+    zero = 0x800000 << (8 * size)
+
+    def encode(value: object) -> bytes:
+        match = _TIME.fullmatch(str(value))
+        if match is None or int(match[2]) > 838:
+            raise ValueError(f"{value!r} is no TIME")
+        whole = int(match[2]) << 12 | int(match[3]) << 6 | int(match[4])
+        fraction = int.from_bytes(_fraction(int((match[5] or "").ljust(6, "0")), digits), "big")
+        packed = whole << (8 * size) | fraction
+        return (zero + (-packed if match[1] else packed)).to_bytes(3 + size, "big")
+
+    return encode

@@ -1,0 +1,214 @@
+"""Strings of characters or bytes, and what is stored in such: UUID, INET4, INET6, VECTOR, GEOMETRY."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, decode_text
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.ddl import named_charset
+from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
+from ibbmaster.event.rows.kinds.net import INET4_SIZE, INET6_SIZE, UUID_SIZE, inet4_text, inet6_text, uuid_text
+from ibbmaster.event.rows.kinds.vector import vector_of
+from ibbmaster.event.rows.value import Encode, Value
+
+SHORT_LENGTH_MAX = 255  # longer strings have their length in two bytes
+STRING_LENGTH_BITS = 0x30  # of the first metadata byte of STRING: inverted, bits 8 and 9 of the length
+UTF8_COLLATION = 45  # utf8mb4_general_ci
+UTF8_BYTES_MAX = 4  # of a character
+
+COMPRESSED_METHOD_SHIFT = 4  # of the first byte of a compressed value: 0 not, 8 zlib
+COMPRESSED_METHOD_ZLIB = 8
+COMPRESSED_RAW = 0x08  # without zlib's own head and checksum
+COMPRESSED_SIZE_MASK = 0x07
+COMPRESSED_VALUE_SIZE_MAX = 1 << 30  # as `max_allowed_packet`
+
+_BLOB_SIZES = {  # word -> bytes of the length
+    **dict.fromkeys(("tinytext", "tinyblob"), 1),
+    **dict.fromkeys(("text", "blob"), 2),
+    **dict.fromkeys(("mediumtext", "mediumblob"), 3),
+    **dict.fromkeys(("longtext", "longblob", "json"), 4),
+}
+_TEXTS = frozenset(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json"))
+_BINARIES = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"))
+_BLOBS = (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED, ColumnType.GEOMETRY)
+_COMPRESSED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
+
+
+class _Content(NamedTuple):
+    """What is stored in strings of bytes, of which TABLE_MAP says nothing."""
+
+    kind: ValueKind
+    type: ColumnType
+    size: int | None  # of the column, if it is always the same
+    read: Callable[[bytes], Value]
+
+
+_CONTENTS = {  # by the word of CREATE TABLE
+    "uuid": _Content(ValueKind.UUID, ColumnType.STRING, UUID_SIZE, uuid_text),
+    "inet4": _Content(ValueKind.INET4, ColumnType.STRING, INET4_SIZE, inet4_text),
+    "inet6": _Content(ValueKind.INET6, ColumnType.STRING, INET6_SIZE, inet6_text),
+    "vector": _Content(ValueKind.VECTOR, ColumnType.VARCHAR, None, vector_of),
+}
+_READ = {content.kind: content.read for content in _CONTENTS.values()}
+_SIZED = frozenset(content.kind for content in _CONTENTS.values() if content.size is not None)
+
+
+class Strings(ColumnKind):
+    """CHAR, VARCHAR, TEXT, BLOB and their like, compressed ones, too; each value behind its length."""
+
+    values = {
+        ColumnType.STRING: ValueKind.BINARY,
+        ColumnType.VARCHAR: ValueKind.BINARY,
+        ColumnType.VAR_STRING: ValueKind.BINARY,
+        ColumnType.VARCHAR_COMPRESSED: ValueKind.BINARY,
+        ColumnType.BLOB: ValueKind.BINARY,
+        ColumnType.BLOB_COMPRESSED: ValueKind.BINARY,
+        ColumnType.GEOMETRY: ValueKind.GEOMETRY,
+    }
+    words = _TEXTS | _BINARIES | frozenset(_CONTENTS)
+    metadata_sizes = {kind: 1 if kind in _BLOBS else 2 for kind in values}
+    big_endian = frozenset((ColumnType.VAR_STRING, ColumnType.STRING))
+    has_collation = True
+
+    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
+        if column_type in _BLOBS:
+            if not 1 <= metadata <= 4:
+                raise EventError(f"{where} has lengths of {metadata} bytes")
+            return Layout(column_type, metadata)
+        if column_type != ColumnType.STRING:
+            return Layout(column_type, metadata)
+        first, length = raw
+        real = first | STRING_LENGTH_BITS  # ENUM and SET travel as STRING
+        if real == ColumnType.STRING:
+            length |= (first & STRING_LENGTH_BITS ^ STRING_LENGTH_BITS) << 4
+        elif real not in (ColumnType.ENUM, ColumnType.SET) or length > 8:
+            raise EventError(f"{where} has string metadata {metadata:#06x}")
+        return Layout(real, length)
+
+    def length_size(self, column: Column) -> int:
+        if column.type in _BLOBS:
+            return column.size
+        return 1 if column.size <= SHORT_LENGTH_MAX else 2
+
+    def convert(self, column: Column) -> Callable[[bytes], Value]:
+        read = self._content(column)
+        if column.type == ColumnType.STRING and (column.charset == "binary" or column.kind in _SIZED):
+            size = column.size  # fixed binary strings travel without the zeros at their end
+            return lambda data: read(data.ljust(size, b"\0"))
+        return _decompressed(read) if column.type in _COMPRESSED else read
+
+    @staticmethod
+    def _content(column: Column) -> Callable[[bytes], Value]:
+        """What the bytes of a string mean."""
+        if column.kind is not ValueKind.TEXT:
+            return _READ.get(column.kind, bytes)
+        charset = column.charset or "utf8mb4"
+        return lambda data: decode_text(data, charset)
+
+    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
+        content = _CONTENTS.get(declared.word)
+        if content is not None:
+            is_so = column.type == content.type and content.size in (None, column.size)
+            declared.expect(column, is_so)
+            return {"kind": content.kind}
+        declared.expect(column, column.type in self.values and column.type != ColumnType.GEOMETRY)
+        if declared.word in _BINARIES:
+            is_text = column.charset not in (None, "binary")  # as the event says, which goes first
+            return {} if is_text else {"kind": ValueKind.BINARY, "charset": "binary"}
+        name = _charset(column, declared.text)
+        if name not in CODECS:
+            raise ConfigurationError(f"{declared.where}: character set {name} is not known")
+        return {"kind": ValueKind.BINARY if name == "binary" else ValueKind.TEXT, "charset": name}
+
+    def write(self, declared: DeclaredType) -> WrittenType | None:
+        word, length, is_text = declared.word, declared.length, declared.word in _TEXTS
+        collation = UTF8_COLLATION if is_text else BINARY_COLLATION
+        unit = UTF8_BYTES_MAX if is_text else 1
+        if word in _BLOB_SIZES:
+            prefix = _BLOB_SIZES[word]
+            encode = _encoder(prefix, (1 << 8 * prefix) - 1, is_text=is_text)
+            return WrittenType(ColumnType.BLOB, bytes([prefix]), encode, collation=collation)
+        if word in ("varchar", "varbinary"):
+            size = (length or 0) * unit
+            if length is None or size > 0xFFFF:
+                raise ConfigurationError(f"{declared.where}: {declared.text!r} needs a length of at most 65535 bytes")
+            encode = _encoder(1 if size <= SHORT_LENGTH_MAX else 2, size, is_text=is_text)
+            return WrittenType(ColumnType.VARCHAR, size.to_bytes(2, "little"), encode, collation=collation)
+        if word in ("char", "binary"):
+            size = (1 if length is None else length) * unit
+            if size > 255 * UTF8_BYTES_MAX or (not is_text and size > 255):
+                raise ConfigurationError(f"{declared.where}: {declared.text!r} is too long")
+            metadata = bytes([ColumnType.STRING ^ ((size & 0x300) >> 4), size & 0xFF])
+            encode = _encoder(1 if size <= SHORT_LENGTH_MAX else 2, size, is_text=is_text, is_trimmed=True)
+            return WrittenType(ColumnType.STRING, metadata, encode, collation=collation)
+        return None
+
+
+def _charset(column: Column, text: str) -> str:
+    """The character set of a text column: the one the event names, else the declared one.
+
+    The event goes first: the table may have been converted since. But what it has as binary, or
+    in a collation that is not known here, is what the user says.
+    """
+    told = None if column.charset == "binary" else column.charset
+    if told in CODECS:
+        return told
+    return named_charset(text) or told or "utf8mb4"
+
+
+def _decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]:
+    """Values of COMPRESSED columns: a byte of method and size of the size, the size (big-endian), the data.
+
+    Source: MariaDB 12.3, field_comp.cc.
+    """
+
+    def read(data: bytes) -> Value:
+        if not data:
+            return convert(data)
+        method = data[0] >> COMPRESSED_METHOD_SHIFT
+        if not method:
+            return convert(data[1:])
+        if method != COMPRESSED_METHOD_ZLIB:
+            raise ValueError(f"compression method {method} is not known")
+        start = 1 + (data[0] & COMPRESSED_SIZE_MASK)
+        size = int.from_bytes(data[1:start], "big")
+        if size > COMPRESSED_VALUE_SIZE_MAX:
+            raise ValueError(f"a compressed value claims {size} bytes")
+        unpacker = zlib.decompressobj(-zlib.MAX_WBITS if data[0] & COMPRESSED_RAW else zlib.MAX_WBITS)
+        try:
+            unpacked = unpacker.decompress(data[start:], size + 1)
+        except zlib.error as error:
+            raise ValueError(f"a compressed value does not unpack: {error}") from None
+        if len(unpacked) != size or not unpacker.eof:
+            raise ValueError(f"a compressed value of {len(unpacked)} bytes or more claims {size}")
+        return convert(unpacked)
+
+    return read
+
+
+def _bytes_of(value: object, *, is_text: bool) -> bytes:
+    """The bytes of a string: text in UTF-8, and for binary columns also hexadecimal digits behind 0x."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    text = str(value)
+    if not is_text and text.startswith("0x"):
+        return bytes.fromhex(text[2:])
+    return text.encode()
+
+
+def _encoder(prefix: int, size_max: int, *, is_text: bool, is_trimmed: bool = False) -> Encode:
+    """Writes strings behind their length; those of a fixed length travel without what fills them up."""
+
+    def encode(value: object) -> bytes:
+        data = _bytes_of(value, is_text=is_text)
+        if len(data) > size_max:
+            raise ValueError(f"a string of {len(data)} bytes, at most {size_max}")
+        if is_trimmed:
+            data = data.rstrip(b" " if is_text else b"\0")
+        return len(data).to_bytes(prefix, "little") + data
+
+    return encode
