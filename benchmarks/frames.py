@@ -30,6 +30,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from benchmarks.figures import Bench, Figure, Target, rows, timed
+from ibbmaster.arrow.fast_reading import fast_batches
+from ibbmaster.arrow.plan import ReadTask, find_fields, plan_tasks
+from ibbmaster.arrow.reading import rows_of
+from ibbmaster.arrow.shape import spark_ddl
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.control import encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
@@ -38,12 +42,8 @@ from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_tabl
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import load
 from ibbmaster.lake.session import open_session
-from ibbmaster.spark.fast_reading import fast_batches
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of
-from ibbmaster.spark.plan import ReadTask, find_fields, plan_tasks
-from ibbmaster.spark.reading import rows_of
-from ibbmaster.spark.shape import spark_ddl
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

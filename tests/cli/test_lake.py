@@ -17,6 +17,7 @@ import pytest
 from deltalake import DeltaTable
 from lanes.replay import CLASSIC, as_sql, expected_tables, readable_captures
 
+from ibbmaster.arrow.plan import find_table
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import InexactError
@@ -30,7 +31,6 @@ from ibbmaster.lake.verifying import verify_archive
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.spark.options import parse_options
-from ibbmaster.spark.plan import find_table
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

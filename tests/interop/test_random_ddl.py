@@ -18,14 +18,14 @@ from lanes.printed_rows import printed_changes, printed_image
 from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
 from lanes.replay import as_sql, raw_events
 
+from ibbmaster.arrow.fast_reading import fast_batches
+from ibbmaster.arrow.plan import find_fields, find_table, plan_tasks
+from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.kernel.loading import load
 from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.log.group_content import RowReader
-from ibbmaster.spark.fast_reading import fast_batches
 from ibbmaster.spark.options import parse_options
-from ibbmaster.spark.plan import find_fields, find_table, plan_tasks
-from ibbmaster.spark.reading import batches, rows_of
 
 REFUSALS = (  # of other kinds than those that are told beforehand
     "the DataFrame has",  # a column changed its type

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.query import Query, encode_query
@@ -18,7 +19,6 @@ from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.lake.statements import statements_of
 from ibbmaster.lake.stories import Stories
 from ibbmaster.spark.options import parse_options
-from ibbmaster.spark.plan import find_fields, plan_tasks
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
@@ -162,7 +162,7 @@ def test_statements_are_found_alike_with_and_without_kernels(log, monkeypatch):
         [*insert(T, [2, 2]), "TRUNCATE t"],
         [make_event(EventType.INCIDENT, 1, bytes(4))],
     )
-    monkeypatch.setattr("ibbmaster.spark.collecting.DATA_BYTES", 1_100_000)
+    monkeypatch.setattr("ibbmaster.arrow.collecting.DATA_BYTES", 1_100_000)
     given = {"endingGtid": "0-1-5", "partitionBytes": "64k"}
     fast = found_in(path, **given)
     monkeypatch.setattr("ibbmaster.lake.statements.load", lambda kernel_set: None)

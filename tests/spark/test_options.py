@@ -6,15 +6,9 @@ import json
 
 import pytest
 
+from ibbmaster.arrow.read_options import SERVER_ID, Granularity, Undecodable, ZeroDates
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.spark.options import (
-    SERVER_ID,
-    Granularity,
-    Undecodable,
-    ZeroDates,
-    local_path,
-    parse_options,
-)
+from ibbmaster.spark.options import local_path, parse_options
 from ibbmaster.spark.write_options import parse_write_options
 
 NO_NUMBERS = {

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from ibbmaster.arrow.plan import open_options
+from ibbmaster.arrow.read_options import ReadOptions, ZeroDates
+from ibbmaster.arrow.shape import own_name
 from ibbmaster.event.rows.column import TableSchema, ValueKind
 from ibbmaster.lake.stories import START, Cascade, Doubt, Place, Stories, Story
 from ibbmaster.lake.text import array_of, named, struct_of, text_literal
-from ibbmaster.spark.options import ReadOptions, ZeroDates
-from ibbmaster.spark.plan import open_options
-from ibbmaster.spark.shape import own_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

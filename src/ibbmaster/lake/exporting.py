@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from ibbmaster.arrow.plan import open_options
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.failure import plain_errors
 from ibbmaster.lake.placing import make_directory, only_writer
 from ibbmaster.spark.options import parse_options
-from ibbmaster.spark.plan import open_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

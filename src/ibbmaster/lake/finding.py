@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from ibbmaster.arrow.shape import RESERVED, field_name
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.lake.text import named
-from ibbmaster.spark.shape import RESERVED, field_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

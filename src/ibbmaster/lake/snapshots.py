@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ibbmaster.arrow.plan import find_table
+from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, field_name
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.lake.doubts import find_doubts
@@ -15,8 +17,6 @@ from ibbmaster.lake.statements import Logged, completions, read_statements
 from ibbmaster.lake.stories import Stories, Truncation
 from ibbmaster.lake.text import named, struct_of, text_literal
 from ibbmaster.spark.options import listed, parse_options
-from ibbmaster.spark.plan import find_table
-from ibbmaster.spark.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, field_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,6 +6,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ibbmaster.arrow.collecting import event_batches
+from ibbmaster.arrow.event_batch import IDENTITY, in_group, wanted_groups
+from ibbmaster.arrow.plan import ReadTask, find_fields, open_options, plan_tasks
+from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.gtid_event import GtidFlag
 from ibbmaster.event.header import decode_event_header
@@ -17,11 +21,7 @@ from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import GTID_FLAGS_OFFSET, OF_XA, TYPE_OFFSET, group_events, xid_text
-from ibbmaster.spark.collecting import event_batches
-from ibbmaster.spark.event_batch import IDENTITY, in_group, wanted_groups
 from ibbmaster.spark.options import parse_options
-from ibbmaster.spark.plan import ReadTask, find_fields, open_options, plan_tasks
-from ibbmaster.spark.reaching import expect_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

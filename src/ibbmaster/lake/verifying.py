@@ -6,12 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ibbmaster.arrow.reaching import expect_files
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.verify import Part, joined_faults, parts_of, verify_part
-from ibbmaster.spark.reaching import expect_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

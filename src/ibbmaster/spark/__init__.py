@@ -1,7 +1,7 @@
 """Binlogs as DataFrames: `spark.read.format("ibb")` and `spark.readStream.format("ibb")`. Needs the extra `spark`.
 
-What decides anything is in `options`, `plan`, `shape`, `reading` and `offsets`, which need no
-Spark; `source`, `stream` and `partition` are the classes Spark wants.
+What is read is decided by `options` and `ibbmaster.arrow`, which need no Spark; `source`, `stream`,
+`writer` and `partition` are the classes Spark wants.
 """
 
 from __future__ import annotations

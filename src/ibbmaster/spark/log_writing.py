@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ibbmaster.arrow.shape import field_name
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, EventError, StoreError
 from ibbmaster.event.control import encode_xid
@@ -29,7 +30,6 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.gtid_order import is_newer
-from ibbmaster.spark.shape import field_name
 from ibbmaster.spark.write_options import WriteOptions
 from ibbmaster.store.appending import AppendedLog, open_log
 from ibbmaster.store.redo_log import SEGMENT_NAMES

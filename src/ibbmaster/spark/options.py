@@ -8,17 +8,15 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from ibbmaster.arrow.read_options import PARTITION_BYTES, SERVER_ID, Granularity, ReadOptions, Undecodable, ZeroDates
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import ID_MAX, GtidPosition
 from ibbmaster.spark.offset import position_of_option
 
-SERVER_ID = 4_000_000_001  # as a replica of a primary
-PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core
 SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 NUMBER_END = 1 << 63  # Spark's and Arrow's largest numbers have 64 bits, one for the sign
 COUNT_OF_FILES_END = 1 << 31  # as in Spark's ReadMaxFiles
@@ -32,31 +30,6 @@ _SCRIPT = re.compile(r"(?:create|use)\s|--\s|/\*", re.IGNORECASE)  # how one beg
 _LISTED = re.compile(r"(?:(?<![^,.\s])`(?:[^`]|``)*`|[^,])+")  # a backquote inside a name is one of its letters
 _QUOTED = re.compile(r"(?<![^.])`((?:[^`]|``)*)`")
 _WILDCARD = re.compile(r"[*?[]")
-
-
-class Granularity(enum.Enum):
-    """What a row of the DataFrame is."""
-
-    PAGES = "pages"
-    RECORDS = "records"
-    EVENTS = "events"
-    GROUPS = "groups"
-    ROWS = "rows"
-    FAULTS = "faults"
-
-
-class ZeroDates(enum.Enum):
-    """What becomes of dates that are no days, as 0000-00-00, in the columns of a typed table."""
-
-    NULL = "null"
-    TEXT = "text"  # date and time columns are strings
-
-
-class Undecodable(enum.Enum):
-    """What becomes of values that cannot be read."""
-
-    FAIL = "fail"
-    BINARY = "binary"  # their bytes, of a typed table in a column of their own
 
 
 NAMES = (
@@ -86,38 +59,6 @@ NAMES = (
     "serverId",
     "onUndecodable",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
-    """What a user asked for. Holds only strings, numbers and containers of them: it is sent to workers."""
-
-    path: str
-    is_classic: bool = False
-    granularity: Granularity = Granularity.ROWS
-    starting_gtid: str | None = None
-    ending_gtid: str | None = None
-    starting_time: float | None = None  # seconds since 1970
-    ending_time: float | None = None
-    tables: tuple[str, ...] = ()
-    table: str | None = None  # one table, with columns of its own
-    domains: frozenset[int] = frozenset()
-    columns: tuple[str, ...] = ()
-    is_strict: bool = True  # failOnDataLoss
-    partition_bytes: int = PARTITION_BYTES
-    declarations: dict[str, dict[str, str]] = field(default_factory=dict)
-    zero_dates: ZeroDates = ZeroDates.NULL
-    starting_offsets: str = "earliest"
-    bytes_per_trigger_max: int | None = None
-    groups_per_trigger_max: int | None = None
-    files_per_trigger_max: int | None = None
-    host: str | None = None  # of a primary, instead of a path
-    port: int = 3306
-    user: str = "root"
-    password: str = field(default="", repr=False)  # or the variable IBBMASTER_PASSWORD of driver and workers
-    uses_tls: bool = False
-    server_id: int = SERVER_ID
-    undecodable: Undecodable = Undecodable.FAIL
 
 
 def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> ReadOptions:

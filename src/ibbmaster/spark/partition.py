@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from ibbmaster.spark.plan import ReadTask, bundled
-from ibbmaster.spark.reading import read_task
+from ibbmaster.arrow.plan import ReadTask, bundled
+from ibbmaster.arrow.reading import read_task
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from ibbmaster.spark.options import ReadOptions, parse_options
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.arrow.shape import Field, spark_ddl
+from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of, read_partition
-from ibbmaster.spark.plan import find_fields, plan_tasks
-from ibbmaster.spark.shape import Field, spark_ddl
 from ibbmaster.spark.write_options import parse_write_options
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from ibbmaster.arrow.plan import tasks_between
+from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.arrow.shape import Field
 from ibbmaster.log.log_range import Selection
 from ibbmaster.spark.live import LiveTracker
-from ibbmaster.spark.options import ReadOptions
 from ibbmaster.spark.partition import partitions_of, read_partition
-from ibbmaster.spark.plan import tasks_between
-from ibbmaster.spark.shape import Field
 from ibbmaster.spark.tracking import Limits, OffsetTracker
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.archive import WHOLE_FILES, IbbArchive
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
-from ibbmaster.spark.options import ReadOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

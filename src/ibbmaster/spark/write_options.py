@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ibbmaster.arrow.shape import field_name, own_name
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
-from ibbmaster.spark.options import (
-    ID_END,
-    flag_of,
-    list_of,
-    local_path,
-    number_of,
-    parse_declarations_option,
-    size_of,
-)
-from ibbmaster.spark.shape import field_name, own_name
+from ibbmaster.spark.options import ID_END, flag_of, list_of, local_path, number_of, parse_declarations_option, size_of
 
 NAMES = (
     "path",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, in_group
 from ibbmaster.classic.archive import ClassicArchive
 from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.classic.window import EventWindow
@@ -23,7 +24,6 @@ from ibbmaster.log.group_content import group_events
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.seam import Seam
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.spark.event_batch import ALL_BITS, EventBatch, in_group
 
 DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
 GROUPS_MAX = 1 << 15

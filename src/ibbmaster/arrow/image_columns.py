@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ibbmaster.arrow.column_reading import Reading, text_reading_of
+from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.row_columns import ROWS_MAX, RowColumns
+from ibbmaster.arrow.shape import Field
+from ibbmaster.arrow.temporal_texts import moment_texts
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowOp
-from ibbmaster.spark.column_reading import Reading, text_reading_of
-from ibbmaster.spark.event_batch import EventBatch
-from ibbmaster.spark.row_columns import ROWS_MAX, RowColumns
-from ibbmaster.spark.shape import Field
-from ibbmaster.spark.temporal_texts import moment_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa

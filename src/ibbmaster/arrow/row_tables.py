@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.arrow.column_reading import reading_of, size_of, text_reading_of
+from ibbmaster.arrow.read_options import ZeroDates
+from ibbmaster.arrow.shape import Field, column_type, expect_names
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.changes import RowDecoder
@@ -14,9 +17,6 @@ from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
 from ibbmaster.log.group_content import TYPE_OFFSET, RowReader
-from ibbmaster.spark.column_reading import reading_of, size_of, text_reading_of
-from ibbmaster.spark.options import ZeroDates
-from ibbmaster.spark.shape import Field, column_type, expect_names
 
 KINDS = {
     EventType.WRITE_ROWS_V1: INSERT,

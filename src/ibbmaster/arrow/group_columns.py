@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ibbmaster.arrow.arrays import group_array, place_array
+from ibbmaster.arrow.event_batch import IDENTITY, EventBatch
+from ibbmaster.arrow.shape import GROUP_FIELDS, Field, arrow_type
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.types import EventType
@@ -22,9 +25,6 @@ from ibbmaster.log.group_content import (
     table_name,
     xid_text,
 )
-from ibbmaster.spark.arrow_columns import group_array, place_array
-from ibbmaster.spark.event_batch import IDENTITY, EventBatch
-from ibbmaster.spark.shape import GROUP_FIELDS, Field, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,6 +12,10 @@ import pyarrow as pa
 import pytest
 from lanes.replay import CLASSIC, raw_events
 
+from ibbmaster.arrow import collecting, image_columns, reading, row_columns
+from ibbmaster.arrow.fast_reading import fast_batches, is_fast
+from ibbmaster.arrow.plan import find_fields, open_options, plan_tasks
+from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import EventError, FormatError, IbbMasterError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
@@ -25,11 +29,7 @@ from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import RowReader, group_events, table_name
 from ibbmaster.position import LOG_START
-from ibbmaster.spark import collecting, image_columns, reading, row_columns
-from ibbmaster.spark.fast_reading import fast_batches, is_fast
 from ibbmaster.spark.options import parse_options
-from ibbmaster.spark.plan import find_fields, open_options, plan_tasks
-from ibbmaster.spark.reading import batches, rows_of
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 

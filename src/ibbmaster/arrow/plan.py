@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from types import ModuleType
 
+from ibbmaster.arrow.collecting import event_batches
+from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.read_options import ReadOptions, Undecodable
+from ibbmaster.arrow.shape import Field, generic_shape, named_as_fields, table_shape
 from ibbmaster.classic.archive import open_archive
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import TableSchema
@@ -18,10 +23,6 @@ from ibbmaster.log.archive import Archive
 from ibbmaster.log.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
 from ibbmaster.log.log_range import LogRange, Selection
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.spark.collecting import event_batches
-from ibbmaster.spark.event_batch import EventBatch
-from ibbmaster.spark.options import ReadOptions, Undecodable
-from ibbmaster.spark.shape import Field, generic_shape, named_as_fields, table_shape
 
 BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
 
@@ -39,10 +40,15 @@ class ReadTask:
 def open_options(options: ReadOptions) -> Archive:
     """The archive that options name."""
     if options.host is not None:
-        from ibbmaster.spark.live import LiveArchive
+        from ibbmaster.arrow.live import LiveArchive
 
         return LiveArchive(options)
     return open_archive(options.path, is_classic=options.is_classic, is_strict=options.is_strict)
+
+
+def load_kernels(options: ReadOptions) -> ModuleType | None:
+    """The kernels that read; None where they cannot be had, or shall not be waited for."""
+    return load(KernelSet.READ) if options.uses_kernels else None
 
 
 def row_reader(options: ReadOptions) -> RowReader:
@@ -79,7 +85,7 @@ def find_table(options: ReadOptions, name: str) -> TableSchema:
     """
     with closing(open_options(options)) as archive:
         reader = RowReader(TableFilter((name,)), options.declarations, named=named_as_fields)
-        kernels = load(KernelSet.READ) if options.is_strict else None
+        kernels = load_kernels(options) if options.is_strict else None
         ranges = archive.ranges(LOG_START, archive.end_point(), size=options.partition_bytes)
         for log_range in reversed(ranges):
             if kernels is not None:

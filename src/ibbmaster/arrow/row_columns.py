@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, string_array, timestamp_array
+from ibbmaster.arrow.cell import cell_reader
+from ibbmaster.arrow.column_reading import Reading, reading_of
+from ibbmaster.arrow.event_batch import IDENTITY, EventBatch
+from ibbmaster.arrow.read_options import ZeroDates
+from ibbmaster.arrow.row_tables import RowTables
+from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, Field, arrow_type
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.query import decompress
@@ -33,13 +40,6 @@ from ibbmaster.kernel.fields import (
     VariantColumn,
 )
 from ibbmaster.log.group_content import TYPE_OFFSET, RowReader
-from ibbmaster.spark.arrow_columns import decimal_array, fixed_array, group_array, string_array, timestamp_array
-from ibbmaster.spark.cell import cell_reader
-from ibbmaster.spark.column_reading import Reading, reading_of
-from ibbmaster.spark.event_batch import IDENTITY, EventBatch
-from ibbmaster.spark.options import ZeroDates
-from ibbmaster.spark.row_tables import RowTables
-from ibbmaster.spark.shape import ABSENT_FIELD, RESERVED, Field, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

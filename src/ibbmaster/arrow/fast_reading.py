@@ -1,6 +1,6 @@
 """One stretch of a log as record batches, made by kernels: no Python object for an event or a row.
 
-The twin, which takes what this does not: `ibbmaster.spark.reading`.
+The twin, which takes what this does not: `ibbmaster.arrow.reading`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ibbmaster.arrow.arrays import event_array, group_array, read_headers
+from ibbmaster.arrow.collecting import event_batches
+from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
+from ibbmaster.arrow.group_columns import GroupColumns
+from ibbmaster.arrow.image_columns import IMAGES, ImageColumns
+from ibbmaster.arrow.plan import ReadTask, find_fields, open_options, row_reader
+from ibbmaster.arrow.read_options import Granularity, Undecodable
+from ibbmaster.arrow.row_columns import RowColumns
+from ibbmaster.arrow.shape import GROUP_FIELDS, arrow_schema, arrow_type
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import type_name
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.log.group_content import TableFilter
-from ibbmaster.spark.arrow_columns import event_array, group_array, read_headers
-from ibbmaster.spark.collecting import event_batches
-from ibbmaster.spark.event_batch import EventBatch, wanted_groups
-from ibbmaster.spark.group_columns import GroupColumns
-from ibbmaster.spark.image_columns import IMAGES, ImageColumns
-from ibbmaster.spark.options import Granularity, Undecodable
-from ibbmaster.spark.plan import ReadTask, find_fields, open_options, row_reader
-from ibbmaster.spark.row_columns import RowColumns
-from ibbmaster.spark.shape import GROUP_FIELDS, arrow_schema, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,7 +151,7 @@ def _event_batch(task: ReadTask, batch: EventBatch, kernels: ModuleType) -> pa.R
 def _data_array(batch: EventBatch, kernels: ModuleType) -> pa.Array:
     import pyarrow as pa
 
-    from ibbmaster.spark.arrow_columns import string_array
+    from ibbmaster.arrow.arrays import string_array
 
     starts = np.ascontiguousarray(batch.events[:, EventColumn.START])
     sizes = np.ascontiguousarray(batch.events[:, EventColumn.SIZE])

@@ -6,6 +6,21 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from ibbmaster.arrow.cell import ToCell, cell_reader, image_as_map
+from ibbmaster.arrow.event_batch import in_group
+from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound
+from ibbmaster.arrow.plan import ReadTask, load_kernels, open_options, row_reader
+from ibbmaster.arrow.reaching import expect_log
+from ibbmaster.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.arrow.shape import (
+    ABSENT_FIELD,
+    RESERVED,
+    UNDECODABLE_FIELD,
+    Field,
+    arrow_schema,
+    column_type,
+    expect_names,
+)
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
@@ -15,27 +30,10 @@ from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
-from ibbmaster.kernel.cache import KernelSet
-from ibbmaster.kernel.loading import load
 from ibbmaster.log.archive import Archive
 from ibbmaster.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.spark.cell import ToCell, cell_reader, image_as_map
-from ibbmaster.spark.event_batch import in_group
-from ibbmaster.spark.fast_reading import fast_batches, is_fast, is_sound
-from ibbmaster.spark.options import Granularity, ReadOptions
-from ibbmaster.spark.plan import ReadTask, open_options, row_reader
-from ibbmaster.spark.reaching import expect_log
-from ibbmaster.spark.shape import (
-    ABSENT_FIELD,
-    RESERVED,
-    UNDECODABLE_FIELD,
-    Field,
-    arrow_schema,
-    column_type,
-    expect_names,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +55,7 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
     options = task.options
     if options.host is None:
         expect_log(options.path, task.log_range, is_classic=options.is_classic, is_strict=options.is_strict)
-    ready = load(KernelSet.READ)
+    ready = load_kernels(task.options)
     if ready is not None and task.options.granularity is Granularity.FAULTS and is_sound(task, ready):
         yield from batches(task.fields, iter(()))
     elif ready is not None and is_fast(task) and (task.options.is_strict or is_sound(task, ready)):

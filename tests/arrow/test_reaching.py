@@ -7,11 +7,11 @@ import shutil
 
 import pytest
 
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.reading import read_task
 from ibbmaster.errors import StoreError
 from ibbmaster.lake.verifying import check_part
 from ibbmaster.spark.options import parse_options
-from ibbmaster.spark.plan import find_fields, plan_tasks
-from ibbmaster.spark.reading import read_task
 
 
 @pytest.fixture

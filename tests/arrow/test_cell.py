@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
+from ibbmaster.arrow.cell import cell_reader, date_cell, image_as_map, moment_cell, text_of
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.spark.cell import cell_reader, date_cell, image_as_map, moment_cell, text_of
 
 TEXTS = {
     "NULL": (None, None),

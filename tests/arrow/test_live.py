@@ -6,13 +6,14 @@ import contextlib
 
 import pytest
 
+from ibbmaster.arrow import live
+from ibbmaster.arrow.live import LiveArchive, live_range
 from ibbmaster.errors import SourceError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import NOWHERE
-from ibbmaster.spark import live
-from ibbmaster.spark.live import LiveArchive, LiveTracker, live_range
-from ibbmaster.spark.offset import encode_offset
+from ibbmaster.spark.live import LiveTracker
+from ibbmaster.spark.offset import decode_offset, encode_offset
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.tracking import Limits
 from ibbmaster.testing.crash import make_event, make_gtid_event
@@ -99,7 +100,7 @@ def test_a_domain_of_which_nothing_came_is_missed(primary):
 
 def test_a_batch_that_is_counted_meets_the_early_end_too(primary):
     tracker = LiveTracker(primary(3))
-    start = encode_offset(decode := live.decode_offset({"v": 1, "gtid": ""}), NOWHERE)
+    start = encode_offset(decode := decode_offset({"v": 1, "gtid": ""}), NOWHERE)
     assert str(decode) == ""
     assert tracker.next(start, Limits(groups_max=2, bytes_max=None, files_max=None))["gtid"] == "0-1-1,5-1-7"
     with pytest.raises(SourceError, match="before 0-2-3"):

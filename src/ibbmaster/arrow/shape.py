@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ibbmaster.arrow.read_options import Granularity, ZeroDates
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.spark.options import Granularity, ZeroDates
 
 if TYPE_CHECKING:
     import pyarrow as pa

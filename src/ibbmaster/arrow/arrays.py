@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.position import NOWHERE
-from ibbmaster.spark.event_batch import EventBatch
 
 if TYPE_CHECKING:
     import pyarrow as pa
