@@ -1,8 +1,88 @@
 """A MariaDB replication primary without a MariaDB server.
 
-`ibbmaster.gtid` has the names everything is found by, `ibbmaster.store` reads and writes
-directories of `.ibb` files, `ibbmaster.server` serves them to replicas. Importing this
-package loads neither trio nor PySpark.
+These names are the package: `open` and `create` give logs, `serve` shows them to replicas;
+everything else may move. Each is loaded when it is first asked for, so importing the package
+loads neither trio nor PySpark.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ibbmaster.api.group import Change, Event, Group
+    from ibbmaster.api.log import Log
+    from ibbmaster.api.opening import create, open
+    from ibbmaster.api.serving import RunningPrimary, serve, serve_trio
+    from ibbmaster.api.writing import OpenGroup, WritableLog
+    from ibbmaster.errors import (
+        BusyError,
+        ConfigurationError,
+        DuplicateGtidError,
+        FormatError,
+        IbbMasterError,
+        PositionError,
+        StoreError,
+    )
+    from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+    from ibbmaster.position import LogPosition
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "BusyError",
+    "Change",
+    "ConfigurationError",
+    "DuplicateGtidError",
+    "Event",
+    "FormatError",
+    "Group",
+    "Gtid",
+    "GtidPosition",
+    "GtidState",
+    "IbbMasterError",
+    "Log",
+    "LogPosition",
+    "OpenGroup",
+    "PositionError",
+    "RunningPrimary",
+    "StoreError",
+    "WritableLog",
+    "__version__",
+    "create",
+    "open",
+    "serve",
+    "serve_trio",
+]
+
+_PLACES = {  # module -> names in it
+    "api.group": ("Change", "Event", "Group"),
+    "api.log": ("Log",),
+    "api.opening": ("create", "open"),
+    "api.serving": ("RunningPrimary", "serve", "serve_trio"),
+    "api.writing": ("OpenGroup", "WritableLog"),
+    "errors": (
+        "BusyError",
+        "ConfigurationError",
+        "DuplicateGtidError",
+        "FormatError",
+        "IbbMasterError",
+        "PositionError",
+        "StoreError",
+    ),
+    "gtid": ("Gtid", "GtidPosition", "GtidState"),
+    "position": ("LogPosition",),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

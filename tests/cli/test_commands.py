@@ -71,7 +71,7 @@ def test_verify_ends_with_1_and_names_each_fault(capsys, tmp_path):
 def test_verify_refuses_a_number_of_threads_that_makes_no_sense(capsys, tmp_path, jobs):
     with pytest.raises(SystemExit):
         run(capsys, "verify", tmp_path, "--jobs", jobs)
-    assert "no number from 1 to 1024" in capsys.readouterr().err
+    assert "expected a number from 1 to 1024" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["verify"], ["seek", "0-1-1"]], ids=["verify", "seek"])
@@ -193,16 +193,36 @@ def test_purge_says_what_went_and_what_could_not(capsys, tmp_path):
     assert run(capsys, "purge", tmp_path, "--before", "2001-01-01")[1].startswith("0 files removed")
 
 
+def test_traditional_files_are_verified_and_sought_in_too(capsys, tmp_path):
+    classic = IBB.parent / "classic" / "10.11" / "domains"
+    code, out, _ = run(capsys, "verify", classic)
+    assert (code, out) == (0, "9 files, 155 event groups: no faults\n")
+    assert json.loads(run(capsys, "verify", classic, "--json")[1])["groups"] == 155
+    code, out, _ = run(capsys, "seek", classic, "")
+    assert (code, out) == (0, "position []\nstart at binlog.000001 offset 4, state []\n")
+    answer = json.loads(run(capsys, "seek", classic, "", "--json")[1])
+    assert answer == {"position": "", "file": "binlog.000001", "state": "", "offset": 4}
+    for path in classic.iterdir():
+        data = bytearray(path.read_bytes())
+        if path.name == "binlog.000002":
+            data[2000] ^= 1
+        (tmp_path / path.name).write_bytes(data)
+    code, out, _ = run(capsys, "verify", tmp_path)
+    assert code == 1
+    assert out.startswith("binlog.000002 offset ")
+
+
 PURGES_REFUSED = {
     "a file name that is none": (["--to", "x"], "expected the name of a file, as binlog-000012.ibb"),
     "a time that is none": (["--before", "noon"], "expected a time, as '2026-01-31 12:00:00'"),
-    "a size that is none": (["--max-total", "many"], "expected a number of bytes, as 500M"),
+    "a size that is none": (["--max-total", "many"], "'many' is no size: expected a number of bytes, as 64M"),
     "a size that is not ASCII": (["--max-total", "٣M"], "expected a number of bytes"),
 }
 
 
 @pytest.mark.parametrize(("options", "message"), PURGES_REFUSED.values(), ids=PURGES_REFUSED)
 def test_a_purge_that_makes_no_sense_is_refused(capsys, tmp_path, options, message):
+    feed(tmp_path, range(1, 4))
     code, _, err = run(capsys, "purge", tmp_path, *options)
     assert (code, message in err) == (2, True)
 

@@ -113,19 +113,6 @@ def test_a_directory_that_is_not_empty_is_not_touched(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize(
-    ("text", "size"), [("65536", 65536), ("64K", 65536), ("64k", 65536), ("2M", 2 << 20), (" 1G ", 1 << 30), ("0", 0)]
-)
-def test_sizes_may_have_a_unit(text: str, size: int) -> None:
-    assert import_.parse_size(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "-1", "1.5M", "1T", "K", "1 K", "9" * 16, "٣"])
-def test_other_sizes_are_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="is no size"):
-        import_.parse_size(text)
-
-
 def test_wrong_options_end_with_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], [CLASSIC / "vectors"], [CLASSIC / "vectors", "--to", tmp_path, "--max-file-size", "x"]):
         with pytest.raises(SystemExit, match="2"):

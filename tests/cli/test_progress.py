@@ -11,14 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ibbmaster.cli.progress import interruptible, progress, progress_to
+from ibbmaster.cli.progress import interruptible, progress
 
 
 def test_without_a_terminal_nothing_is_drawn(capfd):
-    with progress(10) as advance:
-        advance(5)
-    with progress_to("B", "copying") as advance_to:
-        advance_to(5, 10)
+    with progress(total=10) as bar:
+        bar.add(5)
+    with progress("B", label="copying") as bar:
+        bar.reach(5, 10)
     assert capfd.readouterr() == ("", "")
 
 

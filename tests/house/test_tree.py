@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 PACKAGE = ROOT / "src" / "ibbmaster"
-OF_THE_WHOLE = {"docs", "house", "interop", "protocol", "simulation"}  # tests of no single module
+OF_THE_WHOLE = {"docs", "typing", "house", "interop", "protocol", "simulation"}  # tests of no single module
 OF_SEVERAL = {"cli/test_commands.py", "event/test_captures.py", "store/test_damage.py"}  # modules of a folder, together
 NO_NAMES = {"utils", "common", "helpers", "constants", "models", "base"}  # they say nothing about their content
 

@@ -37,7 +37,7 @@ NO_SIZES = {
     "a unit alone": "k",
     "a byte alone": "b",
     "two units": "1kk",
-    "a unit that is not known": "1t",
+    "a unit that is not known": "1p",
     "a space inside": "1 k",
     "the sign of a kelvin": "1\u212a",
     "more than 63 bits with its unit": f"{1 << 33}g",

@@ -6,6 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
+from ibbmaster.cli.arguments import add_directory
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `backup` to the command line."""
@@ -15,7 +17,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Copy DIR to a new directory and recover the copy, so that it holds the log as it was at one "
         "moment. The process that writes DIR is not held up.",
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    add_directory(parser)
     parser.add_argument("--to", type=Path, required=True, metavar="DIR2", help="directory to make")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
@@ -23,15 +25,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Copy, and print where the copy ends."""
+    import ibbmaster
     from ibbmaster.cli.progress import progress
-    from ibbmaster.cli.writing import made_at_once
-    from ibbmaster.disk.local import RealDisk
-    from ibbmaster.store.backup import back_up
 
-    source = RealDisk(args.directory)
-    size = sum(source.size(name) for name in source.list())
-    with made_at_once(args.to) as staging, progress(size) as advance:
-        report = back_up(source, RealDisk(staging), progress=advance)
+    with ibbmaster.open(args.directory) as log, progress(total=sum(file.size for file in log.files)) as bar:
+        report = log.back_up(args.to, on_bytes=bar.add)
     if args.json:
         print(
             json.dumps(

@@ -6,12 +6,12 @@ import argparse
 import contextlib
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ibbmaster.cli.arguments import add_log
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 
 USER, PASSWORD = "repl", "demo"
@@ -27,49 +27,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Serve DIR on a free port of this machine, read it with python-mysql-replication, and where "
         "mariadbd is installed let a private, temporary MariaDB replica follow it. Everything it starts ends with it.",
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    add_log(parser)
     parser.add_argument("--no-replica", action="store_true", help="show the CDC client only")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve, follow, print what arrived."""
-    with serving(args.directory) as port:
-        print(f"ibbmaster serves {args.directory} on 127.0.0.1:{port}\n")
-        show_changes(port)
+    import ibbmaster
+
+    with ibbmaster.serve(args.directory, user=USER, password=PASSWORD) as primary:
+        print(f"ibbmaster serves {args.directory} on {primary.host}:{primary.port}\n")
+        show_changes(primary.port)
         if args.no_replica:
             return 0
         if shutil.which("mariadbd") is None:
             print("\nno mariadbd on this machine: install mariadb-server to see a real replica follow")
             return 0
         with tempfile.TemporaryDirectory(prefix="ibbmaster-demo-") as directory:
-            show_replica(Path(directory), port)
+            show_replica(Path(directory), primary.port)
     return 0
-
-
-@contextlib.contextmanager
-def serving(directory: Path) -> Iterator[int]:
-    """Run `ibbmaster serve` beside this process; gives its port.
-
-    Raises:
-        IbbMasterError: the directory cannot be served.
-    """
-    command = [sys.executable, "-m", "ibbmaster", "serve", str(directory), "--listen", "127.0.0.1:0", "--json"]
-    command += ["--user", USER, "--password", PASSWORD]
-    with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            if not line:
-                errors.seek(0)
-                raise IbbMasterError(errors.read().strip().removeprefix("ibbmaster: ") or "the server did not start")
-            import json
-
-            yield json.loads(line)["port"]
-        finally:
-            process.terminate()
-            process.wait(timeout=10)
 
 
 def show_changes(port: int) -> None:

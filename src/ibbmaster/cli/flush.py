@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from ibbmaster.cli.arguments import add_directory, open_to_change
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -13,7 +14,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="end the active file of a directory, and begin the next",
         description="Cut the active file behind its last page, and begin the next one with the full GTID state.",
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    add_directory(parser)
     parser.add_argument(
         "--delete-domain",
         type=int,
@@ -27,12 +28,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Flush, and print the new active file."""
-    from ibbmaster.cli.writing import open_store
-
-    with open_store(args.directory) as store:
-        known = store.binlog_state().domain_ids
-        store.flush(delete_domain_ids=args.delete_domain)
+    with open_to_change(args.directory) as log:
+        known = log.state.domain_ids
+        log.flush(forget_domains=args.delete_domain)
         for domain_id in set(args.delete_domain) - set(known):
             print(f"domain {domain_id} is not in the GTID state")
-        print(f"the active file is {store.file_name(store.end().file_no)}, GTID state [{store.binlog_state()}]")
+        print(f"the active file is {log.status.active_file}, GTID state [{log.state}]")
     return 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibbmaster.cli.arguments import size
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ EXAMPLES = """examples:
 
 Nothing is changed in the traditional files. Each checksum in them is verified.
 """
-
-_SIZE = re.compile(r"([0-9]{1,15})([KMG]?)", re.ASCII | re.IGNORECASE)
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -50,14 +47,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--max-file-size",
-        type=parse_size,
+        type=size,
         default="1G",
         metavar="SIZE",
         help="size of each .ibb file, 64K or more (default: %(default)s)",
     )
     parser.add_argument(
         "--state-interval",
-        type=parse_size,
+        type=size,
         default="2M",
         metavar="SIZE",
         help="distance of GTID states inside a file: 16K times a power of two (default: %(default)s)",
@@ -70,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     """Import, and say what was done."""
     from ibbmaster.classic.convert import import_classic
     from ibbmaster.classic.series import find_series
-    from ibbmaster.cli.progress import load_kernels, progress_to
+    from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk
     from ibbmaster.kernel.cache import KernelSet
 
@@ -84,14 +81,14 @@ def run(args: argparse.Namespace) -> int:
     disk = RealDisk(directory)
     try:
         load_kernels(KernelSet.IMPORT, sum(file.size_bytes for file in find_series(args.classic)))
-        with progress_to("B", is_wanted=not args.json) as progress:
+        with progress(is_wanted=not args.json) as bar:
             report = import_classic(
                 args.classic,
                 disk,
                 max_file_bytes=args.max_file_size,
                 state_interval_bytes=args.state_interval,
                 append=args.append,
-                progress=progress,
+                progress=bar.reach,
             )
     finally:
         disk.close()
@@ -102,14 +99,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(_lines(report, directory)))
     return 0
-
-
-def parse_size(text: str) -> int:
-    """Read a number of bytes; K, M and G stand for powers of 1024."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: expected a number, and K, M or G behind it, as in 64M")
-    return int(match[1]) * _UNITS[match[2].upper()]
 
 
 def _lines(report: ImportReport, directory: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import signal
 import sys
 import threading
@@ -14,35 +15,43 @@ if TYPE_CHECKING:
     from ibbmaster.kernel.cache import KernelSet
 
 
-@contextlib.contextmanager
-def progress(size: int, *, is_wanted: bool = True) -> Iterator[Callable[[int], object]]:
-    """A bar of so many bytes; gives what to call with the number of bytes that are done now."""
-    bar = _bar(total=size, unit="B", unit_scale=True, unit_divisor=1024) if is_wanted else None
-    if bar is None:
-        yield lambda count: None
-    else:
-        with bar:
-            yield bar.update
+class ProgressBar:
+    """How much is done: say how much more, or how much of how much. Nothing is drawn before the size is known."""
+
+    def __init__(self, draws: bool, total: int | None, options: dict[str, object]) -> None:
+        self._draws = draws
+        self._options = options
+        self._bar: Any = None
+        if total is not None:
+            self.reach(0, total)
+
+    def add(self, count: int) -> None:
+        """So much more is done."""
+        if self._bar is not None:
+            self._bar.update(count)
+
+    def reach(self, done: int, total: int) -> None:
+        """So much is done, of so much in all."""
+        if self._bar is None and self._draws:
+            self._bar = importlib.import_module("tqdm").tqdm(total=total, leave=False, **self._options)
+        if self._bar is not None:
+            self._bar.total = total
+            self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
 
 
 @contextlib.contextmanager
-def progress_to(unit: str, label: str | None = None, *, is_wanted: bool = True) -> Iterator[Callable[[int, int], None]]:
-    """A bar whose size is not known yet; gives what to call with how much is done, of how much in all."""
-    bar = None
-
-    def advance(done: int, total: int) -> None:
-        nonlocal bar
-        if bar is None and is_wanted:
-            bar = _bar(total=total, desc=label, unit=unit, unit_scale=unit == "B")
-        if bar is not None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-    try:
-        yield advance
-    finally:
-        if bar is not None:
-            bar.close()
+def progress(
+    unit: str = "B", *, label: str | None = None, total: int | None = None, is_wanted: bool = True
+) -> Iterator[ProgressBar]:
+    """A bar on a terminal where tqdm is installed; bytes are shown with prefixes."""
+    options: dict[str, object] = {"desc": label, "unit": unit, "unit_scale": unit == "B", "unit_divisor": 1024}
+    draws = is_wanted and sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
+    with contextlib.closing(ProgressBar(draws, total, options)) as found:
+        yield found
 
 
 @contextlib.contextmanager
@@ -70,15 +79,8 @@ def interruptible(advance: Callable[[int], object]) -> Iterator[Callable[[int], 
 
 
 def load_kernels(kernel_set: KernelSet, size: int) -> None:
-    """Load kernels for so many bytes of work, if they pay; the first time on a machine they must be compiled."""
+    """Load kernels for `size` bytes of work, if they pay; the first time on a machine they must be compiled."""
     from ibbmaster.kernel.loading import load_for_work
 
-    with progress_to("step", "compiling kernels, once on this machine") as advance:
-        load_for_work(kernel_set, size, progress=advance)
-
-
-def _bar(**options: object) -> Any:
-    if sys.stderr.isatty():
-        with contextlib.suppress(ImportError):
-            return importlib.import_module("tqdm").tqdm(leave=False, **options)
-    return None
+    with progress("step", label="compiling kernels, once on this machine") as bar:
+        load_for_work(kernel_set, size, progress=bar.reach)

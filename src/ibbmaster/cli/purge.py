@@ -5,18 +5,15 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ibbmaster.log.purge import PurgeRequest
+from ibbmaster.cli.arguments import add_directory, open_to_change
+from ibbmaster.errors import ConfigurationError
 
 EXAMPLES = """examples:
   ibbmaster purge archive --to binlog-000012.ibb
   ibbmaster purge archive --before '2026-01-31 12:00:00'
   ibbmaster purge archive --max-total 10G
 """
-UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,7 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    add_directory(parser)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--to", metavar="FILE", help="remove the files before this one")
     what.add_argument("--before", metavar="TIME", help="remove the files last written before this time (ISO, local)")
@@ -41,14 +38,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Purge, and print what went."""
-    from ibbmaster.cli.writing import open_store
-    from ibbmaster.ibb.file_name import format_file_name
-
-    request = read_request(args)
-    with open_store(args.directory) as store:
-        result = store.purge(request)
-        oldest = store.files()[0].name
-    gone = [format_file_name(file_no) for file_no in result.file_nos]
+    before = None if args.before is None else read_time(args.before)
+    with open_to_change(args.directory) as log:
+        result = log.purge(to=args.to, before=before, max_total=args.max_total)
+        oldest = log.files[0].name
+    gone = list(result.names)
     if args.json:
         print(json.dumps({"removed": gone, "oldest": oldest, "kept": result.kept}))
     else:
@@ -58,38 +52,13 @@ def run(args: argparse.Namespace) -> int:
     return 1 if result.kept is not None else 0
 
 
-def read_request(args: argparse.Namespace) -> PurgeRequest:
-    """What the options ask for.
+def read_time(text: str) -> float:
+    """A moment in seconds since 1970.
 
     Raises:
-        ConfigurationError: an option cannot be used as given.
+        ConfigurationError: the text is none.
     """
-    from ibbmaster.errors import ConfigurationError
-    from ibbmaster.ibb.file_name import parse_file_name
-    from ibbmaster.log.purge import PurgeRequest
-
-    if args.to is not None:
-        file_no = parse_file_name(args.to)
-        if file_no is None:
-            raise ConfigurationError(f"--to {args.to!r}: expected the name of a file, as binlog-000012.ibb")
-        return PurgeRequest(to_file_no=file_no)
-    if args.before is not None:
-        try:
-            return PurgeRequest(before=datetime.datetime.fromisoformat(args.before).timestamp())
-        except (ValueError, OverflowError, OSError):
-            raise ConfigurationError(f"--before {args.before!r}: expected a time, as '2026-01-31 12:00:00'") from None
-    return PurgeRequest(total_bytes=parse_size(args.max_total))
-
-
-def parse_size(text: str) -> int:
-    """Read a number of bytes, with K, M, G or T behind it or not.
-
-    Raises:
-        ConfigurationError: it is none.
-    """
-    from ibbmaster.errors import ConfigurationError
-
-    digits = text[:-1] if text[-1:].upper() in UNITS else text
-    if not digits.isascii() or not digits.isdigit():
-        raise ConfigurationError(f"size {text!r}: expected a number of bytes, as 500M")
-    return int(digits) * UNITS.get(text[-1:].upper(), 1)
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise ConfigurationError(f"--before {text!r}: expected a time, as '2026-01-31 12:00:00'") from None

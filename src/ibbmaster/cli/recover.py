@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ibbmaster.cli.arguments import add_directory, open_to_change
+
 if TYPE_CHECKING:
     from ibbmaster.log.damaged_log import Loss
 
@@ -30,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    add_directory(parser)
     parser.add_argument(
         "--salvage",
         type=Path,
@@ -45,34 +47,32 @@ def run(args: argparse.Namespace) -> int:
     """Recover, and print the end of the log; or salvage, and print what is lost."""
     if args.salvage is not None:
         return salvage(args.directory, args.salvage, as_json=args.json)
-    from ibbmaster.cli.writing import open_store
-
-    with open_store(args.directory) as store:
-        while store.clean_step():
-            pass
-        end = store.end()
-        answer: dict[str, Any] = {
-            "replayed_records": store.replayed_records,
-            "rolled_back": store.rolled_back,
-            "file": store.file_name(end.file_no),
-            "file_offset": end.offset,
-            "gtid_state": str(store.binlog_state()),
-            "prepared": [f"{xid.format_id},{xid.gtrid.hex()},{xid.bqual.hex()}" for xid in store.xa_recover()],
-        }
+    with open_to_change(args.directory) as log:
+        log.clean()
+        status, state = log.status, str(log.state)
+        replayed, rolled_back = log.recovered
+        prepared = [f"{xid.format_id},{xid.gtrid.hex()},{xid.bqual.hex()}" for xid in log.prepared]
     if args.json:
+        answer: dict[str, Any] = {
+            "replayed_records": replayed,
+            "rolled_back": rolled_back,
+            "file": status.durable_file,
+            "file_offset": status.durable_offset,
+            "gtid_state": state,
+            "prepared": prepared,
+        }
         print(json.dumps(answer))
     else:
-        print(f"{store.replayed_records} redo records applied, {store.rolled_back} transactions rolled back")
-        print(f"the log ends at {answer['file']} offset {end.offset}, GTID state [{answer['gtid_state']}]")
-        for xid in answer["prepared"]:
+        print(f"{replayed} redo records applied, {rolled_back} transactions rolled back")
+        print(f"the log ends at {status.durable_file} offset {status.durable_offset}, GTID state [{state}]")
+        for xid in prepared:
             print(f"prepared, and waits for its end: XID {xid}")
     return 0
 
 
 def salvage(directory: Path, new: Path, *, as_json: bool) -> int:
     """Write what can be read to a new directory; 1 if that is not everything."""
-    from ibbmaster.cli.writing import made_at_once
-    from ibbmaster.disk.local import RealDisk
+    from ibbmaster.disk.local import RealDisk, made_at_once
     from ibbmaster.store.salvage import salvage as salvage_log
 
     with made_at_once(new) as staging:

@@ -56,7 +56,7 @@ def kernel_set(text: str) -> KernelSet:
 
 def run(args: argparse.Namespace) -> int:
     """Compile what is missing, and say where it is."""
-    from ibbmaster.cli.progress import progress_to
+    from ibbmaster.cli.progress import progress
     from ibbmaster.kernel import loading
     from ibbmaster.kernel.cache import KernelSet
     from ibbmaster.kernel.compiling import CompilationError
@@ -64,8 +64,8 @@ def run(args: argparse.Namespace) -> int:
     begun = time.monotonic()
     sets: list[KernelSet] = args.sets or list(KernelSet)
     try:
-        with progress_to("step", "compiling", is_wanted=not args.json) as progress:
-            directory, was_there = loading.fill_cache(sets, progress=progress)
+        with progress("step", label="compiling", is_wanted=not args.json) as bar:
+            directory, was_there = loading.fill_cache(sets, progress=bar.reach)
     except CompilationError as error:
         raise StoreError(str(error)) from error
     seconds = time.monotonic() - begun

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import stat
 import threading
 import time
@@ -252,3 +253,33 @@ def _fill(descriptor: int, offset: int, target: memoryview, flags: int) -> int |
             break
         size += more
     return size
+
+
+@contextlib.contextmanager
+def made_at_once(directory: Path) -> Iterator[Path]:
+    """A new directory to fill, which takes its name once it is whole: who is killed leaves nothing under that name.
+
+    A directory that is a file system of its own cannot be replaced, and is filled as it is.
+
+    Raises:
+        StoreError: there is something at that name.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise StoreError(f"{directory} is not empty: give a new directory")
+    if directory.is_mount():
+        yield directory
+        return
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    staging = directory.parent / f".{directory.name}.incomplete-{os.getpid()}"
+    staging.mkdir()
+    try:
+        yield staging
+        staging.rename(directory)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    parent = os.open(directory.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(parent)
+    finally:
+        os.close(parent)

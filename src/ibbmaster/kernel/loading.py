@@ -62,9 +62,14 @@ def load(*sets: KernelSet, progress: Heard = lambda done, total: None, is_nice: 
 
 
 def load_for_work(kernel_set: KernelSet, size_bytes: int, *, progress: Heard = lambda done, total: None) -> None:
-    """Load kernels if work of that size is done sooner with them, the time to load or compile them included."""
-    if size_bytes >= WORK_TO_COMPILE or (size_bytes >= WORK_TO_LOAD and is_cached(kernel_set)):
+    """Load kernels if they pay."""
+    if do_pay(kernel_set, size_bytes):
         load(kernel_set, progress=progress)
+
+
+def do_pay(kernel_set: KernelSet, size_bytes: int) -> bool:
+    """Whether work of that size is done sooner with kernels, the time to load or compile them included."""
+    return size_bytes >= WORK_TO_COMPILE or (size_bytes >= WORK_TO_LOAD and is_cached(kernel_set))
 
 
 def load_in_background(*sets: KernelSet) -> None:

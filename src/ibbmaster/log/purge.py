@@ -29,6 +29,11 @@ class PurgeResult:
     file_nos: tuple[int, ...]
     kept: str | None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the files that were removed."""
+        return tuple(map(format_file_name, self.file_nos))
+
 
 def choose_files(
     files: Sequence[tuple[int, int, float]],

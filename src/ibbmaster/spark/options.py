@@ -15,16 +15,15 @@ from ibbmaster.arrow.read_options import PARTITION_BYTES, SERVER_ID, Granularity
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import ID_MAX, GtidPosition
+from ibbmaster.sizes import parse_size
 from ibbmaster.spark.offset import position_of_option
 
-SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 NUMBER_END = 1 << 63  # Spark's and Arrow's largest numbers have 64 bits, one for the sign
 COUNT_OF_FILES_END = 1 << 31  # as in Spark's ReadMaxFiles
 PORT_END = 1 << 16
 ID_END = ID_MAX + 1  # of domains and servers
 VALUE_TEXT_MAX = 60  # characters of a value in an error
 _Choice = TypeVar("_Choice", bound=enum.Enum)
-_SIZE = re.compile(r"([0-9]+)([kmg]?)b?", re.ASCII | re.IGNORECASE)
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SCRIPT = re.compile(r"(?:create|use)\s|--\s|/\*", re.IGNORECASE)  # how one begins, and no path
 _LISTED = re.compile(r"(?:(?<![^,.\s])`(?:[^`]|``)*`|[^,])+")  # a backquote inside a name is one of its letters
@@ -201,15 +200,16 @@ def number_of(name: str, value: str, *, first: int = 0, end: int = NUMBER_END) -
 
 
 def size_of(name: str, value: str | None, *, end: int = NUMBER_END) -> int | None:
-    """A count, or bytes with k, m or g behind it: above 0, and below `end`."""
+    """A count, or bytes with k, m, g or t behind it: above 0, and below `end`."""
     if value is None:
         return None
-    match = _SIZE.fullmatch(value.strip())
-    number = _whole(match[1]) if match is not None else None
-    size = number * SIZE_UNITS[match[2].lower()] if match is not None and number is not None else 0
+    try:
+        size = parse_size(value)
+    except ConfigurationError:
+        size = 0
     if not 0 < size < end:
         raise ConfigurationError(
-            f"option {name} is {_shown(value)}, expected a whole number above 0, also with k, m or g, "
+            f"option {name} is {_shown(value)}, expected a whole number above 0, also with k, m, g or t, "
             f"below {_limit_text(end)}"
         )
     return size

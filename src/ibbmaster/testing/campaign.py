@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 
 from ibbmaster.cli.main import EXIT_INTERRUPTED
-from ibbmaster.cli.progress import progress_to
+from ibbmaster.cli.progress import progress
 
 WAITING_PER_PROCESS = 3  # seeds handed out ahead
 
@@ -25,14 +25,14 @@ def run_campaign(check: Callable[[int], int], seeds: Iterable[int], *, total: in
     rest = iter(seeds)
     seen = 0
     pool = ProcessPoolExecutor(processes, initializer=end_at_once)
-    with progress_to(unit) as advance:
+    with progress(unit) as bar:
         try:
             waiting = {pool.submit(check, seed) for seed in itertools.islice(rest, WAITING_PER_PROCESS * processes)}
             while waiting and seen < total:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in done:
                     seen += future.result()
-                    advance(seen, max(seen, total))
+                    bar.reach(seen, max(seen, total))
                 waiting |= {pool.submit(check, seed) for seed in itertools.islice(rest, len(done))}
         except KeyboardInterrupt:
             print(f"interrupted after {seen:,} {unit}, none of them wrong", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""The front door: what `import ibbmaster` gives, on top of the rooms below. Described in the README."""

@@ -1,0 +1,80 @@
+"""Accounts beside the first one, out of a my.cnf-style file with a section for each."""
+
+from __future__ import annotations
+
+import configparser
+from pathlib import Path
+
+from ibbmaster.dialogue import privileges
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.wire.auth import Account, make_account
+
+KEYS = ("password", "password-file", "auth", "grant")
+FILE_SIZE_MAX = 1 << 20  # a credentials file is small; anything larger is a mistake
+
+
+def read_accounts(path: Path, *, requires_tls: bool) -> list[tuple[Account, frozenset[str]]]:
+    """Every account of a file, with what it may do; a section's name is the account's.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or an account lacks a password.
+    """
+    found = []
+    for name, section in read_sections(path).items():
+        unknown = set(section) - set(KEYS)
+        if unknown:
+            raise ConfigurationError(f"{path}, account {name!r}: {min(unknown)!r} is none of {', '.join(KEYS)}")
+        password = section.get("password") or ""
+        if (file_name := section.get("password-file")) is not None:
+            password = first_line(Path(file_name))
+        if not password:
+            raise ConfigurationError(f"{path}, account {name!r}: expected a password or a password-file")
+        account = make_account(name, password, plugin=section.get("auth") or "native", requires_tls=requires_tls)
+        grant = section.get("grant")
+        held = privileges.READING if grant is None else privileges.parse_privileges(grant)
+        found.append((account, held))
+    return found
+
+
+def first_line(path: Path) -> str:
+    """The first line of a file that holds a secret.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    return _read(path).split("\n", 1)[0].removesuffix("\r")
+
+
+def read_sections(path: Path) -> dict[str, dict[str, str | None]]:
+    """What a my.cnf-style file says, by section.
+
+    Raises:
+        ConfigurationError: it cannot be read, or is no such file.
+    """
+    parser = configparser.ConfigParser(allow_no_value=True, interpolation=None, strict=False, comment_prefixes="#;")
+    text = "\n".join(line for line in _read(path).splitlines() if not line.lstrip().startswith("!"))
+    try:
+        parser.read_string(text, source=str(path))
+    except configparser.Error as error:
+        problem = str(error).splitlines()[0]
+        raise ConfigurationError(f"{path} is no my.cnf-style file: {problem}") from None  # the text may hold a secret
+    return {section: {key: _unquoted(value) for key, value in parser.items(section)} for section in parser.sections()}
+
+
+def _unquoted(value: str | None) -> str | None:
+    if value is not None and len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1]
+    return value
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_SIZE_MAX + 1)
+        if len(data) > FILE_SIZE_MAX:
+            raise ConfigurationError(f"{path} is larger than {FILE_SIZE_MAX} bytes: no file of credentials")
+        return data.decode()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path} is no UTF-8 text") from None

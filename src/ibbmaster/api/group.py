@@ -1,0 +1,180 @@
+"""Event groups and events as users hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from ibbmaster.errors import EventError, PositionPurgedError, StoreError, UndecodableError
+from ibbmaster.event.describe import describe_event
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_event_header
+from ibbmaster.event.rows.changes import ABSENT, Image, RowChange
+from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.rows.value import Value
+from ibbmaster.event.types import type_name
+from ibbmaster.gtid import Gtid
+from ibbmaster.log.group_content import RowReader, group_events
+from ibbmaster.position import LogPosition
+
+KEPT_BYTES_MAX = 1 << 20  # of a group's events: so few are kept once they are read, more are read again
+
+Row = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One binlog event: its bytes, header included, without a checksum."""
+
+    data: bytes
+
+    @property
+    def header(self) -> EventHeader:
+        """Its first 19 bytes: timestamp, event type, server id, size, end position, flags."""
+        return decode_event_header(self.data)
+
+    @property
+    def type(self) -> str:
+        """The name of its type, as `TABLE_MAP`."""
+        return type_name(self.header.event_type)
+
+    @property
+    def body(self) -> memoryview:
+        """What is behind the header."""
+        return memoryview(self.data)[EVENT_HEADER_SIZE:]
+
+    def describe(self) -> str:
+        """One line for people, as SHOW BINLOG EVENTS has it; empty for types that are not looked into."""
+        return describe_event(self.data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One row that was changed: column name -> value, of the columns that the log has.
+
+    A column is called `@1`, `@2`, … where the log has no names (`binlog_row_metadata` below FULL)
+    and none were declared. Inserts have no `before`, deletes no `after`.
+    """
+
+    kind: str  # "insert", "update" or "delete"
+    before: Row | None
+    after: Row | None
+
+    @classmethod
+    def of(cls, table: TableSchema, change: RowChange) -> Change:
+        """A change by position as one by name."""
+        return cls(kind=change.kind.value, before=_named(table, change.before), after=_named(table, change.after))
+
+
+def _named(table: TableSchema, image: Image | None) -> Row | None:
+    if image is None:
+        return None
+    return {column.name: value for column, value in zip(table.columns, image, strict=True) if value is not ABSENT}
+
+
+class Group:
+    """A GTID and everything it commits.
+
+    Nothing of it is read before it is asked for, and it may be asked again, also later: small
+    groups are kept, large ones read from the log each time.
+
+    Attributes:
+        gtid: its name.
+        start: where it begins, the first byte of its commit record.
+        end: behind that record.
+        timestamp: when it was committed, in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        group: EventGroup,
+        *,
+        rows: RowReader,
+        find: Callable[[LogPosition], Generator[EventGroup]],
+        place: Callable[[LogPosition], str],
+    ) -> None:
+        """`find` gives the group that begins somewhere, to read it another time; `place` a position in words."""
+        assert group.gtid is not None
+        self.gtid: Gtid = group.gtid
+        self.start: LogPosition = group.start
+        self.end: LogPosition = group.end
+        self._source: EventGroup | None = group
+        self._find = find
+        self._place = place
+        self._rows = rows
+        self._is_passed = False
+        self._kept: list[bytes] | None = None
+        self._count: int | None = None
+        self.timestamp: int = decode_event_header(group.gtid_event).timestamp
+
+    def __repr__(self) -> str:
+        return f"<Group {self.gtid} at {self._place(self.start)}>"
+
+    def __len__(self) -> int:
+        """How many events it has, the GTID event included."""
+        if self._count is None:
+            for _ in self._data():
+                pass
+        assert self._count is not None
+        return self._count
+
+    def events(self) -> Iterator[Event]:
+        """Its events, the GTID event first. Holds one of them.
+
+        Raises:
+            EventError: the bytes do not divide into events.
+            FormatError, ClassicFormatError: the log is damaged there.
+            PositionPurgedError: the group was removed from the log since.
+        """
+        return map(Event, self._data())
+
+    def rows(self) -> Iterator[tuple[TableSchema, Change]]:
+        """The changes of rows it makes, in order, each with its table as the log describes it.
+
+        Raises:
+            EventError: as `events`, or a row event belongs to no table.
+            UndecodableError: a value cannot be read.
+        """
+        try:
+            for table, change in self._rows.changes(self._data()):
+                yield table, Change.of(table, change)
+        except UndecodableError as error:
+            problem = f"{error.problem} (in group {self.gtid})"
+            raise UndecodableError(error.table, error.column, error.type_name, problem) from None
+        except EventError as error:
+            raise EventError(f"group {self.gtid}: {error}") from None
+
+    def _data(self) -> Iterator[bytes]:
+        return iter(self._kept) if self._kept is not None else self._read()
+
+    def _read(self) -> Iterator[bytes]:
+        if self._source is not None:
+            source, self._source = self._source, None
+            for event in self._remembered(source):
+                yield event
+                if self._is_passed:
+                    raise StoreError(f"group {self.gtid}: the log was read on meanwhile; ask for its events again")
+            return
+        with closing(self._find(self.start)) as found:
+            source = next(found, None)  # type: ignore[assignment]
+            if source is None or source.gtid != self.gtid:
+                raise PositionPurgedError(f"group {self.gtid} at {self._place(self.start)} is no longer in the log")
+            yield from self._remembered(source)
+
+    def _remembered(self, source: EventGroup) -> Iterator[bytes]:
+        """The events, which are kept if they are small."""
+        kept: list[bytes] = []
+        count = size = 0
+        for count, event in enumerate(group_events(source), start=1):  # noqa: B007  # wanted below
+            size += len(event)
+            if size <= KEPT_BYTES_MAX:
+                kept.append(event)
+            yield event
+        self._count = count
+        self._kept = kept if size <= KEPT_BYTES_MAX else None
+
+    def detach(self) -> None:
+        """The log is read on: what was not read yet must be looked up again."""
+        self._source = None
+        self._is_passed = True

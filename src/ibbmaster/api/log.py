@@ -1,0 +1,382 @@
+"""A binlog as users hold it, to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ibbmaster.api.group import Group
+from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.local import RealDisk, made_at_once
+from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.skipping import Skipping
+from ibbmaster.dump.start import check_start, is_logged
+from ibbmaster.errors import DamageError, PositionError, PositionPurgedError, StoreError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.rows.declared import Declaration
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.archive import WHOLE_FILES
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.engine import BinlogEngine, BinlogFile, ReadPlan
+from ibbmaster.log.fault import Fault, Totals
+from ibbmaster.log.group_content import RowReader
+from ibbmaster.log.seek import SeekPlan
+from ibbmaster.log.verify import verify
+from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.store.backup import BackupReport, back_up
+from ibbmaster.store.redo_check import RedoReport, check_redo
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ibbmaster.classic.engine import ClassicBinlog
+
+BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
+OnBytes = Callable[[int], object]
+Position = GtidPosition | Gtid | str  # what may name how far a replica is; text as `0-1-100,1-1-7`
+
+
+def as_position(position: Position) -> GtidPosition:
+    """A position from any of its forms.
+
+    Raises:
+        GtidError: the text is none.
+    """
+    if isinstance(position, str):
+        return GtidPosition.parse(position)
+    return GtidPosition([position]) if isinstance(position, Gtid) else position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where a dump from a GTID position begins, or why there is none.
+
+    `refusal` is what a replica is told, `reason` what is behind it; both are None where the
+    position can be served. Then reading begins at `place`, in file `file_name`, and `state` was
+    logged before; `plan` has the steps of the search in `.ibb` files.
+    """
+
+    position: GtidPosition
+    file_name: str | None = None
+    place: LogPosition | None = None
+    state: GtidState | None = None
+    plan: SeekPlan | None = None
+    refusal: str | None = None
+    reason: str | None = None
+
+    def explain(self) -> str:
+        """The search in words, one step a line."""
+        if self.refusal is not None:
+            return f"position [{self.position}]\n  refused: {self.refusal}\n  because: {self.reason}"
+        if self.plan is not None:
+            return str(self.plan)
+        assert self.place is not None
+        return f"position [{self.position}]\nstart at {self.file_name} offset {self.place.offset}, state [{self.state}]"
+
+
+class LogVerification:
+    """What is wrong with a log; iterate over it once.
+
+    Attributes:
+        totals: what was read so far.
+        redo: what is in the redo log; None where there is none, or before the first fault was asked for.
+    """
+
+    def __init__(self, log: Log, jobs: int, on_bytes: OnBytes) -> None:
+        self._log = log
+        self._jobs = jobs
+        self._on_bytes = on_bytes
+        self.totals = Totals()
+        self.redo: RedoReport | None = None
+
+    def __iter__(self) -> Iterator[Fault]:
+        """The faults, in the order of the files.
+
+        Raises:
+            StoreError: there is no log, or it cannot be read.
+        """
+        return self._of_events() if self._log.classic is not None else self._of_pages()
+
+    def _of_pages(self) -> Iterator[Fault]:
+        self._log.bring_to_files()
+        with ExitStack() as stack:
+            first, *others = [stack.enter_context(closing(RealDisk(self._log.path))) for _ in range(self._jobs)]
+            self.redo = check_redo(first, is_in_use=first.is_locked)
+            yield from verify(
+                first, self.totals, others=others, on_pages=lambda count: self._on_bytes(count * PAGE_SIZE)
+            )
+        if self.redo is not None and self.redo.problem is not None:
+            yield Fault(problem=self.redo.line())
+
+    def _of_events(self) -> Iterator[Fault]:
+        """Traditional files: whether each divides into groups of whole events with right checksums."""
+        from ibbmaster.classic.archive import ClassicArchive
+
+        archive = ClassicArchive(self._log.path)
+        found: list[str] = []
+        for log_range in archive.ranges(LOG_START, archive.end_point(), size=WHOLE_FILES):
+            for group in archive.groups(log_range, on_fault=lambda place, problem: found.append(problem)):
+                self.totals.groups += group.gtid is not None
+                for piece in group.body:
+                    self._on_bytes(len(piece))
+            self.totals.files += 1
+            yield from (Fault(problem=problem) for problem in found)
+            found.clear()
+
+
+class Log:
+    """A binlog: a directory of `.ibb` files, or traditional files. Made by `ibbmaster.open`.
+
+    May be used by many threads; what `groups` gives belongs to the one that asked for it.
+    The log may grow meanwhile.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        engine: BinlogEngine,
+        *,
+        schema: Mapping[str, Declaration] | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        """`disk` is what the engine reads from, if it is to be closed with the log."""
+        self.path = path
+        self._engine = engine
+        self._schema = dict(schema or {})
+        self._disk = disk
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.path}>"
+
+    @property
+    def engine(self) -> BinlogEngine:
+        """What serves it: for `ibbmaster.serve`."""
+        return self._engine
+
+    @property
+    def files(self) -> list[BinlogFile]:
+        """Every file with name and size in bytes, the oldest first."""
+        return [file for file in self._engine.files() if file.size]
+
+    @property
+    def state(self) -> GtidState:
+        """What is logged: the last sequence number of each domain and server."""
+        return self._engine.binlog_state()
+
+    @property
+    def position(self) -> GtidPosition:
+        """The latest GTID of each domain: where a replica is that has everything."""
+        return self.state.position()
+
+    @property
+    def classic(self) -> ClassicBinlog | None:
+        """The log, if it is one of traditional files."""
+        from ibbmaster.classic.engine import ClassicBinlog
+
+        return self._engine if isinstance(self._engine, ClassicBinlog) else None
+
+    # Reading --------------------------------------------------------------------------------
+
+    def groups(self, after: Position | None = None, until: Position | None = None) -> Iterator[Group]:
+        """The groups of the log in order; with `after` those that a replica at that position lacks.
+
+        With `until` those up to its GTIDs, these included; domains that it does not name have
+        none. Ends at the end of the log as it is when it is reached.
+
+        Raises:
+            GtidError: a text is no position.
+            PositionPurgedError: a group that is asked for is in no file any more.
+            PositionError: a GTID is not in this log.
+            FormatError, ClassicFormatError, StoreError: the log cannot be read; perhaps only on the way.
+        """
+        engine, state = self._engine, self.state
+        end = None if until is None else as_position(until)
+        position = GtidPosition() if after is None else as_position(after)
+        for gtid in (*position.values(), *(end or GtidPosition()).values()):
+            _check_logged(gtid, state)
+        if after is None:
+            plan = engine.plan_of_file(engine.files()[0].name)
+            position = plan.state.position()
+        else:
+            plan = engine.seek(position)
+        request = DumpRequest(replica_server_id=0, position=position, until=end)
+        check = check_start(request, state)
+        judge = Skipping(request, check, start_state=plan.state, current_state=engine.binlog_state)
+        return self._read(plan, judge)
+
+    def __iter__(self) -> Iterator[Group]:
+        return self.groups()
+
+    def _read(self, plan: ReadPlan, judge: Skipping) -> Iterator[Group]:
+        rows = RowReader(declarations=self._schema)
+        with closing(self._engine.event_groups(plan)) as reader:
+            while not judge.is_until_reached and (found := reader.next_group()) is not None:
+                if found.gtid is not None and judge.judge(found.gtid).is_wanted:
+                    group = Group(found, rows=rows, find=self._find, place=self._place)
+                    yield group
+                    group.detach()
+
+    def _find(self, start: LogPosition) -> Generator[EventGroup]:
+        """The group that begins at a place; nothing if it is gone. It is good until more is asked for."""
+        try:
+            plan = self._engine.plan_of_file(self._engine.file_name(start.file_no))
+        except LookupError:
+            return
+        if self.classic is None:  # not from the head of the file, but from the page
+            plan = replace(plan, position=LogPosition.on_page(start.file_no, start.page_no))
+        with closing(self._engine.event_groups(plan)) as reader:
+            while (found := reader.next_group()) is not None and found.start <= start:
+                if found.start == start:
+                    yield found
+
+    def _place(self, position: LogPosition) -> str:
+        """A position in words: file, page and offset, or a traditional file and the offset in it."""
+        if self.classic is None:
+            return str(position)
+        return f"{self._engine.file_name(position.file_no)} offset {position.offset}"
+
+    def seek(self, position: Position) -> Start:
+        """Where a dump from a GTID position begins, and how that is found; or why it is refused.
+
+        Raises:
+            GtidError: the text is no position.
+            StoreError: there is nothing to look in, or it cannot be read.
+        """
+        wanted = as_position(position)
+        if not self.files:
+            raise StoreError(f"{self.path}: no binlog files (binlog-000000.ibb and so on)")
+        try:
+            check_start(DumpRequest(replica_server_id=0, position=wanted), self.state)
+            plan = self._engine.seek(wanted)
+        except DumpError as error:
+            return Start(position=wanted, refusal=error.text, reason=error.explanation)
+        except PositionPurgedError as error:
+            return Start(position=wanted, refusal="the position is too old", reason=str(error))
+        return Start(
+            position=wanted,
+            file_name=self._engine.file_name(plan.position.file_no),
+            place=plan.position,
+            state=plan.state,
+            plan=plan if isinstance(plan, SeekPlan) else None,
+        )
+
+    def to_arrow(
+        self,
+        *,
+        table: str | None = None,
+        after: Position | None = None,
+        until: Position | None = None,
+        columns: Sequence[str] = (),
+    ) -> pa.Table:
+        """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
+
+        The columns are those of the DataFrames that protocol/spark.md describes; `columns` takes
+        some of them. `after` and `until` are as in `groups`. It is the log as its files have it,
+        which of one that another process writes may be a second old; all of it is in memory.
+
+        Raises:
+            ConfigurationError: there is no such table or column, or its columns have no names.
+            DamageError: groups are in the redo log of a writer that is gone, and not in the files.
+            EventError: a value cannot be read.
+            PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
+        """
+        import pyarrow as pa
+
+        from ibbmaster.arrow.plan import find_fields, plan_tasks
+        from ibbmaster.arrow.read_options import ReadOptions
+        from ibbmaster.arrow.reading import read_task
+        from ibbmaster.arrow.shape import arrow_schema
+        from ibbmaster.kernel.cache import KernelSet
+        from ibbmaster.kernel.loading import do_pay
+
+        self.bring_to_files()
+        self._expect_whole_files()
+        options = ReadOptions(
+            path=str(self.path.absolute()),
+            is_classic=self.classic is not None,
+            table=table,
+            tables=() if table is None else (table,),
+            starting_gtid=None if after is None else str(as_position(after)),
+            ending_gtid=None if until is None else str(as_position(until)),
+            columns=tuple(columns),
+            declarations={name: dict(declared) for name, declared in self._schema.items()},
+            uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
+        )
+        fields = find_fields(options)
+        batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
+        return pa.Table.from_batches(batches, schema=arrow_schema(fields))
+
+    @property
+    def stored_bytes(self) -> int:
+        """What its files take on the disk: less than their sizes where they were made for what is to come."""
+        paths = (self.path if self.path.is_file() else self.path / file.name for file in self.files)
+        return sum(path.stat().st_blocks * BLOCK_SIZE for path in paths if path.exists())
+
+    def verify(self, *, jobs: int = 1, on_bytes: OnBytes = lambda count: None) -> LogVerification:
+        """Everything that is wrong, found while it is iterated over; nothing if the log is sound.
+
+        `jobs` threads check `.ibb` files at the same time, each its own; `on_bytes` hears how
+        many more bytes were read, from any of them.
+        """
+        return LogVerification(self, jobs, on_bytes)
+
+    def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
+        """Copy the log to a new directory, as it is at one moment, whoever writes it meanwhile.
+
+        Raises:
+            StoreError: there is something at `to`, or the log cannot be copied.
+        """
+        with (
+            made_at_once(Path(to)) as staging,
+            closing(RealDisk(self.path)) as source,
+            closing(RealDisk(staging)) as target,
+        ):
+            return back_up(source, target, progress=on_bytes)
+
+    def bring_to_files(self) -> None:
+        """Have in the files what is in the log, as far as it is ours."""
+
+    def _expect_whole_files(self) -> None:
+        """See that the files have what the log has, but for what a writer is about to bring there.
+
+        Raises:
+            DamageError: the writer is gone, so nobody will.
+        """
+        if self.classic is not None or not self.files:
+            return
+        with closing(RealDisk(self.path)) as disk:
+            missing = set(self.state) - set(BinlogDirectory(disk).binlog_state())
+            is_written = disk.is_locked()
+        if missing and not is_written:
+            raise DamageError(
+                f"{self.path}: groups up to {self.position} are in the redo log of a writer that is gone, and not in "
+                "the files: `ibbmaster recover` brings them there"
+            )
+
+    # Life -----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give back what is held; a second call does nothing."""
+        if self._disk is not None:
+            self._disk.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _check_logged(gtid: Gtid, state: GtidState) -> None:
+    if not is_logged(gtid, state):
+        latest = state.latest(gtid.domain_id)
+        has = f"nothing of domain {gtid.domain_id}" if latest is None else f"domain {gtid.domain_id} up to {latest}"
+        raise PositionError(f"GTID {gtid} is not in this log, which has {has}")

@@ -1,0 +1,163 @@
+"""Which log a path is: what `ibbmaster.open` and `ibbmaster.create` give."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Unpack, overload
+
+from ibbmaster.api.log import Log
+from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.event.rows.ddl import parse_declarations
+from ibbmaster.event.rows.declared import Declaration
+from ibbmaster.gtid import GtidState
+from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.redo_log import has_redo_log
+
+log = logging.getLogger(__name__)
+
+PathLike = str | os.PathLike[str]
+_CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}(\.xz)?", re.DOTALL)
+
+
+@overload
+def open(path: PathLike, *, schema: str = "", writable: Literal[False] = False) -> Log: ...
+@overload
+def open(
+    path: PathLike,
+    *,
+    schema: str = "",
+    writable: Literal[True],
+    has_background: bool = True,
+    **options: Unpack[WritingOptions],
+) -> WritableLog: ...
+def open(
+    path: PathLike,
+    *,
+    schema: str = "",
+    writable: bool = False,
+    has_background: bool = True,
+    **options: Unpack[WritingOptions],
+) -> Log:
+    """The log in a directory of `.ibb` files, or of traditional binlog files; of these also a file or an index file.
+
+    It is only read, whatever other process writes there meanwhile, and what a writer that was
+    killed left in its redo log is read, too; an empty directory is an empty log. With
+    `writable=True` the log of a directory is recovered and continued; `create` makes a new one.
+    `options` are those of `create`.
+
+    `schema` has CREATE TABLE statements for tables of which the log has no column names.
+
+    Raises:
+        BusyError: it is to be written, and another process writes there.
+        ConfigurationError: an option cannot be used.
+        DamageError, FormatError: it is to be written, and is not as a crash leaves it.
+        StoreError: there is no such directory, or nothing there that can be written.
+    """
+    where = Path(path)
+    declared = _declarations(schema)
+    if not writable:
+        if options:
+            raise TypeError(f"{', '.join(options)}: for a log that is written, with writable=True")
+        return _open_to_read(where, declared)
+    disk = RealDisk(where)
+    names = disk.list()
+    if holds_classic_files(names):
+        raise StoreError(f"{where} holds traditional binlog files, which are only read; `ibbmaster import` copies them")
+    if not has_redo_log(disk) and not any(parse_file_name(name) is not None for name in names):
+        raise StoreError(f"{where}: no binlog files (binlog-000000.ibb and so on)")
+    return _open_store(where, options, None, declared, has_background)
+
+
+def create(
+    path: PathLike,
+    *,
+    state: GtidState | str = "",
+    exist_ok: bool = False,
+    schema: str = "",
+    has_background: bool = True,
+    **options: Unpack[WritingOptions],
+) -> WritableLog:
+    """A new log of `.ibb` files, to be written; the directory is made if it is missing.
+
+    `state` is what was logged before the first group. With `exist_ok` the log that is there is
+    continued. `schema` is that of `open`. Without `has_background` no thread writes pages, makes
+    files and purges beside those that append. Options, sizes also as text like "64M":
+
+    - `durability`: a group is durable when `append` returns with "sync" (the default), handed to
+      the operating system with "write", and durable within a second with both "write" and "later".
+    - `max_file_bytes` (1 GiB), `state_interval_bytes` (2 MiB): of each file, and between GTID states.
+    - `expire_s`, `max_total_bytes`, `replicas_needed_for_purge` (1): remove files last written
+      longer ago, or while all together are larger, if so many replicas are connected.
+    - `gtid_strict` (True): take a group only if its GTID is newer than what its domain has.
+    - `full_disk_retry_s` (0.5): how often who waits for room on the disk looks again; 0: nobody waits.
+    - `is_sparse` (True): files take no room before they are filled.
+    - `redo_bytes`, `oob_piece_bytes`, `spill_bytes`: as `StoreOptions` has them.
+
+    Raises:
+        BusyError: another process writes there.
+        ConfigurationError: an option cannot be used.
+        StoreError: there is a log already, or the directory cannot be written.
+    """
+    where = Path(path)
+    declared = _declarations(schema)
+    store_options(options).log_shape()  # what cannot be used shall leave no directory behind
+    initial = GtidState.parse(state) if isinstance(state, str) else state
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{where}: {error.strerror}") from error
+    disk = RealDisk(where)
+    names = disk.list()
+    has_log = has_redo_log(disk) or any(parse_file_name(name) is not None for name in names)
+    if holds_classic_files(names) or (has_log and not exist_ok):
+        raise StoreError(
+            f"{where} holds a log already: ibbmaster.open(path, writable=True) continues one of .ibb files"
+        )
+    return _open_store(where, options, initial, declared, has_background)
+
+
+def _open_to_read(path: Path, schema: Mapping[str, Declaration]) -> Log:
+    is_file = path.exists() and not path.is_dir()
+    if is_file and parse_file_name(path.name) is not None:
+        raise StoreError(f"{path} is one file of a log: open the directory it is in")
+    disk = RealDisk(path)
+    if is_file or holds_classic_files(disk.list()):
+        from ibbmaster.classic.engine import ClassicBinlog
+
+        return Log(path, ClassicBinlog([path]), schema=schema)
+    from ibbmaster.store.followed import FollowedDirectory
+
+    return Log(path, FollowedDirectory(disk), schema=schema, disk=disk)
+
+
+def holds_classic_files(names: list[str]) -> bool:
+    """Whether these are files of a traditional binlog, and none of the engine's."""
+    return any(map(_CLASSIC_NAME.fullmatch, names)) and not any(parse_file_name(name) is not None for name in names)
+
+
+def _open_store(
+    path: Path,
+    options: WritingOptions,
+    state: GtidState | None,
+    schema: dict[str, Declaration],
+    has_background: bool,
+) -> WritableLog:
+    store = BinlogStore(RealDisk(path), store_options(options), initial_state=state)
+    log.info("%d redo records applied, %d transactions rolled back", store.replayed_records, store.rolled_back)
+    return WritableLog(path, store, schema=schema, has_background=has_background)
+
+
+def _declarations(schema: str) -> dict[str, Declaration]:
+    found: dict[str, Declaration] = dict(parse_declarations(schema))
+    unnamed = next((table for table in found if not all(table.partition("."))), None)
+    if unnamed is not None or (schema.strip() and not found):
+        problem = "no CREATE TABLE statement with columns" if unnamed is None else f"table {unnamed!r}"
+        raise ConfigurationError(f"schema has {problem}, expected CREATE TABLE database.table (…)")
+    return found

@@ -1,0 +1,345 @@
+"""Serving a log to replicas: in a thread of its own, or as a task of trio."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import ipaddress
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Generic, Literal, Self, TypedDict, TypeVar, Unpack
+from urllib.parse import quote
+
+import trio
+
+from ibbmaster.api import opening
+from ibbmaster.api.accounts import read_accounts
+from ibbmaster.api.log import Log
+from ibbmaster.api.writing import WritableLog
+from ibbmaster.dialogue import privileges
+from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.server.certificate import Certificate, load_certificate, make_certificate
+from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.primary import Primary
+from ibbmaster.wire.auth import make_account
+
+DEFAULT_PROFILE = "engine"
+Announced = TypeVar("Announced")
+
+
+class ServingOptions(TypedDict, total=False):
+    """How a log is served. `serve` says what each means, and what it is if it is left out."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    auth: Literal["native", "ed25519"]
+    grant: str | None
+    accounts: opening.PathLike | None
+    tls: Literal["auto", "off", "required"]
+    tls_cert: opening.PathLike | None
+    tls_key: opening.PathLike | None
+    profile: str | None
+    server_version: str | None
+    opening_timestamp: Literal["zero", "first-group"] | None
+    server_id: int
+    max_connections: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedOptions:
+    """Options that can be used. `primary` has them all, with the profile of a log of `.ibb` files."""
+
+    primary: PrimaryOptions
+    has_profile: bool  # one was asked for
+    has_version: bool
+    password: str = field(repr=False)
+
+    def for_log(self, log: Log) -> PrimaryOptions:
+        """Traditional files are served as the server did that wrote them, where nothing else is asked for."""
+        written = log.classic
+        if written is None:
+            return self.primary
+        profile = self.primary.profile
+        if not self.has_profile:
+            base = PROFILES["classic-10.11" if written.server_version.startswith("10.") else "classic-11.8"]
+            version = profile.server_version if self.has_version else written.server_version
+            profile = replace(base.with_version(version), opening_timestamp=profile.opening_timestamp)
+        elif not self.has_version:
+            profile = profile.with_version(written.server_version)
+        return replace(self.primary, profile=profile)
+
+
+def check_options(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    user: str = "repl",
+    password: str = "",
+    auth: str = "native",
+    grant: str | None = None,
+    accounts: opening.PathLike | None = None,
+    tls: str = "auto",
+    tls_cert: opening.PathLike | None = None,
+    tls_key: opening.PathLike | None = None,
+    profile: str | None = None,
+    server_version: str | None = None,
+    opening_timestamp: str | None = None,
+    server_id: int = 1,
+    max_connections: int = 151,
+) -> CheckedOptions:
+    """Check the options of `serve`, before a log is touched.
+
+    Raises:
+        ConfigurationError: one cannot be used as given.
+    """
+    if not password and not is_loopback(host):
+        raise ConfigurationError(f"{host} can be reached from other machines: give the account a password")
+    if auth == "ed25519" and not password:
+        raise ConfigurationError("authentication by ed25519 needs a password")
+    requires_tls = tls == "required"
+    others = [] if accounts is None else read_accounts(Path(accounts), requires_tls=requires_tls)
+    if user in {account.user for account, _ in others}:
+        raise ConfigurationError(f"{accounts}: account {user!r} is the first account, too")
+    if not 1 <= server_id < 2**32:
+        raise ConfigurationError(f"server id {server_id}: expected a number from 1 to {2**32 - 1}")
+    if not 0 <= port < 2**16:
+        raise ConfigurationError(f"port {port}: expected a number from 0 to {2**16 - 1}")
+    if max_connections < 1:
+        raise ConfigurationError(f"{max_connections} connections: expected at least 1")
+    options = PrimaryOptions(
+        host=host,
+        port=port,
+        account=make_account(user, password, plugin=auth, requires_tls=requires_tls),
+        held=privileges.READING if grant is None else privileges.parse_privileges(grant),
+        other_accounts=tuple(others),
+        certificate=_certificate(tls, tls_cert, tls_key),
+        profile=_profile(profile, server_version, opening_timestamp),
+        server_id=server_id,
+        connections_max=max_connections,
+    )
+    return CheckedOptions(
+        primary=options,
+        has_profile=profile is not None,
+        has_version=server_version is not None,
+        password=password,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address; names other than localhost count as reachable."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _certificate(tls: str, cert: opening.PathLike | None, key: opening.PathLike | None) -> Certificate | None:
+    if tls not in ("auto", "off", "required"):
+        raise ConfigurationError(f"TLS {tls!r}: expected auto, off or required")
+    if (cert is None) != (key is None):
+        raise ConfigurationError("TLS certificate and key go together: give both or neither")
+    if tls == "off":
+        return None
+    return make_certificate() if cert is None or key is None else load_certificate(Path(cert), Path(key))
+
+
+def _profile(name: str | None, server_version: str | None, opening_timestamp: str | None) -> Profile:
+    profile = PROFILES.get(name or DEFAULT_PROFILE)
+    if profile is None:
+        raise ConfigurationError(f"there is no profile {name!r}: choose one of {', '.join(PROFILES)}")
+    if server_version is not None:
+        profile = profile.with_version(server_version)
+    if opening_timestamp is None:
+        return profile
+    try:
+        return replace(profile, opening_timestamp=OpeningTimestamp(opening_timestamp))
+    except ValueError:
+        choices = " or ".join(choice.value for choice in OpeningTimestamp)
+        raise ConfigurationError(f"opening timestamp {opening_timestamp!r}: expected {choices}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectedReplica:
+    """One dump that runs."""
+
+    server_id: int
+    user: str
+    host: str
+
+
+class RunningPrimary:
+    """A log that is being served. As a context it is stopped at the end.
+
+    Attributes:
+        log: what it serves.
+        host, port: where it listens.
+        user, password: of the first account.
+    """
+
+    def __init__(self, log: Log, primary: Primary, password: str, port: int, stop: Callable[[], None]) -> None:
+        self.log = log
+        self.host = primary.options.host
+        self.port = port
+        self.user = primary.options.account.user
+        self.password = password
+        self.options = primary.options
+        self._primary = primary
+        self._stop = stop
+
+    def __repr__(self) -> str:
+        return f"<RunningPrimary of {self.log.path} on {self.host}:{self.port}>"
+
+    @property
+    def dsn(self) -> str:
+        """Where and how to connect, with the password: `mysql://user:password@host:port/`."""
+        account = quote(self.user, safe="") + (f":{quote(self.password, safe='')}" if self.password else "")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"mysql://{account}@{host}:{self.port}/"
+
+    @property
+    def replicas(self) -> list[ConnectedReplica]:
+        """Who follows the log now."""
+        return [
+            ConnectedReplica(server_id=session.dump_server_id, user=session.user, host=session.host)
+            for session in self._primary.registry
+            if session.dump_server_id is not None
+        ]
+
+    def stop(self) -> None:
+        """End every dump with its last packet, and listen no more; a second call does nothing.
+
+        In a thread of its own it has ended when this returns; as a task it ends soon.
+        """
+        self._stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+async def serve_trio(
+    log: Log | opening.PathLike,
+    *,
+    handle_signals: bool = False,
+    task_status: trio.TaskStatus[RunningPrimary] = trio.TASK_STATUS_IGNORED,
+    **options: Unpack[ServingOptions],
+) -> None:
+    """Serve a log until it is stopped or cancelled; a path is opened, and closed at the end.
+
+    `await nursery.start(ibbmaster.serve_trio, log)` gives the `RunningPrimary`. With
+    `handle_signals` SIGINT and SIGTERM stop it. `options` are those of `serve`.
+
+    Raises:
+        ConfigurationError: an option cannot be used, or the address cannot be listened on.
+        FormatError, StoreError: the log cannot be read.
+    """
+    await run_primary(log, check_options(**options), handle_signals=handle_signals, task_status=task_status)
+
+
+async def run_primary(
+    log: Log | opening.PathLike,
+    checked: CheckedOptions,
+    *,
+    handle_signals: bool = False,
+    task_status: trio.TaskStatus[RunningPrimary] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """`serve_trio` with options that are checked."""
+    with _opened(log) as opened:
+        primary = Primary(opened.engine, checked.for_log(opened))
+        with _counted(opened, primary):
+
+            def announce(port: int) -> None:
+                task_status.started(RunningPrimary(opened, primary, checked.password, port, primary.stop))
+
+            await primary.serve(handle_signals=handle_signals, task_status=_Announcer(announce))
+
+
+def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> RunningPrimary:
+    """Serve a log in a thread of its own; a path is opened, and closed at the end.
+
+    Options: `host` ("127.0.0.1") and `port` (0: any free one) to listen on; `user` ("repl"),
+    `password` (""; then only this machine is let in), `auth` ("native" or "ed25519") and
+    `grant` of the first account, `accounts`, a file with others; `tls` ("auto", "off" or
+    "required"), `tls_cert` and `tls_key` (a self-signed certificate is made); `profile`, which
+    server to emulate ("engine"; for traditional files the server that wrote them),
+    `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151).
+
+    Raises:
+        ConfigurationError: an option cannot be used, or the address cannot be listened on.
+        FormatError, StoreError: the log cannot be read.
+    """
+    checked = check_options(**options)
+    started: Future[RunningPrimary] = Future()
+    ended: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            trio.run(functools.partial(run_primary, log, checked, task_status=_Announcer(announce)))
+        except BaseException as error:
+            (ended.append if started.done() else started.set_exception)(error)
+
+    def announce(primary: RunningPrimary) -> None:
+        token = trio.lowlevel.current_trio_token()
+        end = primary._stop
+
+        def stop() -> None:
+            with contextlib.suppress(trio.RunFinishedError):
+                token.run_sync_soon(end)
+            thread.join()
+            if ended:
+                raise ended.pop()
+
+        primary._stop = stop
+        started.set_result(primary)
+
+    thread = threading.Thread(target=run, name="ibbmaster-serve", daemon=True)
+    thread.start()
+    try:
+        return started.result()
+    except Exception:
+        thread.join()
+        raise
+
+
+class _Announcer(Generic[Announced]):
+    """A `trio.TaskStatus` that calls a function."""
+
+    def __init__(self, call: Callable[[Announced], None]) -> None:
+        self._call = call
+
+    def started(self, value: Announced | None = None) -> None:
+        assert value is not None
+        self._call(value)
+
+
+@contextlib.contextmanager
+def _opened(log: Log | opening.PathLike) -> Iterator[Log]:
+    if isinstance(log, Log):
+        yield log
+        return
+    with opening.open(log) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def _counted(log: Log, primary: Primary) -> Iterator[None]:
+    """Files of a log that is written are removed only while enough replicas are connected."""
+    if not isinstance(log, WritableLog):
+        yield
+        return
+    end = log.count_replicas(lambda: sum(session.dump_server_id is not None for session in primary.registry))
+    try:
+        yield
+    finally:
+        end()

@@ -1,0 +1,124 @@
+"""Groups out of what users have at hand: SQL texts, or events as bytes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.control import encode_xid
+from ibbmaster.event.group import GroupBoundary
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.statement.logged import STATUS_CHARSET
+from ibbmaster.event.statement.reading import Cursor
+from ibbmaster.event.statement.token import tokens
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+
+TRANSACTION = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
+DDL = GtidFlag.STANDALONE | GtidFlag.DDL
+IN_TRANSACTIONS = (
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "REPLACE",
+    "SELECT",
+    "DO",
+    "LOAD",
+    "WITH",
+)  # what such a text begins with
+UTF8MB4_GENERAL_CI = 45
+CHARSETS = struct.pack(
+    "<BHHH", STATUS_CHARSET, *3 * [UTF8MB4_GENERAL_CI]
+)  # client, connection, server: texts are UTF-8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What events say of who made them."""
+
+    server_id: int
+    timestamp: int  # in seconds since 1970
+    database: str = ""
+
+    def query(self, text: str) -> bytes:
+        """The QUERY event of a statement."""
+        query = Query(
+            thread_id=1,
+            seconds=0,
+            error_code=0,
+            status=CHARSETS,
+            database=self.database.encode(),
+            text=text.encode(),
+        )
+        return encode_query(query, server_id=self.server_id, timestamp=self.timestamp)
+
+    def xid(self, number: int) -> bytes:
+        """The event that ends a transaction."""
+        return encode_xid(number, server_id=self.server_id, timestamp=self.timestamp)
+
+    def gtid_event(self, gtid: Gtid, flags: GtidFlag) -> bytes:
+        """The event that begins a group."""
+        return encode_gtid_event(GtidEvent(gtid=gtid, flags=flags), timestamp=self.timestamp)
+
+
+def is_of_transaction(text: str) -> bool:
+    """Whether a statement changes rows, as part of a transaction; others are a group by themselves."""
+    return Cursor(tokens(text)).peek().is_word(*IN_TRANSACTIONS)
+
+
+def group_of(gtid: Gtid, parts: Sequence[str | Buffer], origin: Origin) -> tuple[bytes, list[bytes]]:
+    """A GTID event and what follows it.
+
+    Texts that change rows become a transaction, any other text is a group by itself. Events
+    are taken as they are; if the first is a GTID event, the group has its flags, and else
+    those that its end asks for.
+
+    Raises:
+        EventError: the events do not make one group.
+    """
+    if not parts:
+        raise EventError(f"group {gtid} has nothing in it: expected at least one statement or event")
+    body = [origin.query(part) if isinstance(part, str) else bytes(part) for part in parts]
+    for number, event in enumerate(body):
+        size = decode_event_header(event).size
+        if size != len(event):
+            raise EventError(f"event {number} of group {gtid} has {len(event)} bytes and says it has {size}")
+    if decode_event_header(body[0]).event_type == EventType.GTID:
+        return _named_so(body[0], gtid), body[1:]
+    texts = [part for part in parts if isinstance(part, str)]
+    ddl = next((text for text in texts if not is_of_transaction(text)), None)
+    if ddl is not None and len(parts) > 1:
+        raise EventError(f"group {gtid}: {ddl[:60]!r} is a group by itself, as it is in MariaDB: append it alone")
+    if ddl is not None:
+        return origin.gtid_event(gtid, DDL), body
+    if isinstance(parts[-1], str):
+        body.append(origin.xid(gtid.seq_no))
+    flags = TRANSACTION if _ends_transaction(body[-1]) else GtidFlag.STANDALONE
+    _check_end(gtid, flags, body)
+    return origin.gtid_event(gtid, flags), body
+
+
+def _named_so(gtid_event: bytes, gtid: Gtid) -> bytes:
+    """A GTID event with a GTID; its other fields stay."""
+    value = decode_gtid_event(gtid_event)
+    timestamp = decode_event_header(gtid_event).timestamp
+    return gtid_event if value.gtid == gtid else encode_gtid_event(replace(value, gtid=gtid), timestamp=timestamp)
+
+
+def _ends_transaction(event: bytes) -> bool:
+    return GroupBoundary(0).ends_with(decode_event_header(event), event)
+
+
+def _check_end(gtid: Gtid, flags: GtidFlag, body: Iterable[bytes]) -> None:
+    """A reader must find the end of the group at its last event, and not before."""
+    boundary = GroupBoundary(flags)
+    ends = [boundary.ends_with(decode_event_header(event), event) for event in body]
+    if not ends[-1]:
+        raise EventError(f"group {gtid} has no end: expected an XID, COMMIT or a statement as the last event")
+    if any(ends[:-1]):
+        raise EventError(f"group {gtid} ends at event {ends.index(True)}, and {len(ends)} were given")

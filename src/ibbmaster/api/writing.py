@@ -1,0 +1,333 @@
+"""A log as users hold it, to be written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypedDict
+
+from ibbmaster.api.log import Log
+from ibbmaster.api.statements import TRANSACTION, Origin, group_of, is_of_transaction
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.event.rows.declared import Declaration
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.group_writer import GroupWriter
+from ibbmaster.log.purge import PurgeRequest, PurgeResult
+from ibbmaster.position import LogPosition
+from ibbmaster.sizes import parse_size
+from ibbmaster.store.background import Background
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import Durability, StoreOptions, StoreStatus
+
+Size = int | str  # bytes, or text as "64M"
+
+
+class WritingOptions(TypedDict, total=False):
+    """What a log is written with; what is left out is as `StoreOptions` has it, but for sparse files."""
+
+    durability: Literal["sync", "write", "later"]
+    max_file_bytes: Size
+    state_interval_bytes: Size
+    oob_piece_bytes: Size
+    spill_bytes: Size
+    redo_bytes: Size
+    is_sparse: bool
+    full_disk_retry_s: float
+    expire_s: float | None
+    max_total_bytes: Size | None
+    replicas_needed_for_purge: int
+    gtid_strict: bool
+
+
+def store_options(options: WritingOptions) -> StoreOptions:
+    """The options of a store.
+
+    Raises:
+        ConfigurationError: one cannot be used as given.
+    """
+    given: dict[str, object] = {"is_sparse": True, **options}
+    for name, value in given.items():
+        if name.endswith("_bytes") and isinstance(value, str):
+            given[name] = parse_size(value)
+    durability = str(given.pop("durability", "sync"))
+    if durability not in DURABILITIES:
+        raise ConfigurationError(f"durability {durability!r}: expected one of {', '.join(DURABILITIES)}")
+    made = StoreOptions(durability=DURABILITIES[durability], **given)  # type: ignore[arg-type]
+    if made.expire_s is not None and not made.expire_s > 0:
+        raise ConfigurationError(f"files that expire after {made.expire_s} s: expected a number of seconds above 0")
+    if made.replicas_needed_for_purge < 0:
+        raise ConfigurationError(
+            f"{made.replicas_needed_for_purge} replicas needed to remove files: expected 0 or more"
+        )
+    return made
+
+
+DURABILITIES: dict[str, Durability] = {member.name.lower(): member for member in Durability}
+
+
+def as_gtid(gtid: Gtid | str) -> Gtid:
+    """A GTID from either of its forms."""
+    return Gtid.parse(gtid) if isinstance(gtid, str) else gtid
+
+
+def as_xid(xid: Xid | str) -> Xid:
+    """The name of an XA transaction; a text is what stands in XA START 'text'."""
+    return Xid(format_id=1, gtrid=xid.encode(), bqual=b"") if isinstance(xid, str) else xid
+
+
+class OpenGroup:
+    """A group that is written in pieces; for one thread at a time. Made by `WritableLog.begin`.
+
+    What is written goes to the log while it comes, in the order of `write`; nobody sees it
+    before `commit`. As a context it is rolled back by an exception, and must have been
+    committed, prepared or rolled back at the end.
+    """
+
+    def __init__(self, writer: GroupWriter, origin: Origin) -> None:
+        self._writer = writer
+        self._origin = origin
+        self._ends_with_text = False
+        self._is_ended = False
+
+    def write(self, part: str | Buffer) -> None:
+        """Take a statement that changes rows, or the next bytes of events, cut anywhere.
+
+        Raises:
+            StoreError: the group has ended, or the log cannot be written.
+        """
+        if isinstance(part, str) and not is_of_transaction(part):
+            raise StoreError(f"{part[:60]!r} is a group by itself, as it is in MariaDB: append it alone")
+        self._writer.write(self._origin.query(part) if isinstance(part, str) else part)
+        self._ends_with_text = isinstance(part, str)
+
+    def savepoint(self, name: str) -> None:
+        """Remember this place; one of the same name is forgotten."""
+        self._writer.savepoint(name)
+
+    def roll_back_to(self, name: str) -> None:
+        """Forget what was written since a savepoint.
+
+        Raises:
+            StoreError: there is none of that name.
+        """
+        self._writer.roll_back_to(name)
+
+    def commit(self, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
+        """Log the group, and return once it is as durable as was asked for.
+
+        Behind a statement given as text comes the XID event that ends a transaction; who writes
+        events brings it. `gtid_event` is the whole event to begin with, if not that of a transaction.
+
+        Raises:
+            DuplicateGtidError, GtidOrderError: the GTID is not newer than what its domain has.
+            StoreError: the group has ended, or the log cannot be written.
+        """
+        named = as_gtid(gtid)
+        if self._ends_with_text:
+            self._writer.write(self._origin.xid(named.seq_no))
+            self._ends_with_text = False
+        head = self._origin.gtid_event(named, TRANSACTION) if gtid_event is None else gtid_event
+        position = self._writer.commit(named, head)
+        self._is_ended = True
+        return position
+
+    def prepare(self, xid: Xid | str) -> None:
+        """End the group as XA PREPARE does; `WritableLog.xa_commit` logs it, also after a restart."""
+        self._writer.prepare(as_xid(xid))
+        self._is_ended = True
+
+    def roll_back(self) -> None:
+        """Give the group up; a second call does nothing."""
+        self._writer.abandon()
+        self._is_ended = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        was_ended = self._is_ended
+        self.roll_back()
+        if not was_ended and error is None:
+            raise StoreError(
+                "the group was neither committed nor rolled back at the end of its block: it is rolled back"
+            )
+
+
+class WritableLog(Log):
+    """A log that is read and written: its directory belongs to this process. Made by `ibbmaster.create`.
+
+    Any thread may append; what is appended is in the log in that order, and is seen by
+    readers and sent to replicas once it is durable.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        store: BinlogStore,
+        *,
+        schema: Mapping[str, Declaration] | None = None,
+        has_background: bool = True,
+    ) -> None:
+        super().__init__(path, store, schema=schema)
+        self._store = store
+        self._replica_counts: list[Callable[[], int]] = []
+        store.connected_replicas = lambda: sum(count() for count in self._replica_counts)
+        self._stack = ExitStack()
+        self._stack.callback(store.close)
+        if has_background:
+            self._stack.enter_context(Background(store))
+
+    # Writing --------------------------------------------------------------------------------
+
+    def append(
+        self,
+        gtid: Gtid | str,
+        parts: str | Buffer | Sequence[str | Buffer],
+        *,
+        database: str = "",
+        timestamp: int | None = None,
+    ) -> LogPosition:
+        """Append one group, and return once it is as durable as was asked for.
+
+        `parts` are SQL texts, or whole events; a GTID event among them comes first. Texts that
+        change rows are one transaction, any other text is a group by itself. `database` is the
+        one they use, `timestamp` their time, in seconds since 1970; else it is now.
+
+        Raises:
+            DiskFullError: there is no room; nothing was appended.
+            DuplicateGtidError: the log has this group already, event for event.
+            EventError: the parts do not make one group.
+            GtidError: the text is no GTID.
+            GtidOrderError: the GTID is not newer than what its domain has.
+            StoreError: the log cannot be written, or is closed.
+        """
+        named = as_gtid(gtid)
+        given = [parts] if isinstance(parts, (str, Buffer)) else list(parts)
+        gtid_event, body = group_of(named, given, _origin(named.server_id, timestamp, database))
+        return self._store.write_direct(named, gtid_event, body)
+
+    def begin(self, *, server_id: int = 1, database: str = "", timestamp: int | None = None) -> OpenGroup:
+        """Begin a group that comes in pieces; any number may be open at once.
+
+        `server_id` is that of the GTID it will have, for statements given as text.
+        """
+        return OpenGroup(self._store.open_group(), _origin(server_id, timestamp, database))
+
+    def sync(self) -> None:
+        """Make everything durable that was appended."""
+        self._store.sync()
+
+    # Transactions that are prepared -----------------------------------------------------------
+
+    @property
+    def prepared(self) -> list[Xid]:
+        """The prepared transactions that wait for their end."""
+        return self._store.xa_recover()
+
+    def xa_commit(self, xid: Xid | str, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
+        """Log a prepared transaction, perhaps one of before a restart.
+
+        Raises:
+            StoreError: there is none of that name, or as `append`.
+        """
+        named = as_gtid(gtid)
+        head = _origin(named.server_id).gtid_event(named, TRANSACTION) if gtid_event is None else gtid_event
+        return self._store.xa_commit(as_xid(xid), named, head)
+
+    def xa_rollback(self, xid: Xid | str) -> None:
+        """Give a prepared transaction up.
+
+        Raises:
+            StoreError: there is none of that name.
+        """
+        self._store.xa_rollback(as_xid(xid))
+
+    # Files ----------------------------------------------------------------------------------
+
+    def flush(self, *, forget_domains: Iterable[int] = ()) -> None:
+        """End the active file and begin the next, as FLUSH BINARY LOGS does.
+
+        Raises:
+            BusyError: a file still holds groups of a domain that is to be forgotten.
+        """
+        self._store.flush(delete_domain_ids=forget_domains)
+
+    def purge(
+        self,
+        *,
+        to: str | None = None,
+        before: datetime | float | None = None,
+        max_total: Size | None = None,
+    ) -> PurgeResult:
+        """Remove the oldest files, as PURGE BINARY LOGS does: those before file `to`, those last
+        written before a moment (local time, or seconds since 1970), or until all have this size.
+
+        What a replica, a transaction or another file needs stays; the result says so.
+
+        Raises:
+            ConfigurationError: that is no name of a file, or no size.
+            StoreError: there never was such a file.
+        """
+        file_no = None if to is None else parse_file_name(to)
+        if to is not None and file_no is None:
+            raise ConfigurationError(f"{to!r}: expected the name of a file, as binlog-000012.ibb")
+        return self._store.purge(
+            PurgeRequest(
+                to_file_no=file_no,
+                before=before.timestamp() if isinstance(before, datetime) else before,
+                total_bytes=parse_size(max_total) if isinstance(max_total, str) else max_total,
+            )
+        )
+
+    def reset(self, state: GtidState | str = "") -> None:
+        """Remove every file and begin again with number 0, as RESET MASTER does; `state` was logged before.
+
+        Raises:
+            BusyError: a group that wrote out of band is open, or a transaction prepared.
+        """
+        self._store.reset(GtidState.parse(state) if isinstance(state, str) else state)
+
+    @property
+    def status(self) -> StoreStatus:
+        """What the writer is doing."""
+        return self._store.status()
+
+    @property
+    def recovered(self) -> tuple[int, int]:
+        """Records of the redo log that were applied when it was opened, and transactions rolled back."""
+        return self._store.replayed_records, self._store.rolled_back
+
+    def clean(self) -> None:
+        """Finish what recovery left to do; the background does so anyway, bit by bit."""
+        while self._store.clean_step():
+            pass
+
+    def bring_to_files(self) -> None:
+        self._store.checkpoint()
+        self._store.sync()
+
+    def count_replicas(self, count: Callable[[], int]) -> Callable[[], None]:
+        """Ask here, too, how many replicas are connected before files are removed; returns how to end that."""
+        self._replica_counts.append(count)
+        return lambda: self._replica_counts.remove(count)
+
+    def close(self) -> None:
+        """Bring everything to the files, and let others have the directory; a second call does nothing.
+
+        Groups that are open are given up.
+        """
+        self._stack.close()
+
+
+def _origin(server_id: int, timestamp: int | None = None, database: str = "") -> Origin:
+    moment = int(time.time()) if timestamp is None else timestamp
+    return Origin(server_id=server_id, timestamp=moment, database=database)

@@ -1,0 +1,22 @@
+"""Sizes in bytes, as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from ibbmaster.errors import ConfigurationError
+
+_SIZE = re.compile(r"0*([0-9]{1,20})([KMGT]?)B?", re.ASCII | re.IGNORECASE)
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def parse_size(text: str) -> int:
+    """Read a number of bytes; K, M, G and T behind it stand for powers of 1024.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ConfigurationError(f"{text[:60]!r} is no size: expected a number of bytes, as 64M")
+    return int(match[1]) * _UNITS[match[2].upper()]

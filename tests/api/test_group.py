@@ -1,0 +1,124 @@
+"""Groups and events as values: they may be asked again, later, and in any order."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.api import group as group_module
+from ibbmaster.errors import PositionPurgedError, UndecodableError
+
+ROOT = Path(__file__).parents[2]
+IBB = ROOT / "fixtures" / "ibb"
+CLASSIC = ROOT / "fixtures" / "classic" / "10.11"
+LOGS = {
+    "ibb files": IBB / "domains",
+    "groups out of band": IBB / "large-groups",
+    "traditional files": CLASSIC / "domains",
+}
+
+
+def contents(group):
+    return [event.data for event in group.events()]
+
+
+@pytest.fixture(params=[1 << 20, 0], ids=["kept", "read again"])
+def keeping(request, monkeypatch):
+    """Groups that are small are kept; here also as if all were large."""
+    monkeypatch.setattr(group_module, "KEPT_BYTES_MAX", request.param)
+
+
+@pytest.mark.parametrize("path", LOGS.values(), ids=LOGS)
+def test_a_group_may_be_asked_again_and_after_the_log_was_read_on(path, keeping):
+    with ibbmaster.open(path) as log:
+        at_once = [contents(group) for group in log.groups()]
+        later = list(log.groups())
+        assert [contents(group) for group in reversed(later)] == at_once[::-1]
+        assert [contents(group) for group in later] == at_once
+        assert [len(group) for group in later] == list(map(len, at_once))
+        assert [len(group) for group in log.groups()] == list(map(len, at_once))
+
+
+@pytest.mark.parametrize("path", LOGS.values(), ids=LOGS)
+def test_events_begin_with_the_gtid_and_places_go_on(path):
+    with ibbmaster.open(path) as log:
+        end = ibbmaster.LogPosition(0, 0)
+        for group in log:
+            events = list(group.events())
+            assert events[0].type == "GTID"
+            assert str(group.gtid) in events[0].describe()
+            assert [event.header.size for event in events] == [len(event.data) for event in events]
+            assert [bytes(event.body) for event in events] == [event.data[19:] for event in events]
+            assert group.timestamp == events[0].header.timestamp
+            assert f"{group.gtid} at {log.files[group.start.file_no].name} " in repr(group)
+            assert end <= group.start < group.end
+            end = group.end
+
+
+def test_events_that_are_half_read_when_the_log_goes_on_say_so(keeping):
+    with ibbmaster.open(IBB / "domains") as log:
+        groups = log.groups()
+        first = next(groups)
+        events = first.events()
+        head = next(events)
+        next(groups)
+        with pytest.raises(ibbmaster.StoreError, match="the log was read on meanwhile"):
+            list(events)
+        assert next(first.events()) == head
+
+
+def test_a_group_whose_file_is_gone_says_so(tmp_path, keeping):
+    shutil.copytree(IBB / "types", tmp_path / "log")
+    with ibbmaster.open(tmp_path / "log") as log:
+        groups = list(log.groups())
+        (tmp_path / "log" / "binlog-000000.ibb").unlink()
+        with pytest.raises(PositionPurgedError, match=f"group {groups[0].gtid} at .* is no longer in the log"):
+            len(groups[0])
+        assert len(groups[-1]) > 1
+
+
+# Rows ----------------------------------------------------------------------------------------
+
+
+def test_rows_come_by_the_names_of_their_columns():
+    with ibbmaster.open(IBB / "xa-and-ddl") as log:
+        changes = [(table.name, change) for group in log for table, change in group.rows()]
+    parents = [change for table, change in changes if table == "shop.parent"]
+    assert parents[0].kind == "insert"
+    assert parents[0].before is None
+    assert list(parents[0].after or ())[:2] == ["id", "name"]
+    kinds = {change.kind for change in parents}
+    assert kinds <= {"insert", "update", "delete"}
+    for change in parents:
+        assert (change.before is None, change.after is None) == (change.kind == "insert", change.kind == "delete")
+
+
+def test_a_column_that_an_image_leaves_out_is_not_there():
+    with ibbmaster.open(CLASSIC.with_name("11.8") / "types-full_nodup") as log:
+        found = [(table, change) for group in log.groups(until="0-1-60") for table, change in group.rows()]
+    updates = [(table, change) for table, change in found if change.kind == "update"]
+    assert any(len(change.before or ()) > len(change.after or ()) > 0 for _, change in updates)
+
+
+def test_a_value_that_cannot_be_read_is_told_with_its_group():
+    groups = ibbmaster.open(IBB / "types").groups()
+    with pytest.raises(UndecodableError, match=r"dt4 .*\(in group 0-1-\d+\)"):
+        list(itertools.chain.from_iterable(group.rows() for group in groups))
+
+
+def test_columns_without_names_are_numbered_unless_a_schema_names_them():
+    path = CLASSIC / "domains-none"
+    with ibbmaster.open(path) as log:
+        table, change = next(found for group in log for found in group.rows())
+        assert list(change.after or ()) == [f"@{number}" for number in range(1, len(table.columns) + 1)]
+    columns = ", ".join(f"c{number} INT" for number in range(len(table.columns)))
+    with ibbmaster.open(path, schema=f"CREATE TABLE {table.name} ({columns});") as log:
+        try:
+            _, named = next(found for group in log for found in group.rows())
+        except ibbmaster.ConfigurationError:
+            return  # the table has other types: then that is said
+        assert list(named.after or ()) == [f"c{number}" for number in range(len(table.columns))]

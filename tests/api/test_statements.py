@@ -1,0 +1,84 @@
+"""What SQL texts and events become: one group, with the flags that its end asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.api.statements import Origin, group_of, is_of_transaction
+from ibbmaster.errors import EventError
+from ibbmaster.event.control import encode_xid
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event
+from ibbmaster.event.query import decode_query, status_variables
+from ibbmaster.event.rows.charset import charset_of
+from ibbmaster.gtid import Gtid
+
+GTID = Gtid(domain_id=3, server_id=7, seq_no=9)
+ORIGIN = Origin(server_id=7, timestamp=1_000, database="größe")
+XID = encode_xid(1, server_id=7)
+COMMIT = ORIGIN.query("COMMIT")
+INSERT = "INSERT INTO t VALUES (1)"
+
+TEXTS = {
+    "INSERT INTO t VALUES (1)": True,
+    " \n update t set a = 1": True,
+    "/* why */ DELETE FROM t": True,
+    "-- why\nREPLACE t SELECT 1": True,
+    "WITH x AS (SELECT 1) SELECT f(1) FROM x": True,
+    "LOAD DATA INFILE 'x' INTO TABLE t": True,
+    "/*!40000 INSERT */ INTO t VALUES (1)": True,
+    "CREATE TABLE t (a INT)": False,
+    "ALTER TABLE t ADD b INT": False,
+    "`INSERT`": False,
+    "'INSERT'": False,
+    "": False,
+}
+
+
+@pytest.mark.parametrize(("text", "is_it"), TEXTS.items())
+def test_a_text_that_changes_rows_is_part_of_a_transaction(text: str, is_it: bool) -> None:
+    assert is_of_transaction(text) == is_it
+
+
+ENDS = {
+    "an XID": ([INSERT, XID], GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL),
+    "a COMMIT": ([INSERT, COMMIT], GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL),
+    "a text that changes rows": ([INSERT], GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL),
+    "a text that defines": (["DROP TABLE t"], GtidFlag.STANDALONE | GtidFlag.DDL),
+    "a statement as an event": ([ORIGIN.query("DROP TABLE t")], GtidFlag.STANDALONE),
+}
+
+
+@pytest.mark.parametrize(("parts", "flags"), ENDS.values(), ids=ENDS)
+def test_the_end_of_a_group_says_what_flags_it_has(parts: list[str | bytes], flags: GtidFlag) -> None:
+    gtid_event, _ = group_of(GTID, parts, ORIGIN)
+    assert decode_gtid_event(gtid_event) == GtidEvent(gtid=GTID, flags=flags, padding=6)
+
+
+def test_the_flags_of_a_gtid_event_that_is_given_stay() -> None:
+    given = encode_gtid_event(GtidEvent(gtid=GTID, flags=GtidFlag.GROUP_COMMIT, commit_id=5), timestamp=3)
+    assert group_of(GTID, [given, XID], ORIGIN) == (given, [XID])
+    other = Gtid(domain_id=1, server_id=2, seq_no=3)
+    renamed, _ = group_of(other, [given, XID], ORIGIN)
+    assert decode_gtid_event(renamed).commit_id == 5
+    assert decode_gtid_event(renamed).gtid == other
+
+
+def test_a_statement_has_its_database_and_is_utf8() -> None:
+    query = decode_query(group_of(GTID, ["CREATE TABLE `𝄞` (a INT)"], ORIGIN)[1][0])
+    assert (query.database.decode(), query.text.decode()) == ("größe", "CREATE TABLE `𝄞` (a INT)")
+    ((_, charsets),) = status_variables(query.status)
+    assert [charset_of(int.from_bytes(charsets[at : at + 2], "little")) for at in (0, 2, 4)] == ["utf8mb4"] * 3
+
+
+REFUSED = {
+    "nothing": ([], "group 3-7-9 has nothing in it"),
+    "a definition among changes": ([INSERT, "DROP TABLE t"], "'DROP TABLE t' is a group by itself"),
+    "something behind the end": ([XID, XID], "ends at event 0, and 2 were given"),
+    "half an event": ([XID[:-1]], "has 26 bytes and says it has 27"),
+}
+
+
+@pytest.mark.parametrize(("parts", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_makes_no_group_is_refused(parts: list[str | bytes], message: str) -> None:
+    with pytest.raises(EventError, match=message):
+        group_of(GTID, parts, ORIGIN)

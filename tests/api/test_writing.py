@@ -1,0 +1,274 @@
+"""Writing by the front door: SQL texts, events, groups in pieces; and what is refused."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import DuplicateGtidError, EventError, GtidError, GtidOrderError
+from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
+from ibbmaster.event.query import decode_query
+from ibbmaster.event.statement.logged import decode_statement
+
+IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
+CREATE = "CREATE TABLE shop.orders (id INT PRIMARY KEY)"
+INSERT = "INSERT INTO shop.orders VALUES (1)"
+
+
+@pytest.fixture
+def log(tmp_path):
+    with ibbmaster.create(tmp_path / "log") as made:
+        yield made
+
+
+def types(group):
+    return [event.type for event in group.events()]
+
+
+def flags(group):
+    return decode_gtid_event(next(group.events()).data).flags
+
+
+def only(log):
+    (group,) = log.groups()
+    return group
+
+
+# SQL texts -----------------------------------------------------------------------------------
+
+
+def test_texts_that_change_rows_are_one_transaction(log):
+    position = log.append(
+        "0-7-1", [INSERT, "-- note\n update shop.orders SET id = 2"], database="shop", timestamp=1_000
+    )
+    group = only(log)
+    assert group.start == position
+    assert types(group) == ["GTID", "QUERY", "QUERY", "XID"]
+    assert flags(group) == GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
+    assert {(event.header.server_id, event.header.timestamp) for event in group.events()} == {(7, 1_000)}
+    assert [decode_query(event.data).database for event in group.events() if event.type == "QUERY"] == [b"shop"] * 2
+
+
+@pytest.mark.parametrize("text", [CREATE, "/* x */ drop table t", "GRANT ALL ON *.* TO u", "CREATE DATABASE `é€𝄞`"])
+def test_any_other_text_is_a_group_by_itself(log, text):
+    log.append("0-1-1", text)
+    group = only(log)
+    assert types(group) == ["GTID", "QUERY"]
+    assert flags(group) == GtidFlag.STANDALONE | GtidFlag.DDL
+    assert decode_statement(list(group.events())[1].data).text == text
+
+
+def test_what_is_logged_has_the_time_of_the_clock_unless_told(log):
+    import time
+
+    before = int(time.time())
+    log.append("0-1-1", INSERT)
+    assert before <= only(log).timestamp <= time.time()
+
+
+REFUSED = {
+    "nothing": ([], EventError, "group 0-1-1 has nothing in it"),
+    "a text that is no transaction among others": (
+        [INSERT, CREATE],
+        EventError,
+        "'CREATE TABLE .* is a group by itself",
+    ),
+    "events without an end": ([bytes.fromhex("00000000a00100000015000000000000000000") + b"hi"], EventError, "no end"),
+    "bytes that are no event": ([b"nonsense"], EventError, "event header of 8 bytes"),
+    "an event with another size": (
+        [bytes(9) + b"\x13" + bytes(12)],
+        EventError,
+        "event 0 .* 22 bytes and says it has 19",
+    ),
+}
+
+
+@pytest.mark.parametrize(("parts", "error", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_makes_no_group_is_refused_and_nothing_is_logged(log, parts, error, message):
+    with pytest.raises(error, match=message):
+        log.append("0-1-1", parts)
+    assert list(log) == []
+
+
+def test_a_text_that_is_no_gtid_is_refused(log):
+    with pytest.raises(GtidError, match="'one' is no GTID"):
+        log.append("one", INSERT)
+
+
+# Events --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["domains", "large-groups", "xa-and-ddl"])
+def test_a_log_copied_event_by_event_is_the_same_log(tmp_path, name):
+    with ibbmaster.open(IBB / name) as source, ibbmaster.create(tmp_path / "copy", gtid_strict=False) as copy:
+        for group in source:
+            copy.append(group.gtid, [event.data for event in group.events()])
+        copy.sync()
+        assert [[event.data for event in group.events()] for group in copy] == [
+            [event.data for event in group.events()] for group in source
+        ]
+        assert copy.position == source.position
+    assert list(ibbmaster.open(tmp_path / "copy").verify()) == []
+
+
+def test_a_group_may_be_logged_under_another_gtid(log):
+    source = next(iter(ibbmaster.open(IBB / "xa-and-ddl")))
+    log.append("5-6-7", [event.data for event in source.events()])
+    copy = only(log)
+    assert str(copy.gtid) == "5-6-7"
+    assert [event.data for event in copy.events()][1:] == [event.data for event in source.events()][1:]
+    assert flags(copy) == flags(source)
+
+
+def test_events_without_a_gtid_event_get_the_flags_that_their_end_asks_for(log):
+    source = ibbmaster.open(IBB / "types")
+    ends = set()
+    for number, group in enumerate(source.groups(until="0-1-60"), start=1):
+        log.append(f"0-1-{number}", [event.data for event in group.events()][1:])
+        ends.add(flags(group) & GtidFlag.STANDALONE)
+    assert len(ends) == 2
+    assert [flags(group) & GtidFlag.STANDALONE for group in log] == [
+        flags(group) & GtidFlag.STANDALONE for group in source.groups(until="0-1-60")
+    ]
+
+
+# Groups in pieces ----------------------------------------------------------------------------
+
+
+def test_a_group_comes_in_pieces_and_is_seen_when_it_is_committed(log):
+    with log.begin(server_id=3) as group:
+        group.write(INSERT)
+        group.savepoint("before")
+        group.write("DELETE FROM shop.orders")
+        group.roll_back_to("before")
+        group.write("UPDATE shop.orders SET id = 2")
+        assert list(log) == []
+        position = group.commit("0-3-1")
+    found = only(log)
+    assert found.start == position
+    assert [event.describe() for event in found.events()] == [
+        "BEGIN GTID 0-3-1",
+        INSERT,
+        "UPDATE shop.orders SET id = 2",
+        "COMMIT /* xid=1 */",
+    ]
+
+
+def test_an_exception_rolls_a_group_back(log):
+    group = log.begin()
+
+    def fail():
+        with group:
+            group.write(INSERT)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert list(log) == []
+    assert log.status.open_groups == 0
+    with pytest.raises(ibbmaster.StoreError, match="committed, prepared or given up before"):
+        group.write(INSERT)
+
+
+def test_a_group_that_is_forgotten_is_rolled_back_and_told(log):
+    with pytest.raises(ibbmaster.StoreError, match="neither committed nor rolled back"), log.begin() as group:
+        group.write(INSERT)
+    with log.begin() as group:
+        group.write(INSERT)
+        group.roll_back()
+    assert list(log) == []
+
+
+def test_bytes_may_be_cut_anywhere(log):
+    source = [event.data for event in next(iter(ibbmaster.open(IBB / "large-groups").groups(after="0-1-20"))).events()]
+    body = b"".join(source[1:])
+    with log.begin() as group:
+        for offset in range(0, len(body), 1_234_567):
+            group.write(body[offset : offset + 1_234_567])
+        group.commit("0-1-1", source[0])
+    assert b"".join(event.data for event in list(only(log).events())[1:]) == body
+
+
+def test_a_text_that_is_no_transaction_is_refused_inside_one(log):
+    with log.begin() as group:
+        with pytest.raises(ibbmaster.StoreError, match="is a group by itself"):
+            group.write(CREATE)
+        group.roll_back()
+
+
+def test_a_prepared_transaction_waits_for_its_end_also_after_a_restart(tmp_path):
+    with ibbmaster.create(tmp_path) as log:
+        for name in ("one", "two"):
+            with log.begin() as group:
+                group.write(INSERT)
+                group.prepare(name)
+        assert [xid.gtrid for xid in log.prepared] == [b"one", b"two"]
+    with ibbmaster.open(tmp_path, writable=True) as log:
+        log.xa_rollback("one")
+        log.xa_commit("two", "0-1-1")
+        assert log.prepared == []
+        assert str(log.position) == "0-1-1"
+        with pytest.raises(ibbmaster.StoreError):
+            log.xa_commit("one", "0-1-2")
+
+
+# Order and threads ---------------------------------------------------------------------------
+
+
+def test_a_gtid_that_is_not_newer_is_refused(log):
+    log.append("0-1-2", INSERT, timestamp=1)
+    with pytest.raises(DuplicateGtidError):
+        log.append("0-1-2", INSERT, timestamp=1)
+    with pytest.raises(GtidOrderError):
+        log.append("0-1-1", INSERT)
+    assert str(log.position) == "0-1-2"
+
+
+def test_many_threads_may_append(log):
+    def feed(domain):
+        for number in range(1, 21):
+            log.append(f"{domain}-1-{number}", INSERT)
+
+    threads = [threading.Thread(target=feed, args=(domain,)) for domain in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert str(log.position) == "0-1-20,1-1-20,2-1-20,3-1-20"
+    assert len(list(log)) == 80
+
+
+# Files ---------------------------------------------------------------------------------------
+
+
+def test_files_are_ended_purged_and_reset(tmp_path):
+    with ibbmaster.create(tmp_path, max_file_bytes="64K", state_interval_bytes="16K", has_background=False) as log:
+        for number in range(1, 5):
+            log.append(f"0-1-{number}", INSERT)
+            log.flush()
+        names = [file.name for file in log.files]
+        assert names[:4] == [f"binlog-{number:06d}.ibb" for number in range(4)]
+        assert log.purge(to=names[1]).names == (names[0],)
+        assert log.purge(before=0).names == ()
+        assert log.purge(max_total="64K").file_nos == (1, 2, 3)
+        with pytest.raises(ibbmaster.ConfigurationError, match="expected the name of a file"):
+            log.purge(to="first")
+        with pytest.raises(ibbmaster.ConfigurationError, match="is no size"):
+            log.purge(max_total="all")
+        log.reset("0-1-100")
+        assert (str(log.position), list(log)) == ("0-1-100", [])
+        log.append("0-1-101", INSERT)
+    assert list(ibbmaster.open(tmp_path).verify()) == []
+
+
+def test_closing_twice_does_nothing_and_a_closed_log_takes_nothing(tmp_path):
+    log = ibbmaster.create(tmp_path)
+    log.close()
+    log.close()
+    with pytest.raises(ibbmaster.StoreError):
+        log.append("0-1-1", INSERT)
+    assert not RealDisk(tmp_path).is_locked()

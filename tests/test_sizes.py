@@ -1,0 +1,30 @@
+"""Sizes as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.sizes import parse_size
+
+SIZES = {
+    "65536": 65536,
+    "64K": 65536,
+    "64k": 65536,
+    "64KB": 65536,
+    "2M": 2 << 20,
+    " 1G ": 1 << 30,
+    "3t": 3 << 40,
+    "0": 0,
+}
+
+
+@pytest.mark.parametrize(("text", "size"), SIZES.items())
+def test_sizes_may_have_a_unit(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5M", "1P", "K", "1 K", "9" * 21, "9" * 5000, "٣"])
+def test_other_sizes_are_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="is no size: expected a number of bytes, as 64M"):
+        parse_size(text)
