@@ -66,13 +66,18 @@ def matches(expected: list[str], printed: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None
 
 
+def show_checkout(directory: Path) -> None:
+    """Let the files of the checkout be seen in a scratch directory."""
+    for path in ROOT.iterdir():
+        if path.name != ".git":
+            (directory / path.name).symlink_to(path)
+
+
 class Runner:
     """Runs the commands of one document, each in a shell of its own; `$?` is the exit code of the one before."""
 
     def __init__(self, directory: Path) -> None:
-        for path in ROOT.iterdir():
-            if path.name != ".git":
-                (directory / path.name).symlink_to(path)
+        show_checkout(directory)
         programs = sysconfig.get_path("scripts")
         self._directory = directory
         self._last_exit_code = 0
@@ -137,8 +142,8 @@ def test_the_commands_of_a_document_print_what_it_says(
 ) -> None:
     text = path.read_text()
     monkeypatch.chdir(tmp_path)
-    doctest.testfile(str(path), module_relative=False, encoding="utf-8", report=False)  # commands may use what it made
     runner = Runner(tmp_path)
+    doctest.testfile(str(path), module_relative=False, encoding="utf-8", report=False)  # commands may use what it made
     rewritten, wrong = run_document(text, runner.run_if_possible)
 
     if request.config.getoption("--rewrite") and rewritten != text:
@@ -154,6 +159,7 @@ def test_the_examples_of_a_document_give_what_it_says(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    show_checkout(tmp_path)
     result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")
 
     assert result.failed == 0
