@@ -107,7 +107,7 @@ def create(
     """
     where = Path(path)
     declared = _declarations(schema)
-    store_options(options).log_shape()  # what cannot be used shall leave no directory behind
+    store_options(options).log_limits()  # what cannot be used shall leave no directory behind
     initial = GtidState.parse(state) if isinstance(state, str) else state
     try:
         where.mkdir(parents=True, exist_ok=True)

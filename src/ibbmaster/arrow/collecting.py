@@ -19,10 +19,10 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Conversion, EventColumn, Field, GroupColumn
 from ibbmaster.log.archive import Archive, IbbArchive
+from ibbmaster.log.boundary import FileBoundary
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
 from ibbmaster.log.log_range import LogRange
-from ibbmaster.log.seam import Seam
 from ibbmaster.position import NOWHERE, LogPosition
 
 DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
@@ -181,7 +181,7 @@ class IbbBatches(GroupBatches):
             page_no=log_range.start_offset // PAGE_SIZE,
             end=LogPosition(log_range.file_no, log_range.end_offset),
         )
-        self._seam = Seam(archive.disk, log_range)
+        self._boundary = FileBoundary(archive.disk, log_range)
         self._block: Any = np.empty(BLOCK_PAGES * PAGE_SIZE, dtype=np.uint8)
 
     def __iter__(self) -> Iterator[EventBatch]:
@@ -203,12 +203,12 @@ class IbbBatches(GroupBatches):
                 if group is None:
                     break
                 if group.gtid is not None and self._range.holds(group.start):
-                    self._seam.log([group.gtid])
+                    self._boundary.log([group.gtid])
                     yield from self._careful(group)
         if state[Field.GROUPS]:
             yield self._taken()
         if self._reader.position.file_no == self._range.file_no:
-            self._seam.check()
+            self._boundary.check()
 
     def _collect(self, position: LogPosition, inside: tuple[int, int]) -> tuple[LogPosition, tuple[int, int]] | None:
         """Collect from a position on; returns the one behind, None if nothing was passed."""
@@ -237,7 +237,7 @@ class IbbBatches(GroupBatches):
         inside = int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE])
         passed = last_gtids(self._groups[before : state[Field.GROUPS]])
         self._reader.pass_over(behind, passed, is_inside_record=inside[0] >= 0)
-        self._seam.log(passed)
+        self._boundary.log(passed)
         first = before
         while first < state[Field.GROUPS] and self._groups[first, GroupColumn.FILE_OFFSET] < self._range.start_offset:
             first += 1  # the stretch begins behind them

@@ -21,7 +21,7 @@ from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.archive import Archive
 from ibbmaster.log.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
-from ibbmaster.log.log_range import LogRange, Selection
+from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.position import LOG_START, LogPosition
 
 BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
@@ -33,7 +33,7 @@ class ReadTask:
 
     options: ReadOptions
     fields: tuple[Field, ...]
-    selection: Selection
+    selection: GroupSelection
     log_range: LogRange
 
 
@@ -127,7 +127,7 @@ def _last_schema_carefully(
     return found
 
 
-def find_selection(options: ReadOptions, archive: Archive) -> Selection:
+def find_selection(options: ReadOptions, archive: Archive) -> GroupSelection:
     """Which groups the options ask for.
 
     Raises:
@@ -139,7 +139,7 @@ def find_selection(options: ReadOptions, archive: Archive) -> Selection:
         starts = archive.cuts(GtidPosition.parse(options.starting_gtid))
     if options.ending_gtid is not None:
         ends = archive.cuts(GtidPosition.parse(options.ending_gtid)) if options.ending_gtid else {}
-    return Selection(
+    return GroupSelection(
         starts=tuple(starts.items()),
         ends=None if ends is None else tuple(ends.items()),
         domains=options.domains,
@@ -161,7 +161,9 @@ def plan_tasks(options: ReadOptions, fields: tuple[Field, ...]) -> list[ReadTask
 
 def _plan_tasks(options: ReadOptions, fields: tuple[Field, ...], archive: Archive) -> list[ReadTask]:
     if options.host is not None:
-        selection = Selection(domains=options.domains, start_time=options.starting_time, end_time=options.ending_time)
+        selection = GroupSelection(
+            domains=options.domains, start_time=options.starting_time, end_time=options.ending_time
+        )
         return tasks_between(options, fields, selection, archive.ranges(LOG_START, LOG_START, size=0))
     selection = find_selection(options, archive)
     end = archive.end_point()
@@ -188,7 +190,7 @@ def bundled(tasks: Sequence[ReadTask]) -> list[list[ReadTask]]:
 
 
 def tasks_between(
-    options: ReadOptions, fields: tuple[Field, ...], selection: Selection, ranges: list[LogRange]
+    options: ReadOptions, fields: tuple[Field, ...], selection: GroupSelection, ranges: list[LogRange]
 ) -> list[ReadTask]:
     """One task a stretch."""
     return [ReadTask(options=options, fields=fields, selection=selection, log_range=log_range) for log_range in ranges]

@@ -13,13 +13,13 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.boundary import FileBoundary
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.end_check import PATIENCE_S, STEP_PAGES
 from ibbmaster.log.engine import BinlogEngine, ReadPlan
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.pages import PageReader
-from ibbmaster.log.seam import Seam
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
 from ibbmaster.position import LOG_START, LogPosition
 
@@ -192,16 +192,16 @@ class IbbArchive:
                     page_no = max(page_no, location.page_no)
                 page_no += 1
 
-    def _seam(self, log_range: LogRange, *, is_strict: bool) -> Seam | None:
+    def _seam(self, log_range: LogRange, *, is_strict: bool) -> FileBoundary | None:
         try:
-            return Seam(self.disk, log_range)
+            return FileBoundary(self.disk, log_range)
         except FormatError:
             if is_strict:
                 raise
             return None  # the reader of the page says what is wrong with it
 
 
-def _check_seam(seam: Seam, on_fault: OnFault | None) -> None:
+def _check_seam(seam: FileBoundary, on_fault: OnFault | None) -> None:
     try:
         seam.check()
     except FormatError as error:

@@ -22,7 +22,7 @@ class LogRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class GroupSelection:
     """Which groups of a log are wanted. What is None or empty does not limit anything.
 
     `starts` gives for a domain the point where it begins, other domains begin at the start of

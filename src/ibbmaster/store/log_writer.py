@@ -24,7 +24,7 @@ from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.xa import XaComplete, XaPrepare, Xid, encode_xa_complete, encode_xa_prepare
 from ibbmaster.log.group_writer import GroupWriter, Ticket
 from ibbmaster.log.gtid_order import check_order
-from ibbmaster.log.log_shape import PAIR_SIZE_MAX
+from ibbmaster.log.limits import PAIR_SIZE_MAX
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.store.durable_end import DurableEnd, Step
 from ibbmaster.store.flusher import Flusher
@@ -53,7 +53,7 @@ class LogWriter:
 
     def __init__(self, disk: Disk, options: StoreOptions, found: Recovered, initial_state: GtidState) -> None:
         self.options = options
-        self.shape = options.log_shape()
+        self.limits = options.log_limits()
         self.ordered = threading.RLock()
         self.wake = threading.Event()  # set when there is work for the background
         self.open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
@@ -66,7 +66,7 @@ class LogWriter:
         self._ready: tuple[int, int] | None = None  # the file after the active one, and its pages
         end = found.end
         state = initial_state if end is None else end.state
-        self.shape.count_pairs(state)
+        self.limits.count_pairs(state)
         first_lsn = FIRST_LSN if end is None else end.header.start_lsn + end.size_pages * PAGE_SIZE
         self.redo = RedoLog(disk, segment_bytes=options.redo_bytes // 2, scan=found.scan, first_lsn=first_lsn)
         self.flusher = Flusher(
@@ -196,8 +196,8 @@ class LogWriter:
             StoreError: the disk fails, or a record is too large.
         """
         for record in records:
-            if len(record.data) > self.shape.record_size_max:
-                size_max = self.shape.record_size_max
+            if len(record.data) > self.limits.record_size_max:
+                size_max = self.limits.record_size_max
                 raise StoreError(f"a record of {len(record.data)} bytes: with this file size it can have {size_max}")
         size = sum(len(record.data) for record in records)
         with self.room(lambda: self._step_size(size)):
@@ -221,7 +221,7 @@ class LogWriter:
             if record.gtid is not None:
                 gtid = record.gtid
                 if self.appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
-                    self.shape.add_pair()
+                    self.limits.add_pair()
         if holder is not None:  # before the record: if it reaches into the next file, that file's header counts it
             self.open_groups.setdefault(holder, self.appender.next_record_file_no)
         refs, changes = [], []
@@ -238,7 +238,7 @@ class LogWriter:
 
     def flush(self, dropped_domain_ids: tuple[int, ...], check: Callable[[], None]) -> None:
         """End the active file and begin the next; `check` may refuse it once nobody else can append."""
-        with self.room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.shape.state_size_max):
+        with self.room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.limits.state_size_max):
             check()
             with self.failing():
                 for domain_id in dropped_domain_ids:
@@ -296,7 +296,7 @@ class LogWriter:
         self.flusher.begin()
         self.flusher.make_file(0, self.appender.shape.size_pages)
         _, changes = self.appender.flush()
-        size = PAGE_SIZE + STEP_ROOM + self.shape.state_size_max
+        size = PAGE_SIZE + STEP_ROOM + self.limits.state_size_max
         if not self.redo.make_room(size, reserve=self._reserve, xa=self.xa.snapshot):
             raise StoreError("the redo log is too small for the GTID state")
         self._log(changes, ())
@@ -307,7 +307,7 @@ class LogWriter:
         return Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
 
     def _next_shape(self, file_no: int) -> FileShape:
-        size_pages, interval_pages = self.shape.next_file()
+        size_pages, interval_pages = self.limits.next_file()
         if self._ready is not None and self._ready[0] == file_no:
             size_pages = self._ready[1]
         return FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self.redo.end_lsn)
@@ -348,7 +348,7 @@ class LogWriter:
             self.redo.is_begun
             and self._ready is not None
             and self._ready[0] == self.appender.file_no + 1
-            and self._ready[1] >= self.shape.next_file()[0]
+            and self._ready[1] >= self.limits.next_file()[0]
             and len(self.fifo) < self.options.fifo_pages_max
             and self.redo.make_room(size, reserve=self._reserve, xa=self.xa.snapshot)
         )
@@ -370,7 +370,7 @@ class LogWriter:
         pages = data_size // DATA_SIZE + 3
         interval = self.appender.shape.state_interval_pages
         states = 2 + (pages // interval if interval else 0)
-        return data_size + PAGE_SIZE + STEP_ROOM + pages * PLACE_SIZE_MAX + states * (self.shape.state_size_max + 100)
+        return data_size + PAGE_SIZE + STEP_ROOM + pages * PLACE_SIZE_MAX + states * (self.limits.state_size_max + 100)
 
     @property
     def _reserve(self) -> int:
@@ -434,7 +434,7 @@ class LogWriter:
     def _next_file(self) -> tuple[int, int] | None:
         """Number and pages of the file after the active one, None if it is ready."""
         with self.ordered:
-            file_no, (size_pages, _) = self.appender.file_no + 1, self.shape.next_file()
+            file_no, (size_pages, _) = self.appender.file_no + 1, self.limits.next_file()
             ready = self._ready
         return None if ready is not None and ready[0] == file_no and ready[1] >= size_pages else (file_no, size_pages)
 

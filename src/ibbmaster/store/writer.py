@@ -32,7 +32,7 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.gtid_order import check_order
-from ibbmaster.log.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.position import LogPosition
 from ibbmaster.store.page_writer import PageWriter
 from ibbmaster.store.pending_xa import find_pending_xa
@@ -79,7 +79,7 @@ class BinlogWriter:
         gtid_strict: bool = True,
     ) -> None:
         self._disk = disk
-        self.shape = LogShape(
+        self.limits = LogLimits(
             max_file_bytes=max_file_bytes,
             state_interval_bytes=state_interval_bytes,
             oob_piece_bytes=oob_piece_bytes,
@@ -107,7 +107,7 @@ class BinlogWriter:
         self.is_new = end is None
         self._pending_xa_file_no = None if end is None else XaTable(find_pending_xa(disk, end)).oldest_file_no
         state = end.state if end is not None else initial_state or GtidState()
-        self.shape.count_pairs(state)
+        self.limits.count_pairs(state)
         if end is None:
             self._pages = PageWriter(disk, 0)
             self._appender = Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
@@ -218,7 +218,7 @@ class BinlogWriter:
             if self._gtid_strict:
                 check_order(self._appender.state, gtid)
             if self._appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
-                self.shape.add_pair()
+                self.limits.add_pair()
         ref = self._append(RecordType.COMMIT, record, gtid)
         if group is not None:
             self.release(group)
@@ -235,9 +235,9 @@ class BinlogWriter:
 
     def _append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> LogPosition:
         self._check_usable()
-        if len(data) > self.shape.record_size_max:
+        if len(data) > self.limits.record_size_max:
             raise StoreError(
-                f"a record of {len(data)} bytes: with this file size it can have {self.shape.record_size_max}"
+                f"a record of {len(data)} bytes: with this file size it can have {self.limits.record_size_max}"
             )
         with self._failing():
             ref, changes = self._appender.append(record_type, data, gtid)
@@ -277,7 +277,7 @@ class BinlogWriter:
 
     def _next_shape(self, file_no: int) -> FileShape:
         """What the appender is to know of a file it is about to begin."""
-        size_pages, interval_pages = self.shape.next_file()
+        size_pages, interval_pages = self.limits.next_file()
         size_pages = self._make_file(file_no, size_pages)
         shape = FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self._next_lsn)
         self._next_lsn += size_pages * PAGE_SIZE  # any number that never decreases will do
@@ -286,7 +286,7 @@ class BinlogWriter:
     def _make_file(self, file_no: int, size_pages: int | None = None) -> int:
         """Have an empty file of at least this size; returns the size it has."""
         name = format_file_name(file_no)
-        size = (size_pages or self.shape.next_file()[0]) * PAGE_SIZE
+        size = (size_pages or self.limits.next_file()[0]) * PAGE_SIZE
         if name in self._disk.list():
             size = max(size, self._disk.size(name) // PAGE_SIZE * PAGE_SIZE)
         else:

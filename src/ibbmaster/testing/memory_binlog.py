@@ -16,7 +16,7 @@ from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.engine import BinlogFile, ReadPlan, WritableBinlogEngine
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
-from ibbmaster.log.log_shape import LogShape
+from ibbmaster.log.limits import LogLimits
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.position import LogPosition
 
@@ -32,7 +32,7 @@ class _Group:
     end: LogPosition
 
 
-class _Unlimited(LogShape):
+class _Unlimited(LogLimits):
     """Nothing has to go out of band."""
 
     @property
@@ -44,7 +44,7 @@ class MemoryBinlog(WritableBinlogEngine):
     """A `WritableBinlogEngine` without a disk; every group is durable at once, and there are no prepared ones."""
 
     def __init__(self, initial_state: GtidState | None = None) -> None:
-        self.shape = _Unlimited()
+        self.limits = _Unlimited()
         self._lock = threading.RLock()
         self._growth = threading.Condition(self._lock)
         self.resets = 0

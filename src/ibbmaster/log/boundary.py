@@ -14,7 +14,7 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
 
 
-class Seam:
+class FileBoundary:
     """Compares the groups of a file's last stretch with the state that the next file begins with.
 
     A file that was cut between two pages looks whole by itself. A pair of domain and server that
