@@ -71,26 +71,26 @@ def rest_of(reader):
 
 
 def reader_of(engine, position=""):
-    return engine.event_groups(engine.seek(GtidPosition.parse(position)))
+    return engine.groups(engine.seek(GtidPosition.parse(position)))
 
 
 def grow_to(engine, state):
     """Wait until the engine has come to a state."""
-    while str(engine.binlog_state()) != state:
-        assert engine.wait_for_growth(GROWTH_S), f"{engine.binlog_state()}, not {state}"
+    while str(engine.state()) != state:
+        assert engine.wait_for_growth(GROWTH_S), f"{engine.state()}, not {state}"
 
 
 def test_an_empty_directory_is_an_empty_log_until_a_writer_comes(tmp_path):
     engine = FollowedDirectory(RealDisk(tmp_path))
     assert not engine.wait_for_growth(0.0)
     assert engine.end() == (0, 16384)
-    assert (engine.binlog_state(), engine.initial_state()) == (GtidState(), GtidState())
+    assert (engine.state(), engine.start_of_file().state) == (GtidState(), GtidState())
     assert [file.name for file in engine.files()] == ["binlog-000000.ibb"]
     reader = reader_of(engine)
     assert reader.next_group() is None
-    assert engine.plan_of_file("binlog-000000.ibb").position == (0, 16384)
+    assert engine.start_of_file(0).position == (0, 16384)
     with pytest.raises(KeyError):
-        engine.plan_of_file("binlog-000001.ibb")
+        engine.start_of_file(1)
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         feed(store, range(1, 20))
         into_files(store)
@@ -111,12 +111,12 @@ def test_a_directory_that_is_not_there_is_an_error(tmp_path):
 def test_what_grew_between_the_first_answer_and_the_first_wait_is_growth(tmp_path):
     killed_writer(tmp_path, 1, 50)
     engine = FollowedDirectory(RealDisk(tmp_path))
-    assert str(engine.binlog_state()) == "0-1-49"
+    assert str(engine.state()) == "0-1-49"
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         feed(store, range(50, 60))
         into_files(store)
         assert engine.wait_for_growth(GROWTH_S)
-        assert str(engine.binlog_state()) == "0-1-59"
+        assert str(engine.state()) == "0-1-59"
 
 
 def test_it_is_in_no_writers_way_whoever_comes_first(tmp_path):
@@ -134,7 +134,7 @@ def test_what_a_killed_writer_has_left_in_its_redo_log_is_served_and_nothing_is_
     killed_writer(tmp_path, 1, 156)
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
     engine = FollowedDirectory(RealDisk(tmp_path))
-    assert str(engine.binlog_state()) == "0-1-155"
+    assert str(engine.state()) == "0-1-155"
     reader = reader_of(engine)
     assert rest_of(reader) == list(range(1, 156))
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == before
@@ -173,7 +173,7 @@ def test_of_a_writer_that_lives_nothing_is_seen_before_it_is_in_the_files(tmp_pa
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         feed(store, range(1, 4))
         engine = FollowedDirectory(RealDisk(tmp_path))
-        assert str(engine.binlog_state()) == ""
+        assert str(engine.state()) == ""
         into_files(store)
         grow_to(engine, "0-1-3")
 
@@ -191,7 +191,7 @@ def test_a_redo_log_that_does_not_apply_is_told_once_and_the_files_are_served(tm
     engine = FollowedDirectory(RealDisk(tmp_path))
     for _ in range(3):
         engine.look(is_urgent=True)
-    assert str(engine.binlog_state()) == "0-1-19"
+    assert str(engine.state()) == "0-1-19"
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 1
     assert "its redo log is left out: the files end at" in lines[0]
@@ -210,7 +210,7 @@ def test_a_reset_ends_readers_and_the_new_log_is_served(tmp_path, state):
         engine.look(is_urgent=True)
         with pytest.raises(PositionPurgedError, match="the log was reset"):
             reader.next_group()
-        assert str(engine.binlog_state()) == state
+        assert str(engine.state()) == state
         feed(store, range(501, 520))
         into_files(store)
         grow_to(engine, "0-1-519")
@@ -266,7 +266,7 @@ from ibbmaster.store.followed import FollowedDirectory
 os.setgid(65534); os.setuid(65534)
 engine = FollowedDirectory(RealDisk(sys.argv[1]))
 engine.wait_for_growth(0.3)
-print(engine.binlog_state())
+print(engine.state())
 """
 
 
@@ -297,7 +297,7 @@ def test_a_read_only_mount_is_served(tmp_path):
         subprocess.run(["mount", "-o", "remount,bind,ro", mount], check=True)
         disk = RealDisk(mount)
         engine = FollowedDirectory(disk)
-        assert str(engine.binlog_state()) == "0-1-49"
+        assert str(engine.state()) == "0-1-49"
         with BinlogStore(RealDisk(source), OPTIONS) as store:
             feed(store, range(50, 60))
         grow_to(engine, "0-1-59")

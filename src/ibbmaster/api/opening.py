@@ -134,7 +134,7 @@ def _open_to_read(path: Path, schema: Mapping[str, Declaration]) -> Log:
         return Log(path, ClassicBinlog([path]), schema=schema)
     from ibbmaster.store.followed import FollowedDirectory
 
-    return Log(path, FollowedDirectory(disk), schema=schema, disk=disk)
+    return Log(path, FollowedDirectory(disk), schema=schema)
 
 
 def holds_classic_files(names: list[str]) -> bool:

@@ -19,7 +19,7 @@ from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
 from ibbmaster.arrow.group_columns import GroupColumns
 from ibbmaster.arrow.image_columns import IMAGES, ImageColumns
-from ibbmaster.arrow.plan import ReadTask, find_fields, open_options, row_reader
+from ibbmaster.arrow.plan import ReadTask, find_fields, open_source, row_reader
 from ibbmaster.arrow.read_options import Granularity, Undecodable
 from ibbmaster.arrow.row_columns import RowColumns
 from ibbmaster.arrow.shape import GROUP_FIELDS, arrow_schema, arrow_type
@@ -75,8 +75,8 @@ def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch
     freeze()
     maker = _maker(task, kernels)
     has_yielded = False
-    with closing(open_options(task.options)) as archive:
-        for batch in event_batches(archive, task.log_range, kernels):
+    with closing(open_source(task.options)) as source:
+        for batch in event_batches(source, task.log_range, kernels):
             wanted = batch.of_groups(wanted_groups(batch.groups, task.selection))
             for found in maker.record_batches(wanted):
                 has_yielded = True

@@ -5,19 +5,23 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Iterator, Sequence
 
 from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import FormatError, MissingFileError, StoreError
+from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.end_check import EndWatch, gap_error, page_behind
-from ibbmaster.log.engine import BinlogEngine, BinlogFile, ReadPlan
 from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.misplacement import MisplacementCheck
 from ibbmaster.log.pages import PageReader
+from ibbmaster.log.range_reading import groups_in_range, ranges_of_file
 from ibbmaster.log.seek import SeekPlan, seek
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
 from ibbmaster.position import LogPosition
@@ -28,7 +32,7 @@ END_POLL_PERIOD_S = 0.1
 EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
 
 
-class BinlogDirectory(BinlogEngine):
+class BinlogDirectory(LogEngine):
     """The read side of a directory. Thread-safe.
 
     Raises on first use, not when made:
@@ -49,7 +53,15 @@ class BinlogDirectory(BinlogEngine):
     def __str__(self) -> str:
         return str(self._disk)
 
-    def file_numbers(self) -> range:
+    @property
+    def disk(self) -> Disk:
+        return self._disk
+
+    def close(self) -> None:
+        """Give back descriptors; what is asked for later opens files again."""
+        self._disk.close()
+
+    def file_numbers(self) -> Sequence[int]:
         """The numbers of the files, without a gap.
 
         Raises:
@@ -66,15 +78,15 @@ class BinlogDirectory(BinlogEngine):
                 )
         return range(numbers[0], numbers[-1] + 1)
 
-    def files(self) -> list[BinlogFile]:
+    def files(self) -> list[LogFile]:
         return [
-            BinlogFile(name=(name := format_file_name(number)), size=self._disk.size(name))
+            LogFile(file_no=number, name=(name := format_file_name(number)), size=self._disk.size(name))
             for number in self.file_numbers()
         ]
 
     def header(self, file_no: int) -> FileHeader | None:
         """The header of a file, None if it is pre-allocated and not used yet."""
-        return PageReader(self._disk).header(file_no)
+        return PageReader(self._disk, readahead_pages_max=1).header(file_no)
 
     def active_file_no(self, pages: PageReader | None = None) -> int:
         """The newest file with a header; 0 for a log that has only begun to exist."""
@@ -89,7 +101,7 @@ class BinlogDirectory(BinlogEngine):
             assert self._tail is not None
             return self._tail.position
 
-    def binlog_state(self) -> GtidState:
+    def state(self) -> GtidState:
         with self._lock:
             self._catch_up()
             assert self._state is not None
@@ -125,10 +137,10 @@ class BinlogDirectory(BinlogEngine):
             position,
             oldest_file_no=numbers[0],
             active_file_no=active,
-            current_state=self.binlog_state(),
+            current_state=self.state(),
         )
 
-    def event_groups(self, plan: ReadPlan) -> EventGroupReader:
+    def groups(self, plan: ReadPlan) -> EventGroupReader:
         page_no = plan.position.page_no
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
         state = plan.state if page_no == FULL_STATE_PAGE else None
@@ -142,10 +154,12 @@ class BinlogDirectory(BinlogEngine):
             at_step_back=self._misplacement.check,
         )
 
-    def plan_of_file(self, name: str) -> SeekPlan:
-        file_no = parse_file_name(name)
-        if file_no is None or file_no not in self.file_numbers():
-            raise KeyError(name)
+    def start_of_file(self, file_no: int | None = None) -> SeekPlan:
+        numbers = self.file_numbers()
+        if file_no is None:
+            file_no = numbers[0]
+        if file_no not in numbers:
+            raise KeyError(file_no)
         pages = PageReader(self._disk, readahead_pages_max=1)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
         return SeekPlan(
@@ -155,6 +169,19 @@ class BinlogDirectory(BinlogEngine):
             steps=(),
             page_reads=pages.page_reads,
         )
+
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        ranges: list[LogRange] = []
+        for file_no in self.file_numbers():
+            if start.file_no <= file_no <= end.file_no:
+                first = start.offset if file_no == start.file_no else 0
+                last = end.offset if file_no == end.file_no else WHOLE_FILE
+                last = min(last, self._disk.size(format_file_name(file_no)))
+                ranges += ranges_of_file(file_no, self.header(file_no), first, last, size=size)
+        return ranges
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        return groups_in_range(self._disk, log_range, on_fault)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
@@ -167,9 +194,6 @@ class BinlogDirectory(BinlogEngine):
                 return False
             time.sleep(min(left, POLL_PERIOD_S))
             polls += 1
-
-    def initial_state(self) -> GtidState:
-        return self.plan_of_file(format_file_name(self.file_numbers()[0])).state
 
     def _has_data_at_end(self) -> bool:
         """Whether there is something where the end was; costs a read of one byte."""
@@ -196,7 +220,7 @@ class BinlogDirectory(BinlogEngine):
                 return True  # whoever reads on is told
         return has_grown
 
-    def _find_active(self, pages: PageReader, numbers: range) -> int:
+    def _find_active(self, pages: PageReader, numbers: Sequence[int]) -> int:
         for empty, number in enumerate(reversed(numbers), start=1):
             if pages.header(number) is not None:
                 return number

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LOG_START, LogPosition
 
+WHOLE_FILE = 1 << 62  # bytes; more than any file has
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRange:

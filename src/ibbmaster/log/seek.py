@@ -17,7 +17,7 @@ from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import GtidStateRecord
-from ibbmaster.log.engine import ReadPlan
+from ibbmaster.log.interface import ReadPlan
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
 from ibbmaster.position import LogPosition
@@ -46,15 +46,13 @@ class SeekStep:
 class SeekPlan(ReadPlan):
     """Where to begin reading for a replica at `wanted`, and how that was found.
 
-    The place is a page. `page_reads` counts pages asked of the disk, `resets` how often the
-    log was reset before: the place is one of that log only. `forgotten` are domains that the
-    file begins without, and the newest file before it that was seen to begin with them.
+    The place is a page. `page_reads` counts pages asked of the disk. `forgotten` are domains that
+    the file begins without, and the newest file before it that was seen to begin with them.
     """
 
     wanted: GtidPosition
     steps: tuple[SeekStep, ...]
     page_reads: int
-    resets: int = 0
     forgotten: Mapping[int, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:

@@ -28,7 +28,7 @@ from ibbmaster.errors import (
     StoreError,
 )
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.log.engine import BinlogEngine, ReadPlan
+from ibbmaster.log.interface import LogEngine, ReadPlan
 from ibbmaster.server.dumping import Producer, run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -66,7 +66,7 @@ Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 class Surroundings:
     """What a connection has around it, shared by all of one primary."""
 
-    engine: BinlogEngine
+    engine: LogEngine
     options: PrimaryOptions
     registry: Registry
     follower: Follower
@@ -265,7 +265,7 @@ class _Connection:
             profile=primary.options.profile,
             server_id=primary.options.server_id,
             start_state=plan.state,
-            current_state=engine.binlog_state,
+            current_state=engine.state,
             position=plan.position,
             file_name=engine.file_name,
             announced_file_name=opening_file_name(
@@ -288,7 +288,7 @@ class _Connection:
         primary = self._primary
         sender = Sender(self.stream)
         lost: Exception | None = None
-        groups = primary.engine.event_groups(plan)
+        groups = primary.engine.groups(plan)
         with contextlib.closing(Producer(groups, dump, primary.shared_blocks)) as producer:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
@@ -313,11 +313,12 @@ class _Connection:
             skip_replication=self._dialog.skip_replication,
             is_registered=self._session.replica_server_id is not None,
         )
-        check = check_start(request, engine.binlog_state())
+        check = check_start(request, engine.state())
         try:
             if request.position is None:
-                name = choose_file(request, [file.name for file in engine.files()])
-                return request, check, engine.plan_of_file(name)
+                files = engine.files()
+                chosen = files[choose_file(request, [file.name for file in files])]
+                return request, check, engine.start_of_file(chosen.file_no)
             return request, check, engine.seek(request.position)
         except (PositionPurgedError, FormatError, ClassicFormatError, StoreError) as error:
             raise seeking_failed(error) from error
@@ -328,7 +329,7 @@ class _Connection:
         if primary.options.profile.opening_timestamp is OpeningTimestamp.ZERO:
             return 0
         try:
-            with contextlib.closing(primary.engine.event_groups(plan)) as groups:
+            with contextlib.closing(primary.engine.groups(plan)) as groups:
                 group = groups.next_group()
         except IbbMasterError:
             group = None  # the dump will meet the same, and say so

@@ -12,7 +12,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.log.engine import EventGroups, PagedEventGroups
+from ibbmaster.log.interface import EventGroups, PagedEventGroups
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ class _Store:
 
     def __init__(self, store: BinlogStore) -> None:
         self._store = store
-        self.state = store.binlog_state()
+        self.state = store.state()
         self.flush = store.sync
 
     @property

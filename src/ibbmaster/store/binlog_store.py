@@ -17,9 +17,9 @@ from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.engine import BinlogFile, ReadPlan, TransactionEngine, WritableBinlogEngine
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.gtid_order import explain_order
+from ibbmaster.log.interface import LogFile, ReadPlan, TransactionEngine, WritableLogEngine
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
@@ -35,7 +35,7 @@ from ibbmaster.store.store_reader import StoreReader
 from ibbmaster.store.visible_disk import VisibleDisk
 
 
-class BinlogStore(WritableBinlogEngine):
+class BinlogStore(WritableLogEngine):
     """A directory of `.ibb` files that is written and read. Thread-safe.
 
     Opening it recovers it. `initial_state` is what was logged before the first group of a
@@ -163,7 +163,7 @@ class BinlogStore(WritableBinlogEngine):
 
     # Reading --------------------------------------------------------------------------------
 
-    def files(self) -> list[BinlogFile]:
+    def files(self) -> list[LogFile]:
         return self._directory.files()
 
     def file_name(self, file_no: int) -> str:
@@ -172,11 +172,8 @@ class BinlogStore(WritableBinlogEngine):
     def end(self) -> LogPosition:
         return self._writer.durable.mark
 
-    def binlog_state(self) -> GtidState:
+    def state(self) -> GtidState:
         return self._writer.durable.snapshot()[1]
-
-    def initial_state(self) -> GtidState:
-        return self.plan_of_file(format_file_name(self._directory.file_numbers()[0])).state
 
     def seek(self, position: GtidPosition) -> SeekPlan:
         resets = self._reset_count
@@ -186,12 +183,11 @@ class BinlogStore(WritableBinlogEngine):
         plan = seek(pages, position, oldest_file_no=oldest, active_file_no=mark.file_no, current_state=state)
         return replace(plan, resets=resets)
 
-    def event_groups(self, plan: ReadPlan) -> StoreReader:
-        began_at = plan.resets if isinstance(plan, SeekPlan) else self._reset_count
+    def groups(self, plan: ReadPlan) -> StoreReader:
         reader = StoreReader(
-            self._directory.event_groups(plan),
+            self._directory.groups(plan),
             resets=lambda: self._reset_count,
-            began_at=began_at,
+            began_at=plan.resets,
             closed=self._forget_reader,
         )
         with self._readers_lock:
@@ -204,9 +200,9 @@ class BinlogStore(WritableBinlogEngine):
         with self._readers_lock:
             self._readers.discard(reader)
 
-    def plan_of_file(self, name: str) -> SeekPlan:
+    def start_of_file(self, file_no: int | None = None) -> SeekPlan:
         resets = self._reset_count
-        return replace(self._directory.plan_of_file(name), resets=resets)
+        return replace(self._directory.start_of_file(file_no), resets=resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         durable, redo = self._writer.durable, self._writer.redo
@@ -246,7 +242,7 @@ class BinlogStore(WritableBinlogEngine):
             BusyError: a file still holds groups of a domain that is to be forgotten.
         """
         dropped = tuple(delete_domain_ids)
-        earliest = self.initial_state() if dropped else GtidState()
+        earliest = self.start_of_file().state if dropped else GtidState()
 
         def check() -> None:
             for domain_id in dropped:

@@ -25,8 +25,8 @@ from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.engine import BinlogEngine, BinlogFile, ReadPlan
 from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.position import LogPosition
@@ -49,7 +49,7 @@ Answer = TypeVar("Answer")
 Stamp = tuple[tuple[float, int], ...]
 
 
-class FollowedDirectory(BinlogEngine):
+class FollowedDirectory(LogEngine):
     """A binlog in a directory, as it is and as it grows, is purged or reset. Thread-safe.
 
     Raises on first use, not when made:
@@ -72,11 +72,15 @@ class FollowedDirectory(BinlogEngine):
     def __str__(self) -> str:
         return str(self._disk)
 
+    def close(self) -> None:
+        """Give back descriptors; what is asked for later opens files again."""
+        self._disk.close()
+
     # Reading --------------------------------------------------------------------------------
 
-    def files(self) -> list[BinlogFile]:
+    def files(self) -> list[LogFile]:
         found = self._ask(lambda opened: opened.files())
-        return [BinlogFile(name=format_file_name(0), size=0)] if found is None else found
+        return [LogFile(file_no=0, name=format_file_name(0), size=0)] if found is None else found
 
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
@@ -84,28 +88,23 @@ class FollowedDirectory(BinlogEngine):
     def end(self) -> LogPosition:
         return self._ask(lambda opened: opened.end()) or _BEGIN
 
-    def binlog_state(self) -> GtidState:
-        return self._ask(lambda opened: opened.binlog_state()) or GtidState()
-
-    def initial_state(self) -> GtidState:
-        return self._ask(lambda opened: opened.initial_state()) or GtidState()
+    def state(self) -> GtidState:
+        return self._ask(lambda opened: opened.state()) or GtidState()
 
     def seek(self, position: GtidPosition) -> SeekPlan:
         resets = self._reset_count
         plan = self._ask(lambda opened: opened.seek(position)) or _empty_plan(position)
         return replace(plan, resets=resets)
 
-    def plan_of_file(self, name: str) -> SeekPlan:
+    def start_of_file(self, file_no: int | None = None) -> SeekPlan:
         resets = self._reset_count
-        found = self._ask(lambda opened: opened.plan_of_file(name))
-        if found is None and name != format_file_name(0):
-            raise KeyError(name)
+        found = self._ask(lambda opened: opened.start_of_file(file_no))
+        if found is None and file_no:
+            raise KeyError(file_no)
         return replace(found or _empty_plan(GtidPosition()), resets=resets)
 
-    def event_groups(self, plan: ReadPlan) -> FollowedReader:
-        with self._lock:
-            began_at = plan.resets if isinstance(plan, SeekPlan) else self._reset_count
-            return FollowedReader(BinlogDirectory(self._view).event_groups(plan), self, began_at)
+    def groups(self, plan: ReadPlan) -> FollowedReader:
+        return FollowedReader(BinlogDirectory(self._view).groups(plan), self, plan.resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s

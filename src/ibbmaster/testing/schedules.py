@@ -20,7 +20,7 @@ from ibbmaster.errors import BusyError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.engine import BinlogFile
+from ibbmaster.log.interface import LogFile
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.position import LogPosition
 from ibbmaster.store.background import Background
@@ -292,7 +292,7 @@ class Life:
                 if self.schedule.left_over:
                     self._finish(rng, WRITERS, *self.schedule.left_over.pop(0))
 
-    def _files(self) -> list[BinlogFile]:
+    def _files(self) -> list[LogFile]:
         while True:
             try:
                 return self.store.files()
@@ -394,7 +394,7 @@ class Life:
                 disk = SimulatedDisk(image)
                 store = BinlogStore(disk, self.schedule.options, engines=[engine])
                 found = check_log(disk.files())
-                state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.binlog_state()}
+                state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.state()}
                 if state != found.state:
                     raise CheckError(f"the store says state {state}, the files {found.state}")
                 self.ledger.check(found, self.ledger.required(is_kill=is_kill), is_kill=is_kill)

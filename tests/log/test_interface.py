@@ -31,7 +31,7 @@ def feed(engine, seq_no, size=100):
 
 
 def read(engine, position=""):
-    reader = engine.event_groups(engine.seek(GtidPosition.parse(position)))
+    reader = engine.groups(engine.seek(GtidPosition.parse(position)))
     found = []
     while (group := reader.next_group()) is not None:
         found.append((group.gtid.seq_no, bytes(group.gtid_event) + b"".join(bytes(piece) for piece in group.body)))
@@ -45,8 +45,8 @@ def test_what_is_written_is_read(engine):
         make_gtid_event(gtid(number)) + make_event(160, 1, bytes(size)) for number, size in ((1, 100), (2, 3_000_000))
     ]
     assert read(engine) == list(enumerate(expected, 1))
-    assert str(engine.binlog_state()) == "0-1-2"
-    assert str(engine.initial_state()) == ""
+    assert str(engine.state()) == "0-1-2"
+    assert str(engine.start_of_file().state) == ""
 
 
 def test_growth_is_told_once(engine):
@@ -83,7 +83,7 @@ def test_flush_begins_another_file_and_purge_removes_what_is_before_it(engine):
     feed(engine, 2)
     assert engine.file_name(engine.end().file_no) == "binlog-000001.ibb"
     assert engine.purge(PurgeRequest(to_file_no=1)).file_nos == (0,)
-    assert str(engine.initial_state()) == "0-1-1"
+    assert str(engine.start_of_file().state) == "0-1-1"
     assert [number for number, _ in read(engine, "0-1-1")] == [2]
     with pytest.raises(PositionPurgedError):
         engine.seek(GtidPosition())
@@ -92,7 +92,7 @@ def test_flush_begins_another_file_and_purge_removes_what_is_before_it(engine):
 def test_reset_begins_again(engine):
     feed(engine, 1)
     engine.reset(GtidState.parse("0-1-9"))
-    assert (engine.end().file_no, str(engine.binlog_state())) == (0, "0-1-9")
+    assert (engine.end().file_no, str(engine.state())) == (0, "0-1-9")
     feed(engine, 10)
     assert [number for number, _ in read(engine, "0-1-9")] == [10]
 
@@ -105,4 +105,4 @@ def test_a_domain_in_use_is_not_forgotten(engine):
 
 def test_a_file_that_is_none_is_a_key_error(engine):
     with pytest.raises(KeyError):
-        engine.plan_of_file("nonsense")
+        engine.start_of_file(9)
