@@ -1,13 +1,22 @@
-"""What holds for every engine that is written: the one on a disk and the one in memory."""
+"""What holds for every log, and for those that are written: the one on a disk and the one in memory."""
 
 from __future__ import annotations
 
+import contextlib
+import lzma
+
 import pytest
 
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.purge import PurgeRequest
+from ibbmaster.log.strictness import open_directory
+from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.memory_binlog import MemoryBinlog
@@ -106,3 +115,69 @@ def test_a_domain_in_use_is_not_forgotten(engine):
 def test_a_file_that_is_none_is_a_key_error(engine):
     with pytest.raises(KeyError):
         engine.start_of_file(9)
+
+
+@pytest.fixture(params=["store", "followed", "directory", "lenient", "classic", "packed", "memory"])
+def log(request, grow, fixtures, tmp_path):
+    """A log of several files, of each kind."""
+    capture = "11.8/domains"
+    match request.param:
+        case "classic":
+            return ClassicBinlog([fixtures / "classic" / capture])
+        case "packed":
+            for path in (fixtures / "classic" / capture).glob("binlog.0*[0-9]"):
+                (tmp_path / f"{path.name}.xz").write_bytes(lzma.compress(path.read_bytes()))
+            return ClassicBinlog([tmp_path])
+        case "memory":
+            memory = MemoryBinlog()
+            for number in range(1, 20):
+                feed(memory, number)
+                if number % 5 == 0:
+                    memory.flush()
+            return memory
+        case "store":
+            return BinlogStore(RealDisk(grow(99)))
+        case "followed":
+            return FollowedDirectory(RealDisk(grow(99)))
+    return open_directory(grow(99), is_strict=request.param == "directory")
+
+
+def all_of(groups):
+    return [(group.gtid, group.start, b"".join(map(bytes, [group.gtid_event, *group.body]))) for group in groups]
+
+
+def read_on(reader):
+    with contextlib.closing(reader):
+        while (group := reader.next_group()) is not None:
+            yield group
+
+
+@pytest.mark.parametrize("size", [1, 100_000, WHOLE_FILE])
+def test_ranges_hold_every_group_once(log, size):
+    with contextlib.closing(log):
+        expected = all_of(read_on(log.groups(log.start_of_file())))
+        assert len(expected) > 10
+        ranges = log.ranges(LOG_START, log.end(), size=size)
+        assert all_of(group for one in ranges for group in log.groups_in(one)) == expected
+        _, start, _ = expected[len(expected) // 2]
+        _, end, _ = expected[-3]
+        between = [group for one in log.ranges(start, end, size=size) for group in all_of(log.groups_in(one))]
+        assert between == [group for group in expected if start <= group[1] < end]
+
+
+def test_each_file_is_read_from_its_head_with_what_was_logged_before(log):
+    with contextlib.closing(log):
+        files, end = log.files(), log.end()
+        assert [file.name for file in files] == [log.file_name(file.file_no) for file in files]
+        state = log.start_of_file().state
+        for file in files:
+            if file.file_no > end.file_no:
+                continue  # it is ready for later use
+            plan = log.start_of_file(file.file_no)
+            assert plan.state == state, file
+            for group in read_on(log.groups(plan)):
+                if group.start.file_no == file.file_no and group.gtid is not None:
+                    state.log(group.gtid)
+        assert log.state() == state
+        with pytest.raises(KeyError):
+            log.start_of_file(999)
