@@ -285,7 +285,7 @@ def write_images(directory, table, images):
 
 @pytest.fixture
 def damaged(tmp_path, imported):
-    """A log of many stretches with one flipped bit."""
+    """A log of many ranges with one flipped bit."""
     directory = imported("11.8/domains")
     path = sorted(directory.glob("binlog-*.ibb"))[0]
     data = bytearray(path.read_bytes())

@@ -131,7 +131,9 @@ def _open_to_read(path: Path, schema: Mapping[str, Declaration]) -> Log:
     if is_file or holds_classic_files(disk.list()):
         from ibbmaster.classic.engine import ClassicBinlog
 
-        return Log(path, ClassicBinlog([path]), schema=schema)
+        engine = ClassicBinlog([path])
+        engine.start_of_file()  # looks at each head, so that what is no binlog is refused at once
+        return Log(path, engine, schema=schema)
     from ibbmaster.store.followed import FollowedDirectory
 
     return Log(path, FollowedDirectory(disk), schema=schema)

@@ -1,4 +1,4 @@
-"""Collects the events of a stretch of a log into batches: many groups at once where all is plain."""
+"""Collects the events of a range of a log into batches: many groups at once where all is plain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
 
 
 def event_batches(source: GroupSource, log_range: LogRange, kernels: ModuleType) -> Iterable[EventBatch]:
-    """The events of a stretch of a log.
+    """The events of a range of a log.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
@@ -135,7 +135,7 @@ class GroupBatches:
 
 
 class ClassicBatches(GroupBatches):
-    """The events of a stretch of a traditional file, many groups at once where all is plain."""
+    """The events of a range of a traditional file, many groups at once where all is plain."""
 
     def __init__(self, log: ClassicBinlog, log_range: LogRange, kernels: ModuleType) -> None:
         super().__init__(log, log_range, kernels)
@@ -171,7 +171,7 @@ class ClassicBatches(GroupBatches):
 
 
 class IbbBatches(GroupBatches):
-    """The events of a stretch of an `.ibb` file, many groups at once where all is plain."""
+    """The events of a range of an `.ibb` file, many groups at once where all is plain."""
 
     def __init__(self, log: BinlogDirectory, log_range: LogRange, kernels: ModuleType) -> None:
         super().__init__(log, log_range, kernels)
@@ -241,7 +241,7 @@ class IbbBatches(GroupBatches):
         self._boundary.log(passed)
         first = before
         while first < state[Field.GROUPS] and self._groups[first, GroupColumn.FILE_OFFSET] < self._range.start_offset:
-            first += 1  # the stretch begins behind them
+            first += 1  # the range begins behind them
         if first > before:
             kept = int(state[Field.GROUPS]) - first
             self._groups[before : before + kept] = self._groups[first : first + kept].copy()

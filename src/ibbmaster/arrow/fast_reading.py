@@ -1,4 +1,4 @@
-"""One stretch of a log as record batches, made by kernels: no Python object for an event or a row.
+"""A range of a log as record batches, made by kernels: no Python object for an event or a row.
 
 The twin, which takes what this does not: `ibbmaster.arrow.reading`.
 """
@@ -45,7 +45,7 @@ def is_fast(task: ReadTask) -> bool:
 
 
 def is_sound(task: ReadTask, kernels: ModuleType) -> bool:
-    """Whether kernels read a whole stretch without an error; for faults, every value of every row.
+    """Whether kernels read a whole range without an error; for faults, every value of every row.
 
     To be known ahead where damage is passed over: of a group that turns out to be damaged
     nothing may have been given away.
@@ -64,7 +64,7 @@ def is_sound(task: ReadTask, kernels: ModuleType) -> bool:
 
 
 def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch]:
-    """The record batches of one stretch; an empty one if there is nothing.
+    """The record batches of one range; an empty one if there is nothing.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged.

@@ -1,4 +1,4 @@
-"""What a query reads, decided on the driver: the columns, which groups, and the stretches of the log."""
+"""What a query reads, decided on the driver: the columns, which groups, and the ranges of the log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTask:
-    """One stretch, and all that its reader needs to know. Sent to a worker."""
+    """One range, and all that its reader needs to know. Sent to a worker."""
 
     options: ReadOptions
     fields: tuple[Field, ...]
@@ -88,7 +88,7 @@ def find_fields(options: ReadOptions) -> tuple[Field, ...]:
 
 
 def find_table(options: ReadOptions, name: str) -> TableSchema:
-    """The table as the log has it last, its columns called as in a DataFrame: looks from the end, stretch by stretch.
+    """The table as the log has it last, its columns called as in a DataFrame: looks from the end, range by range.
 
     Raises:
         ConfigurationError: no group changes that table.
@@ -171,7 +171,7 @@ def find_selection(options: ReadOptions, log: LogEngine) -> GroupSelection:
 
 
 def plan_tasks(options: ReadOptions, fields: tuple[Field, ...]) -> list[ReadTask]:
-    """The stretches of one batch query; the end is fixed here, so a log that grows gives one answer.
+    """The ranges of one batch query; the end is fixed here, so a log that grows gives one answer.
 
     Raises:
         PositionError: a GTID of the options is not in the log.
@@ -210,5 +210,5 @@ def bundled(tasks: Sequence[ReadTask]) -> list[list[ReadTask]]:
 def tasks_between(
     options: ReadOptions, fields: tuple[Field, ...], selection: GroupSelection, ranges: list[LogRange]
 ) -> list[ReadTask]:
-    """One task a stretch."""
+    """One task a range."""
     return [ReadTask(options=options, fields=fields, selection=selection, log_range=log_range) for log_range in ranges]

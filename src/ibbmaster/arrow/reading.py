@@ -1,4 +1,4 @@
-"""One stretch of a log as record batches. Runs in a worker; opens its files itself."""
+"""A range of a log as record batches. Runs in a worker; opens its files itself."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Row = tuple[object, ...]
 
 
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """The record batches of one stretch.
+    """The record batches of one range.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged.
@@ -65,7 +65,7 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 
 def rows_of(task: ReadTask) -> Iterator[Row]:
-    """The rows of one stretch, a cell for each column of the task."""
+    """The rows of one range, a cell for each column of the task."""
     match task.options.granularity:
         case Granularity.PAGES:
             return _picked(task, _pages(task))
@@ -126,7 +126,7 @@ def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
 
 
 def _records(task: ReadTask) -> Iterator[dict[str, object]]:
-    """One row a record that begins in the stretch; its chunks are followed to its end."""
+    """One row a record that begins in the range; its chunks are followed to its end."""
     file_no = task.log_range.file_no
     with closing(RealDisk(task.options.path)) as disk:
         pages = PageReader(disk)
@@ -188,7 +188,7 @@ def _group_rows(task: ReadTask) -> Iterator[Row]:
 
 
 class _Groups:
-    """Rows out of the groups of one stretch."""
+    """Rows out of the groups of one range."""
 
     def __init__(self, task: ReadTask, source: GroupSource) -> None:
         self._task = task

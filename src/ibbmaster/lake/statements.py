@@ -66,7 +66,7 @@ def read_statements(session: SparkSession, path: str, at: str | None) -> list[Lo
 
 
 def statements_of(task: ReadTask) -> list[Logged]:
-    """In a worker: those of one stretch.
+    """In a worker: those of one range.
 
     Raises:
         EventError: a statement is damaged; it names the group.

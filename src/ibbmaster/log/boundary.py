@@ -15,10 +15,10 @@ from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state
 
 
 class FileBoundary:
-    """Compares the groups of a file's last stretch with the state that the next file begins with.
+    """Compares the groups of a file's last range with the state that the next file begins with.
 
     A file that was cut between two pages looks whole by itself. A pair of domain and server that
-    the stretch does not hold is not compared, unless the stretch is the whole file.
+    the range does not hold is not compared, unless the range is the whole file.
     """
 
     def __init__(self, disk: Disk, log_range: LogRange) -> None:

@@ -1,4 +1,4 @@
-"""Stretches of a log as plain numbers, to be sent to other processes."""
+"""Ranges of a log as plain numbers, to be sent to other processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHOLE_FILE = 1 << 62  # bytes; more than any file has
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRange:
-    """A stretch of one file. A group belongs to the stretch in which its commit record begins."""
+    """A range of one file. A group belongs to the range in which its commit record begins."""
 
     file_no: int
     start_offset: int

@@ -98,7 +98,7 @@ class OffsetTracker:
         return found
 
     def ranges(self, start: Mapping[str, object], end: Mapping[str, object]) -> list[LogRange]:
-        """The stretches of the log between two offsets."""
+        """The ranges of the log between two offsets."""
         return self._log.ranges(self.point(start), self.point(end), size=self._options.partition_bytes)
 
     def _is_enough(self, begin: LogPosition, place: LogPosition, count: int, limits: Limits) -> bool:

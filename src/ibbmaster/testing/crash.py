@@ -252,7 +252,7 @@ class Workload:
         self.store.flush()
 
     def purge_log(self) -> None:
-        numbers = [int(file.name[7:-4]) for file in self.store.files()]
+        numbers = [file.file_no for file in self.store.files()]
         to = self.chance.choice(numbers)
         self.oracle.purge_to = max(self.oracle.purge_to, to)
         self.store.purge(PurgeRequest(to_file_no=to))

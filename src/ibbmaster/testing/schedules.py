@@ -280,7 +280,7 @@ class Life:
             case 0 | 1:
                 self.store.flush()
             case 2 | 3:
-                numbers = [int(file.name[7:-4]) for file in self._files()]
+                numbers = [file.file_no for file in self._files()]
                 to = rng.choice(numbers[:-1] or numbers)
                 if self.ledger.doomed is None:
                     self.ledger.purge_to = max(self.ledger.purge_to, to)
