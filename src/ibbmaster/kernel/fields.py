@@ -55,6 +55,7 @@ class Field(IntEnum):
     SIZE = 22
 
 
+CALL_WORDS = 7  # of 64 bits: the longest argument of a system call, a struct msghdr
 PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was, 0 for none
 
 

@@ -31,7 +31,7 @@ from ibbmaster.kernel.fields import (
     S_TO_SKIP,
 )
 from ibbmaster.kernel.groups import frame_groups, frame_record
-from ibbmaster.kernel.memory import copy, jit
+from ibbmaster.kernel.memory import jit
 
 PAGES_PER_READ = 16  # 256 KiB and what is made of it stay in the second cache of a core
 PAGES_PER_LONG_READ = 32  # of long groups, of which the last is seldom whole
@@ -40,11 +40,11 @@ WAIT_MS = 10  # for a socket that takes nothing, before the caller shall wait in
 POLLOUT = 4
 IPPROTO_TCP, TCP_CORK = 6, 3
 DONT_WAIT_NO_SIGNAL = 0x4040  # MSG_DONTWAIT | MSG_NOSIGNAL of Linux
-MORE_FOLLOWS = 0x8000  # MSG_MORE
+MESSAGE_VECTORS, MESSAGE_COUNT = 2, 3  # words of a struct msghdr of 64-bit Linux
 
 _pread = types.ExternalFunction("pread", types.int64(types.int32, types.intp, types.int64, types.int64))
-_send = types.ExternalFunction("send", types.int64(types.int32, types.intp, types.int64, types.int32))
-_sendfile = types.ExternalFunction("sendfile", types.int64(types.int32, types.int32, types.intp, types.int64))
+_sendmsg = types.ExternalFunction("sendmsg", types.int64(types.int32, types.intp, types.int32))
+_memcpy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, types.int64))
 _setsockopt = types.ExternalFunction(
     "setsockopt", types.int32(types.int32, types.int32, types.int32, types.intp, types.uint32)
 )
@@ -69,63 +69,63 @@ def is_writable(socket, wanted):  # type: ignore[no-untyped-def]
 
 
 @jit
-def send_part(socket, file, out, start, end, flags, wanted):  # type: ignore[no-untyped-def]
-    """Send out[start:end], or that part of a file, unless that is -1; returns how much of it the socket took."""
-    offset = start
+def gather(pages, state, out, segments, vectors):  # type: ignore[no-untyped-def]
+    """Put what was framed in order: addresses and sizes of pieces of the output, with the segments between."""
+    count = 0
+    position = 0
+    for index in range(state[S_SEGMENTS] + 1):
+        is_last = index == state[S_SEGMENTS]
+        end = state[S_OUT] if is_last else segments[index, 0]
+        if position < end:
+            vectors[count, 0], vectors[count, 1] = out.ctypes.data + position, end - position
+            count += 1
+            position = end
+        if not is_last:
+            vectors[count, 0], vectors[count, 1] = pages.ctypes.data + segments[index, 1], segments[index, 2]
+            count += 1
+    return count
+
+
+@jit
+def send_framed(socket, pages, state, out, segments, vectors, wanted, progress, rest):  # type: ignore[no-untyped-def]
+    """Send what was framed in one call, if the socket takes it; what it does not take is put into `rest`.
+
+    `rest` is as long as `out`, and all that was framed is no longer: see `frame_bytes`.
+    """
+    count = gather(pages, state, out, segments, vectors)
+    progress[P_FRAMED] += state[S_OUT] + state[S_SEGMENT_BYTES]
+    first = 0  # of the pieces that are to be sent still
     is_retry = False
-    while offset < end:
-        if file < 0:
-            taken = _send(socket, out.ctypes.data + offset, end - offset, flags)
-        else:
-            wanted[1] = offset
-            taken = _sendfile(socket, file, wanted.ctypes.data + 8, end - offset)
+    while first < count:
+        wanted[:] = 0
+        wanted[MESSAGE_VECTORS], wanted[MESSAGE_COUNT] = vectors[first:].ctypes.data, count - first
+        taken = _sendmsg(socket, wanted.ctypes.data, DONT_WAIT_NO_SIGNAL)
         if taken > 0:
-            offset += taken
             is_retry = False
+            while first < count and taken >= vectors[first, 1]:
+                taken -= vectors[first, 1]
+                first += 1
+            if first < count:
+                vectors[first, 0] += taken
+                vectors[first, 1] -= taken
         elif is_retry or not is_writable(socket, wanted):
             break
         else:
             is_retry = True
-    return offset - start
-
-
-@jit
-def send_framed(socket, file, base, pages, state, out, segments, wanted, progress, rest):  # type: ignore[no-untyped-def]
-    """Send what was framed: the output, with the segments between; what is not taken is put into `rest`.
-
-    `base` is where in the file the pages come from. `rest` is as long as `out`, and all that
-    was framed is no longer: see `frame_bytes`.
-    """
-    count = state[S_SEGMENTS]
-    progress[P_FRAMED] += state[S_OUT] + state[S_SEGMENT_BYTES]
-    position = 0
     filled = 0
-    for index in range(count + 1):
-        end = segments[index, 0] if index < count else state[S_OUT]
-        if filled == 0 and position < end:
-            flags = DONT_WAIT_NO_SIGNAL | (MORE_FOLLOWS if index < count else 0)
-            position += send_part(socket, -1, out, position, end, flags, wanted)
-        if position < end:
-            copy(rest, filled, out, position, end - position)
-            filled += end - position
-            position = end
-        if index < count:
-            start, size = segments[index, 1], segments[index, 2]
-            taken = 0
-            if filled == 0:
-                taken = send_part(socket, file, out, base + start, base + start + size, 0, wanted)
-            if taken < size:
-                copy(rest, filled, pages, start + taken, size - taken)
-                filled += size - taken
+    while first < count:
+        _memcpy(rest.ctypes.data + filled, vectors[first, 0], vectors[first, 1])
+        filled += vectors[first, 1]
+        first += 1
     progress[P_REST] = filled
     return filled == 0
 
 
 @jit
-def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, vectors, wanted, rest):  # type: ignore[no-untyped-def]
     """Frame and send groups until something else than a whole group in its pages comes; see `frame_groups`.
 
-    Long pieces go from the file to the socket without a copy, after their pages were verified.
+    Long pieces go from the pages that were read to the socket, without another copy.
 
     Returns why it stopped: FULL also where the budget is used, or the socket takes no more,
     or much was read.
@@ -143,9 +143,8 @@ def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, ou
         has_advanced = state[S_PAGE] > 0 or state[S_OFFSET] != offset
         is_long = size // PAGE - state[S_PAGE] > 2
         wanted_pages = PAGES_PER_LONG_READ if is_long else PAGES_PER_READ
-        base = progress[P_FILE_OFFSET]
         progress[P_FILE_OFFSET] += state[S_PAGE] * PAGE
-        if not send_framed(socket, file, base, pages, state, out, segments, wanted, progress, rest):
+        if not send_framed(socket, pages, state, out, segments, vectors, wanted, progress, rest):
             return FULL
         if status == NO_DATA or status == CAREFUL or status == BAD_PAGE:
             return status
@@ -155,7 +154,7 @@ def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, ou
 
 
 @jit
-def _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+def _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, vectors, wanted, rest):  # type: ignore[no-untyped-def]
     """Frame and send the events in out-of-band nodes; each row of `nodes` is a file offset and the bytes before events.
 
     Returns why it stopped: DONE behind the last node, FULL where the budget is used or the
@@ -187,7 +186,7 @@ def _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, 
         if status == DONE:
             progress[P_NODE] += 1
             progress[P_IS_BEGUN] = 0
-        if not send_framed(socket, file, first * PAGE, pages, state, out, segments, wanted, progress, rest):
+        if not send_framed(socket, pages, state, out, segments, vectors, wanted, progress, rest):
             return FULL
         if status == CAREFUL or status == BAD_PAGE:
             return status
@@ -195,18 +194,22 @@ def _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, 
 
 
 @jit
-def pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+def pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, vectors, wanted, rest):  # type: ignore[no-untyped-def]
     """As `_pump`, with the socket corked meanwhile."""
     cork(socket, 1, wanted)
-    status = _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, wanted, rest)
+    status = _pump(
+        file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, vectors, wanted, rest
+    )
     cork(socket, 0, wanted)
     return status
 
 
 @jit
-def pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, wanted, rest):  # type: ignore[no-untyped-def]
+def pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, vectors, wanted, rest):  # type: ignore[no-untyped-def]
     """As `_pump_nodes`, with the socket corked meanwhile."""
     cork(socket, 1, wanted)
-    status = _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, wanted, rest)
+    status = _pump_nodes(
+        file, socket, progress, nodes, pages, state, head, prefix, out, segments, vectors, wanted, rest
+    )
     cork(socket, 0, wanted)
     return status

@@ -14,6 +14,7 @@ from ibbmaster.kernel.columns import copy_strings, gtid_texts, header_columns
 from ibbmaster.kernel.converting import convert_groups
 from ibbmaster.kernel.crc32c import PAGE
 from ibbmaster.kernel.fields import (
+    CALL_WORDS,
     PAIR_COLUMNS,
     Conversion,
     EventColumn,
@@ -83,15 +84,16 @@ def _frame_groups() -> None:
 def _pump() -> None:
     pages, state, head, prefix, out, segments = _workspace()
     progress = np.zeros(int(Progress.SIZE), dtype=np.int64)
-    wanted = np.zeros(2, dtype=np.int64)
-    pump(-1, -1, progress, pages, state, head, prefix, _pairs(), out.copy(), out, segments, wanted, out.copy())
+    vectors, wanted = np.zeros((0, 2), dtype=np.int64), np.zeros(CALL_WORDS, dtype=np.int64)
+    pump(-1, -1, progress, pages, state, head, prefix, _pairs(), out.copy(), out, segments, vectors, wanted, out.copy())
 
 
 def _pump_nodes() -> None:
     pages, state, head, prefix, out, segments = _workspace()
     progress = np.zeros(int(Progress.SIZE), dtype=np.int64)
-    nodes, wanted = np.zeros((0, 2), dtype=np.int64), np.zeros(2, dtype=np.int64)
-    pump_nodes(-1, -1, progress, nodes, pages, state, head, prefix, out, segments, wanted, out.copy())
+    nodes, vectors = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
+    wanted = np.zeros(CALL_WORDS, dtype=np.int64)
+    pump_nodes(-1, -1, progress, nodes, pages, state, head, prefix, out, segments, vectors, wanted, out.copy())
 
 
 def _convert() -> None:

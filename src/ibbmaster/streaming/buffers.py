@@ -13,7 +13,7 @@ import numpy as np
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, noted_gtids
+from ibbmaster.kernel.fields import CALL_WORDS, LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, noted_gtids
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.framing_state import FramingState
 
@@ -42,7 +42,8 @@ class Workspace:
     pairs: Any = field(default_factory=lambda: np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64))
     segments: Any = field(default_factory=lambda: np.zeros((SEGMENTS_MAX, 3), dtype=np.int64))
     none: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))  # of segments, or of skips
-    wanted: Any = field(default_factory=lambda: np.zeros(2, dtype=np.int64))  # arguments of system calls
+    vectors: Any = field(default_factory=lambda: np.zeros((2 * SEGMENTS_MAX + 1, 2), dtype=np.int64))
+    wanted: Any = field(default_factory=lambda: np.zeros(CALL_WORDS, dtype=np.int64))  # arguments of system calls
 
     def gtids(self) -> tuple[Gtid, ...]:
         """The last of each (domain, server) pair that was framed."""

@@ -138,6 +138,7 @@ class GroupParts:
                 workspace.prefix,
                 call.out,
                 workspace.segments,
+                workspace.vectors,
                 workspace.wanted,
                 call.rest,
             )

@@ -135,6 +135,7 @@ def pump_blocks(
             workspace.scratch,
             call.out,
             workspace.segments,
+            workspace.vectors,
             workspace.wanted,
             call.rest,
         )
