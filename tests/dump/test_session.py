@@ -14,6 +14,7 @@ import pytest
 
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import PROFILES
+from ibbmaster.dump.session import CALLS, DumpSession, SessionState
 from ibbmaster.errors import ChecksumError, Location, StoreError
 from ibbmaster.event.control import FLAG_UNTIL_REACHED, decode_gtid_list, decode_heartbeat, decode_rotate
 from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
@@ -23,6 +24,20 @@ from ibbmaster.position import LogPosition
 from ibbmaster.wire.packet import frame_packets, frame_payloads
 
 Converse = Callable[..., Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Framed:
+    """A block that somebody else has framed."""
+
+    framed_bytes: int
+    sequence_after: int
+    begin: LogPosition
+    end: LogPosition
+    begins_inside_group: bool = False
+    ends_inside_group: bool = False
+    is_inside_event: bool = False
+
 
 EOF = bytes.fromhex("fe 00 00 02 00")
 
@@ -859,7 +874,7 @@ class Walk:
         packets = [selection.prefix + event for event in kept]
         if chance.random() < 0.5:
             data, sequence = frame_payloads(packets, session.sequence)
-            session.receive_block(len(data), sequence, position=group.end)
+            session.receive_block(Framed(len(data), sequence, session._position, group.end))
             self.dump._take(data)
             return
         session.begin_group()
@@ -872,13 +887,8 @@ class Walk:
             is_last = index == len(packets) - 1
             for start, end in itertools.pairwise([0, *cuts, len(data)]):
                 part, is_inside = data[start:end], end < len(data)
-                session.receive_block(
-                    len(part),
-                    sequence,
-                    position=group.end,
-                    is_part=not is_last or is_inside,
-                    is_inside_event=is_inside,
-                )
+                is_part = not is_last or is_inside
+                session.receive_block(Framed(len(part), sequence, group.start, group.end, True, is_part, is_inside))
                 self.dump._take(part)
                 if is_inside:
                     self.interrupt(inside=True)
@@ -973,7 +983,7 @@ def test_a_group_that_begins_inside_another_one_is_a_mistake(make: SimpleNamespa
     pieces = dump.session.receive_group(make.group("0-1-1"))
     next(pieces)
     for begin in (dump.session.begin_group, lambda: dump.session.receive_group(make.group("0-1-2"))):
-        with pytest.raises(AssertionError, match="inside another one"):
+        with pytest.raises(AssertionError, match="may not be called inside a group"):
             begin()
 
 
@@ -992,7 +1002,40 @@ def test_what_does_not_begin_where_the_last_ended_is_refused(make: SimpleNamespa
         assert where in failure.value.text
         assert where in failure.value.explanation
     dump.session.begin_group()
-    dump.session.receive_block(10, 7, position=LogPosition(1, 20000), is_part=True)
+    end = LogPosition(1, 20000)
+    dump.session.receive_block(Framed(10, 7, end, end, True, True))
     dump.session.check_position(LogPosition(1, 16500))  # a part moves nothing: the group has not ended
-    dump.session.receive_block(10, 8, position=LogPosition(1, 20000))
-    dump.session.check_position(LogPosition(1, 20000))
+    dump.session.receive_block(Framed(10, 8, end, end, True))
+    dump.session.check_position(end)
+    with pytest.raises(DumpError, match=r"offset 20000, and binlog-000001\.ibb offset 20001 would come next"):
+        dump.session.receive_block(Framed(10, 9, LogPosition(1, 20001), LogPosition(1, 30000)))
+    with pytest.raises(AssertionError, match="goes on in none"):
+        dump.session.receive_block(Framed(10, 9, end, end, True))
+
+
+def test_the_table_of_calls_in_the_docstring_is_that_of_the_code() -> None:
+    lines = iter((DumpSession.__doc__ or "").splitlines())
+    states = next(line for line in lines if "before start" in line).split("  ")
+    assert [state.strip() for state in states if state.strip()] == [state.value for state in SessionState]
+    drawn = dict(line.split(maxsplit=1) for line in itertools.takewhile(str.strip, lines))
+    table = {name: [name in CALLS[state] for state in SessionState] for name in drawn}
+    assert {name: [word == "yes" for word in row.split()] for name, row in drawn.items()} == table
+    assert set(drawn) == set().union(*CALLS.values())
+
+
+@pytest.mark.parametrize("state", SessionState, ids=lambda state: state.value)
+def test_a_call_that_the_table_does_not_have_is_a_mistake(
+    make: SimpleNamespace, converse: Converse, state: SessionState
+) -> None:
+    session = converse(make.request("")).session
+    match state:
+        case SessionState.NEW:
+            session._is_started = False
+        case SessionState.INSIDE:
+            session.begin_group()
+        case SessionState.FINISHED:
+            session.end_of_service()
+    assert session.state is state
+    for name in set().union(*CALLS.values()) - CALLS[state]:
+        with pytest.raises(AssertionError, match=f"{name} may not be called {state.value}"):
+            getattr(session, name)()

@@ -14,9 +14,9 @@ from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.misplacement import MisplacementCheck
-from ibbmaster.server import shared_blocks
-from ibbmaster.server.dumping import Producer
-from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.streaming import shared
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.packet import PacketReader
 
 OVERHEAD = 3 + 1 + 38  # chunk header, commit header, GTID event
@@ -58,14 +58,14 @@ def served(directory):
         position=place.position,
         file_name=directory.file_name,
     )
-    producer = Producer(directory.groups(place), session, SharedBlocks())
+    source = BlockSource(directory.groups(place), session, SharedBlocks())
     session.start()
     packets = PacketReader(limit=1 << 26, next_sequence=1)
     packets.receive_data(session.data_to_send())
-    block: object = b""
-    while block or not (producer.is_at_end or session.is_finished):
-        block = producer.next_block(1)
-        packets.receive_data(block if isinstance(block, bytes | bytearray) else block.data())
+    block = None
+    while block is None or len(block) or not (source.is_at_end or session.is_finished):
+        block = source.next_block(1, may_wait=True)
+        packets.receive_data(block.data())
     found = [packet.payload for packet in iter(packets.next_packet, None)]
     numbers = [int.from_bytes(data[20:28], "little") for data in found if data[0] == 0 and data[5] == 162]
     return numbers, None if session.error is None else str(session.error)
@@ -74,7 +74,7 @@ def served(directory):
 @pytest.mark.parametrize("has_kernels", [True, False], ids=["with kernels", "without"])
 @pytest.mark.parametrize(("wrong", "place"), [(3, 5), (20, 33), (62, 63), (63, 64), (64, 65), (70, 69)])
 def test_no_group_goes_out_twice_where_a_page_is_in_the_wrong_place(paged_log, monkeypatch, has_kernels, wrong, place):
-    monkeypatch.setattr(shared_blocks, "kernels", loading.load if has_kernels else lambda: None)
+    monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     copy_page(paged_log, wrong, place)
     numbers, error = served(BinlogDirectory(paged_log.disk))
     assert numbers == sorted(set(numbers))
@@ -84,7 +84,7 @@ def test_no_group_goes_out_twice_where_a_page_is_in_the_wrong_place(paged_log, m
 
 @pytest.mark.parametrize("has_kernels", [True, False], ids=["with kernels", "without"])
 def test_numbers_that_rightly_go_back_are_served(new_log, event, monkeypatch, has_kernels):
-    monkeypatch.setattr(shared_blocks, "kernels", loading.load if has_kernels else lambda: None)
+    monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     log = new_log(size_pages=20, interval_pages=4)
     fed = [1, 2, 2, 1, 5, *range(1, 60), 3, 3, 7]
     for seq_no in fed:

@@ -24,10 +24,10 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition
-from ibbmaster.server import shared_blocks
-from ibbmaster.server.dumping import Producer
-from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.streaming import shared
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.packet import PacketReader
 
 FILES = Path(__file__).parents[2] / "fixtures" / "ibb-mariadb"
@@ -43,7 +43,7 @@ def written(request):
 @pytest.fixture(params=["with kernels", "without"])
 def kernels_or_not(request, monkeypatch):
     ready = loading.load if request.param == "with kernels" else lambda: None
-    for module in (verifying, shared_blocks):
+    for module in (verifying, shared):
         monkeypatch.setattr(module, "kernels", ready)
 
 
@@ -154,14 +154,14 @@ def served(directory):
         position=place.position,
         file_name=directory.file_name,
     )
-    producer = Producer(directory.groups(place), session, SharedBlocks())
+    source = BlockSource(directory.groups(place), session, SharedBlocks())
     session.start()
     packets = PacketReader(limit=1 << 26, next_sequence=1)
     packets.receive_data(session.data_to_send())
-    block: object = b""
-    while block or not producer.is_at_end:
-        block = producer.next_block(1)
-        packets.receive_data(block if isinstance(block, bytes | bytearray) else block.data())
+    block = None
+    while block is None or len(block) or not source.is_at_end:
+        block = source.next_block(1, may_wait=True)
+        packets.receive_data(block.data())
     assert session.error is None
     return events_of(packet.payload[1:] for packet in iter(packets.next_packet, None))
 

@@ -24,13 +24,14 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.certificate import make_certificate
-from ibbmaster.server.dumping import Producer, run_dump
+from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.server.sending import Sender
-from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.auth import make_account
 from ibbmaster.wire.packet import PacketReader
 
@@ -137,16 +138,16 @@ class WaitingDump:
         self.follower = Follower(lambda _: False)  # growth is announced by hand
         self.connection = Session(connection_id=1, host="here", since=0.0)
         self.stream = bytearray()
-        self._producer = Producer(JumpingGroups(engine.groups(place), jump), self.session, SharedBlocks())
+        self._source = BlockSource(JumpingGroups(engine.groups(place), jump), self.session, SharedBlocks())
 
     async def run(self) -> None:
         """Until it is ended."""
         ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(one)) for one in socket.socketpair())
         async with ours, theirs, trio.open_nursery() as nursery:
             nursery.start_soon(self._receive, theirs)
-            with contextlib.closing(self._producer):
+            with contextlib.closing(self._source):
                 await run_dump(
-                    self._producer, self.session, self.follower, self.connection, Sender(ours), trio.CapacityLimiter(1)
+                    self._source, self.session, self.follower, self.connection, Sender(ours), trio.CapacityLimiter(1)
                 )
             await ours.aclose()
 

@@ -29,18 +29,18 @@ from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
-from ibbmaster.server import shared_blocks
-from ibbmaster.server.dumping import Producer
 from ibbmaster.server.registry import EndReason
 from ibbmaster.server.sending import Sender
-from ibbmaster.server.shared_blocks import FastReader
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.store_reader import StoreReader
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.streaming import block_cache
-from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.group_parts import GroupParts
+from ibbmaster.streaming import block_cache, shared
+from ibbmaster.streaming.block import Block, plain_block
+from ibbmaster.streaming.large_group import LargeGroup
+from ibbmaster.streaming.page_blocks import PageBlocks
+from ibbmaster.streaming.source import BlockSource
+from ibbmaster.streaming.stage import Counter as SentCounter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 from ibbmaster.wire.auth import answer_native
@@ -212,7 +212,7 @@ async def test_a_heartbeat_that_falls_due_while_a_group_is_begun_waits_for_its_e
     waiting_dump, mock_clock, monkeypatch, sizes, are_kernels_on
 ):
     """The clock jumps whenever a group is read: by more than the period, so a heartbeat is due at once."""
-    monkeypatch.setattr(shared_blocks, "kernels", loading.load if are_kernels_on else lambda: None)
+    monkeypatch.setattr(shared, "kernels", loading.load if are_kernels_on else lambda: None)
     store = BinlogStore(SimulatedDisk(), StoreOptions(max_file_bytes=8 << 20, spill_bytes=60_000, redo_bytes=16 << 20))
     dump = waiting_dump(store, heartbeat_s=0.2, jump=lambda: mock_clock.jump(0.5))
     events = []
@@ -403,7 +403,7 @@ def no_collector():
 
 def left_behind() -> list[str]:
     """What dumps are made of and must not outlive them, and files in memory."""
-    kinds = (Producer, FastReader, DumpSession, StoreReader, GroupParts, Block, Sender, trio.SSLStream)
+    kinds = (BlockSource, PageBlocks, DumpSession, StoreReader, LargeGroup, Block, Sender, trio.SSLStream)
     found = [type(thing).__name__ for thing in gc.get_objects() if issubclass(type(thing), kinds)]
     links = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
     return found + [str(link) for link in links if "ibbmaster block" in str(link)]
@@ -431,7 +431,7 @@ async def test_a_dump_that_is_over_leaves_nothing_behind_also_without_the_collec
         for number, replica in enumerate(replicas, 20):
             await replica.dump(server_id=number, flags=1 if ending == "end of the log" else 0)
             await replica.event_types(2)
-        assert "FastReader" in left_behind()
+        assert "PageBlocks" in left_behind()
         sessions = [session for session in primary.registry if session.dump_server_id]
         assert len(sessions) == 4
         match ending:
@@ -465,6 +465,72 @@ async def test_a_dump_that_is_over_leaves_nothing_behind_also_without_the_collec
         assert Counter(left_behind()) <= before
         assert not primary._surroundings.shared_blocks._cache._readers
         assert not store._readers
+
+
+class Alter:
+    """A stage that changes the last byte of every block, or sends no more than some bytes."""
+
+    only_counts = False
+
+    def __init__(self, *, bytes_max: int | None = None) -> None:
+        self._left = bytes_max
+
+    async def pass_on(self, block, send) -> None:
+        data = bytearray(block.data())
+        if self._left is None:
+            data[-1] ^= 0xFF
+        else:
+            data = data[: self._left]
+            self._left -= len(data)
+        await send(plain_block(data, block.after))
+        if self._left == 0:
+            raise trio.BrokenResourceError("cut")
+
+    def note_sent(self, size: int) -> None:
+        raise AssertionError("a pump went past a stage that alters")
+
+
+async def received(port: int, connect) -> bytes:
+    """Every byte of a dump to the end of the log."""
+    replica = await connect(port)
+    await replica.query("SET @mariadb_slave_capability=4, @slave_connect_state=''")
+    await replica.stream.send_all(b"\x0b\x00\x00\x00\x12" + struct.pack("<IHI", 4, 1, 2))
+    data = bytearray()
+    with contextlib.suppress(trio.BrokenResourceError):
+        while not data.endswith(EOF) and (more := await replica.stream.receive_some()):
+            data += more
+    return bytes(data)
+
+
+@pytest.mark.parametrize("are_kernels_on", [True, False], ids=["fast", "reference"])
+async def test_what_goes_to_a_replica_can_be_counted_altered_and_cut_on_its_way(
+    serving, connect, growing, monkeypatch, are_kernels_on
+):
+    monkeypatch.setattr(shared, "kernels", loading.load if are_kernels_on else lambda: None)
+    rows = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(200_000), server_id=1)
+    for _ in range(30):
+        await trio.to_thread.run_sync(growing.commit_group, [rows])
+    counters = []
+
+    def count(connection):
+        counters.append((connection.connection_id, SentCounter()))
+        return counters[-1][1]
+
+    async with serving(growing.directory) as (_, port):
+        whole = await received(port, connect)
+    assert len(whole) > 30 * 200_000
+    async with serving(growing.directory, stage=count) as (_, port):
+        assert await received(port, connect) == whole
+    assert [counter.sent_bytes for _, counter in counters] == [len(whole)]
+    async with serving(growing.directory, stage=lambda _: Alter()) as (_, port):
+        altered = await received(port, connect)
+    assert len(altered) == len(whole)
+    wrong = [index for index, byte in enumerate(altered) if byte != whole[index]]
+    assert 3 < len(wrong) < 1000
+    assert all(altered[index] == whole[index] ^ 0xFF for index in wrong)
+    for bytes_max in (3, 1_000_003):
+        async with serving(growing.directory, stage=lambda _, size=bytes_max: Alter(bytes_max=size)) as (_, port):
+            assert await received(port, connect) == whole[:bytes_max]
 
 
 async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, growing):

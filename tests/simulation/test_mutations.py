@@ -21,9 +21,9 @@ from ibbmaster.log import verify as verifying
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
-from ibbmaster.server import shared_blocks
-from ibbmaster.server.dumping import Producer
-from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.streaming import shared
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.testing.random_log import random_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk
@@ -117,14 +117,14 @@ def served(files):
         )
     except IbbMasterError as error:
         return [], str(error)
-    producer = Producer(directory.groups(place), session, SharedBlocks())
+    source = BlockSource(directory.groups(place), session, SharedBlocks())
     session.start()
     packets = PacketReader(limit=1 << 26, next_sequence=1)
     packets.receive_data(session.data_to_send())
-    block: object = b""
-    while block or not (producer.is_at_end or session.is_finished):
-        block = producer.next_block(1)
-        packets.receive_data(block if isinstance(block, bytes | bytearray) else block.data())
+    block = None
+    while block is None or len(block) or not (source.is_at_end or session.is_finished):
+        block = source.next_block(1, may_wait=True)
+        packets.receive_data(block.data())
     found = [packet.payload for packet in iter(packets.next_packet, None)]
     return [data for data in found if data[0] == 0], None if session.error is None else str(session.error)
 
@@ -138,7 +138,7 @@ def test_kernels_and_reference_say_the_same_of_damaged_logs(logs, monkeypatch, r
         told, dumped = [], []
         for ready in (loading.load, lambda: None):
             monkeypatch.setattr(verifying, "kernels", ready)
-            monkeypatch.setattr(shared_blocks, "kernels", ready)
+            monkeypatch.setattr(shared, "kernels", ready)
             totals = Totals()
             told.append((list(verify(MemoryDisk(files), totals)), totals))
             dumped.append(served(files))

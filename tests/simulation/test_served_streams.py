@@ -32,16 +32,16 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel import loading
 from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.log.purge import PurgeRequest
-from ibbmaster.server import shared_blocks
 from ibbmaster.server.certificate import make_certificate
-from ibbmaster.server.dumping import Producer, run_dump
+from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Registry, Session
 from ibbmaster.server.sending import Sender
-from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.streaming import block_cache
+from ibbmaster.streaming import block_cache, shared
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.wire.packet import PacketReader
 
@@ -244,6 +244,7 @@ class World:
         self.follower = Follower(lambda _: False)  # growth is announced by hand
         self.registry = Registry()
         self.shared = SharedBlocks()
+        self.pumps = trio.CapacityLimiter(4)
         self.replicas: list[Replica] = []
         self.tls = tls
         self.kernel_chance = self.chance.choice([0.0, 0.02, 0.3, 1.0])  # of each look whether they are ready
@@ -465,7 +466,10 @@ class World:
                 position=place.position,
                 file_name=store.file_name,
             )
-            with connection.scope, contextlib.closing(Producer(store.groups(place), session, self.shared)) as one:
+            with (
+                connection.scope,
+                contextlib.closing(BlockSource(store.groups(place), session, self.shared)) as one,
+            ):
                 await self.move(replica, one, session, stream)
         except (PositionPurgedError, DumpError):  # what it needs next was purged, or the log was reset
             replica.is_lost = True
@@ -482,7 +486,7 @@ class World:
             is_done = replica.received == len(list(replica.must_get(groups)))
             assert replica.was_ended or is_done
 
-    async def move(self, replica: Replica, producer: Producer, session: DumpSession, stream: Stream) -> None:
+    async def move(self, replica: Replica, source: BlockSource, session: DumpSession, stream: Stream) -> None:
         ours, theirs = await self.transport(replica.transport)
         gone = (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
         assert replica.connection is not None
@@ -490,9 +494,7 @@ class World:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.read, replica, theirs, stream, nursery.cancel_scope)
                 with contextlib.suppress(*gone):
-                    await run_dump(
-                        producer, session, self.follower, replica.connection, Sender(ours), self.shared.pumps
-                    )
+                    await run_dump(source, session, self.follower, replica.connection, Sender(ours), self.pumps)
                 await trio.aclose_forcefully(ours)
         finally:
             with trio.CancelScope(shield=True):
@@ -562,7 +564,7 @@ def world(monkeypatch: pytest.MonkeyPatch, tls: Any, tmp_path: Path) -> Iterator
         worlds.append(world)
         monkeypatch.setattr(trio._core._run, "_r", random.Random(seed))
         monkeypatch.setattr(trio.to_thread, "run_sync", world.in_a_thread)
-        monkeypatch.setattr(shared_blocks, "kernels", world.kernels)
+        monkeypatch.setattr(shared, "kernels", world.kernels)
         monkeypatch.setattr(block_cache, "READERS_OF_SHARED", world.chance.choice([1, 3, 99]))
         return world
 

@@ -16,9 +16,9 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
-from ibbmaster.server import shared_blocks
-from ibbmaster.server.dumping import Producer
-from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.streaming import shared as shared_module
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Dump:
     data: bytearray
     careful_groups: int
     error: str | None
-    producer: Producer
+    source: BlockSource
     pumped: int = 0  # bytes that a socket took
     rest_max: int = 0  # bytes it did not take of one call, at most
     blocks: list[int] = field(default_factory=list)  # their sizes
@@ -86,40 +86,43 @@ def run_dump(
     )
     groups = engine.groups(place)
     counted = GroupCount(groups)
-    producer = Producer(groups, session, shared or SharedBlocks())
+    source = BlockSource(groups, session, shared or SharedBlocks())
     ours, theirs = socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
     ours.setblocking(False)
     theirs.setblocking(False)
-    was = shared_blocks.kernels
-    shared_blocks.kernels = loading.load if is_fast else lambda: None
+    was = shared_module.kernels
+    shared_module.kernels = loading.load if is_fast else lambda: None
     generation = 1
     try:
         session.start()
-        dump = Dump(bytearray(session.data_to_send()), 0, None, producer)
+        dump = Dump(bytearray(session.data_to_send()), 0, None, source)
         while True:
             if is_pumped:
-                rest = producer.pump(ours.fileno())
+                rest, sent = source.pump(ours.fileno())
                 size = len(dump.data)
                 with contextlib.suppress(BlockingIOError):
                     while True:
                         dump.data += theirs.recv(1 << 20)
                 dump.pumped += len(dump.data) - size
-                dump.data += as_buffer(rest)
+                dump.data += rest.data()
                 dump.rest_max = max(dump.rest_max, len(rest))
                 if len(dump.data) > size:
+                    assert len(dump.data) - size == sent + len(rest)
+                    if between is not None:
+                        between(session)
                     continue
             generation += between is not None
-            block = producer.ready_block(generation)
+            block = source.next_block(generation, may_wait=False)
             if block is None:
-                block = producer.next_block(generation)
-                producer.end_look()
-            dump.data += as_buffer(block)
+                block = source.next_block(generation, may_wait=True)
+                source.end_probe()
+            dump.data += block.data()
             if len(block):
                 dump.blocks.append(len(block))
             if between is not None:
                 between(session)
-            elif (producer.is_at_end and not len(block)) or (session.is_finished and not len(block)):
+            elif (source.is_at_end and not len(block)) or (session.is_finished and not len(block)):
                 break
             if session.is_finished and not len(block):
                 break
@@ -127,16 +130,11 @@ def run_dump(
         dump.error = None if session.error is None else str(session.error)
         return dump
     finally:
-        shared_blocks.kernels = was
+        shared_module.kernels = was
         if not stays:
-            producer.close()
+            source.close()
         ours.close()
         theirs.close()
-
-
-def as_buffer(data):
-    """What is in a block, or in a buffer."""
-    return data if isinstance(data, bytes | bytearray) else data.data()
 
 
 @pytest.fixture

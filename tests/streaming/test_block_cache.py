@@ -21,7 +21,7 @@ def block(size, sequence_after=0):
         size,
         sequence_after=sequence_after,
         before=FramingState(LogPosition(0, 16384)),
-        after=None,
+        after=FramingState(LogPosition(0, 16384)),
         gtids=(),
         is_inside_event=False,
     )

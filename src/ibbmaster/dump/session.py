@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import Any, Protocol, TypeVar
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.artificial import (
@@ -33,19 +36,96 @@ from ibbmaster.wire.response import Eof, encode_eof, encode_err
 SAME_SERVER_ID = 4052
 
 
+class FramedBlock(Protocol):
+    """Packets that were framed without the session: all that it has to know of them."""
+
+    @property
+    def framed_bytes(self) -> int: ...
+
+    @property
+    def sequence_after(self) -> int:
+        """Number of the packet that comes next."""
+
+    @property
+    def begin(self) -> LogPosition: ...
+
+    @property
+    def end(self) -> LogPosition: ...
+
+    @property
+    def begins_inside_group(self) -> bool:
+        """Whether it is a later part of a group; `begin` says nothing then."""
+
+    @property
+    def ends_inside_group(self) -> bool:
+        """Whether a group is to go on in the next block; `end` says nothing then."""
+
+    @property
+    def is_inside_event(self) -> bool:
+        """Whether it ends there."""
+
+
+class SessionState(Enum):
+    """Where a dump is, as far as it decides which calls may come."""
+
+    NEW = "before start"
+    BETWEEN = "between groups"
+    INSIDE = "inside a group"
+    FINISHED = "finished"
+
+
+_ALWAYS = frozenset(
+    ["data_to_send", "sent", "sent_nothing", "advance_clock", "fail", "end_of_service", "terminated_by_newer"]
+)
+CALLS = {  # what may be called in which state; the table of `DumpSession` is drawn from it
+    SessionState.NEW: frozenset({"start"}),
+    SessionState.BETWEEN: _ALWAYS
+    | {"receive_group", "begin_group", "receive_block", "receive_skipped", "check_position", "reached_end"},
+    SessionState.INSIDE: _ALWAYS | {"receive_block", "check_position"},
+    SessionState.FINISHED: _ALWAYS | {"receive_group", "reached_end"},
+}
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _call(method: _Method) -> _Method:
+    """A call that `CALLS` allows or not."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def checked(self: DumpSession, *args: Any, **kwargs: Any) -> Any:
+        assert name in CALLS[self.state], f"{name} may not be called {self.state.value}"
+        return method(self, *args, **kwargs)
+
+    return checked  # type: ignore[return-value]
+
+
 class DumpSession:
     """Turns event groups and the passing of time into packets for one replica.
 
     The caller brings what happened; the session says what to send, and until when it can
-    wait. Every `now` is in seconds on the caller's monotonic clock. One caller at a time:
+    wait. Every `now` is in seconds on the caller's monotonic clock. One caller at a time,
+    who asks for all pieces of a group before the next one, sends what is queued before
+    anything else is read, and calls `sent` after each send. What may be called when (`CALLS`):
 
-        session.start()
-        until session.is_finished:
-            send session.data_to_send(), then every piece of session.receive_group(group);
-            session.sent() after each send
-            at the durable end: session.reached_end(now), wait until more is durable or
-            heartbeat_due, session.advance_clock(now); while long stretches of the log are
-            skipped: session.sent_nothing(now), session.advance_clock(now)
+                             before start  between groups  inside a group  finished
+        start                yes           -               -               -
+        receive_group        -             yes             -               yes
+        check_position       -             yes             yes             -
+        begin_group          -             yes             -               -
+        receive_skipped      -             yes             -               -
+        receive_block        -             yes             yes             -
+        reached_end          -             yes             -               yes
+        sent_nothing         -             yes             yes             yes
+        sent                 -             yes             yes             yes
+        advance_clock        -             yes             yes             yes
+        data_to_send         -             yes             yes             yes
+        fail                 -             yes             yes             yes
+        end_of_service       -             yes             yes             yes
+        terminated_by_newer  -             yes             yes             yes
+
+    At the durable end it waits until more is durable or `heartbeat_due`, then lets the clock
+    advance; likewise while long runs of the log are skipped.
 
     Invariants:
     - Packets are numbered over everything, in the order in which they are handed out.
@@ -104,17 +184,29 @@ class DumpSession:
         self._announced_file_name = announced_file_name or file_name(position.file_no)  # what the last ROTATE said
         self._position = position  # behind the group seen last
         self._queued = bytearray()
+        self._is_started = False
         self._last_word: bytes | None = None  # payload to end with, once the event under way is complete
         self.is_inside_group = False  # one has begun, and its last piece or part is still to come
         self.heartbeat_due = math.inf
         self.is_finished = False
         self.error: DumpError | None = None  # why the dump ended, if not in order
 
+    @property
+    def state(self) -> SessionState:
+        """Which calls may come: see `CALLS`."""
+        if self.is_finished:
+            return SessionState.FINISHED
+        if not self._is_started:
+            return SessionState.NEW
+        return SessionState.INSIDE if self.is_inside_group else SessionState.BETWEEN
+
+    @_call
     def start(self) -> None:
         """Queue what opens the stream; with an UNTIL that is already met, also what ends it.
 
         Source: MariaDB 12.3, sql_repl.cc, mysql_binlog_send() and send_format_descriptor_event().
         """
+        self._is_started = True
         if self._opens_with_rotate:
             position = self._request.file_position if self._is_by_file else FIRST_POSITION
             self._queue_rotate(position, with_checksum=self._request.wants_rotate_checksum)
@@ -141,6 +233,7 @@ class DumpSession:
         if self._skipping.is_until_reached:
             self._reach_until()
 
+    @_call
     def receive_group(self, group: EventGroup) -> Iterator[Buffer]:
         """The packets of a group, if it is wanted, and what else is to be said before and behind it.
 
@@ -154,6 +247,7 @@ class DumpSession:
             return self._guard(group, SEND)  # the serving path
         return self._receive_with_care(group)
 
+    @_call
     def check_position(self, position: LogPosition) -> None:
         """What comes next is read from this place in the log on, whoever reads it.
 
@@ -163,9 +257,9 @@ class DumpSession:
         if position != self._position:
             raise not_continuous(self._named(self._position), self._named(position))
 
+    @_call
     def begin_group(self) -> None:
         """A group begins that comes in parts, told by `receive_block`: until its last one nothing else may come."""
-        assert not self.is_inside_group, "a group begins inside another one"
         self.is_inside_group = True
 
     @property
@@ -188,6 +282,7 @@ class DumpSession:
         """Somebody else may pass over groups of these domains before these GTIDs, told by `receive_skipped`."""
         return self._skipping.limits if self._needs_no_care and not self.is_finished else ()
 
+    @_call
     def receive_skipped(self, gtids: Iterable[Gtid], position: LogPosition) -> None:
         """The log was read up to a position, nothing was sent; `gtids` are the last of each (domain, server) pair."""
         self._position = position
@@ -199,26 +294,25 @@ class DumpSession:
         """Number of the next packet."""
         return self._framer.sequence
 
-    def receive_block(
-        self,
-        size: int,
-        sequence: int,
-        *,
-        position: LogPosition,
-        is_part: bool = False,
-        is_inside_event: bool = False,
-    ) -> None:
-        """Groups were framed by `selection`, up to a position, or the last part of one that ends there.
+    @_call
+    def receive_block(self, block: FramedBlock) -> None:
+        """A block was framed by `selection`, and goes out next.
 
-        With `is_part` it was a part before that, and the session is still where the group began.
-        `size` is in bytes, `sequence` the number of the packet that comes next. A last word
-        that waited for the end of an event is queued now.
+        A last word that waited for the end of an event is queued now.
+
+        Raises:
+            DumpError: the block does not begin where the last ended.
         """
-        if not is_part:
-            self._position = position
-        self.is_inside_group = is_part
-        self._framer.note_framed(size, sequence, is_inside_event=is_inside_event)
-        if self._last_word is not None and not is_inside_event:
+        assert block.begins_inside_group == self.is_inside_group, (
+            "a group begins inside another one, or goes on in none"
+        )
+        if not block.begins_inside_group:
+            self.check_position(block.begin)
+        if not block.ends_inside_group:
+            self._position = block.end
+        self.is_inside_group = block.ends_inside_group
+        self._framer.note_framed(block.framed_bytes, block.sequence_after, is_inside_event=block.is_inside_event)
+        if self._last_word is not None and not block.is_inside_event:
             self._end(self._last_word)
 
     @property
@@ -226,6 +320,7 @@ class DumpSession:
         """Whether the end of the log means nothing but to wait for more."""
         return self._request.waits_at_end and self._rewriter.position >= self._rewriter.send_from
 
+    @_call
     def reached_end(self, *, now: float) -> None:
         """All that is durable was sent: end the dump, or begin to wait for the next heartbeat."""
         if self.is_finished:
@@ -237,15 +332,18 @@ class DumpSession:
         else:
             self.sent_nothing(now=now)
 
+    @_call
     def sent_nothing(self, *, now: float) -> None:
         """Groups were read and none was to be sent: if it goes on like this, a heartbeat is due."""
         if self.heartbeat_due == math.inf and self._request.heartbeat_period_s and not self.is_finished:
             self.heartbeat_due = now + self._request.heartbeat_period_s
 
+    @_call
     def sent(self) -> None:
         """Something was sent: the wait for a heartbeat begins anew, at the next end."""
         self.heartbeat_due = math.inf
 
+    @_call
     def advance_clock(self, *, now: float) -> None:
         """Queue a heartbeat when nothing was sent for a whole period; inside a group it waits for the end of that."""
         if now < self.heartbeat_due or self.is_finished or self.is_inside_group:
@@ -264,12 +362,14 @@ class DumpSession:
     def has_data_to_send(self) -> bool:
         return bool(self._queued)
 
+    @_call
     def data_to_send(self) -> bytes:
         """Hand over what is queued; a second call returns only newer bytes."""
         data = bytes(self._queued)
         self._queued.clear()
         return data
 
+    @_call
     def fail(self, error: DumpError) -> None:
         """End the dump with an error packet; inside an event nothing can be said any more."""
         if self.is_finished:
@@ -280,10 +380,12 @@ class DumpSession:
         else:
             self._end(encode_err(self.error.err))
 
+    @_call
     def end_of_service(self) -> None:
         """End the dump in order, behind the event under way: nothing more comes, or the primary shuts down."""
         self._end(encode_eof(Eof()))
 
+    @_call
     def terminated_by_newer(self) -> None:
         """End the dump, behind the event under way, because the same server id has asked for another one."""
         error = DumpError(

@@ -39,20 +39,21 @@ class Field(IntEnum):
     SKIP_TYPE = 6  # of the record that is being passed over, -1 for none
     GROUPS = 7  # framed by this call
     PAIRS = 8  # (domain, server) pairs that were logged since it was 0
-    EVENT_LEFT = 9  # bytes that the event under way still lacks
-    HEAD_HELD = 10  # bytes of an event header that was cut
-    PACKET_LEFT = 11  # bytes that fit into the packet under way
-    EMPTY_TAIL = 12  # the payload under way ends with an empty packet
-    IS_DROPPED = 13  # the event under way is left out
-    CHUNK_LEFT = 14  # bytes of the chunk at hand that were not taken yet
-    IS_LAST = 15  # that chunk ends its record
-    TO_SKIP = 16  # bytes of the record that are no events
-    NESTED_TYPE = 17  # of the record inside the one at hand, -1 for none
-    IS_FIRST = 18  # the chunk that comes next begins the record
-    NOTED = 19  # GTIDs that were noted since it was 0
-    SEGMENTS = 20  # pieces of the source that belong between those of the output
-    SEGMENT_BYTES = 21  # in those pieces
-    SIZE = 22
+    VERIFIED = 9  # pages, from the first on, whose checksum is known to be right
+    EVENT_LEFT = 10  # bytes that the event under way still lacks
+    HEAD_HELD = 11  # bytes of an event header that was cut
+    PACKET_LEFT = 12  # bytes that fit into the packet under way
+    EMPTY_TAIL = 13  # the payload under way ends with an empty packet
+    IS_DROPPED = 14  # the event under way is left out
+    CHUNK_LEFT = 15  # bytes of the chunk at hand that were not taken yet
+    IS_LAST = 16  # that chunk ends its record
+    TO_SKIP = 17  # bytes of the record that are no events
+    NESTED_TYPE = 18  # of the record inside the one at hand, -1 for none
+    IS_FIRST = 19  # the chunk that comes next begins the record
+    NOTED = 20  # GTIDs that were noted since it was 0
+    SEGMENTS = 21  # pieces of the source that belong between those of the output
+    SEGMENT_BYTES = 22  # in those pieces
+    SIZE = 23
 
 
 CALL_WORDS = 7  # of 64 bits: the longest argument of a system call, a struct msghdr
@@ -91,7 +92,9 @@ class Progress(IntEnum):
     REST = 3  # bytes that the socket did not take
     NODE = 4  # index of the node at hand
     IS_BEGUN = 5  # whether FILE_OFFSET and the state are of a place inside that node
-    SIZE = 6
+    VERIFIED_FROM = 6  # file offset of the pages whose checksums are known to be right
+    VERIFIED_TO = 7
+    SIZE = 8
 
 
 class Found(IntEnum):
@@ -261,12 +264,13 @@ S_GROUPS, S_PAIRS = int(Field.GROUPS), int(Field.PAIRS)
 S_EVENT_LEFT, S_HEAD_HELD, S_PACKET_LEFT = int(Field.EVENT_LEFT), int(Field.HEAD_HELD), int(Field.PACKET_LEFT)
 S_EMPTY_TAIL, S_IS_DROPPED = int(Field.EMPTY_TAIL), int(Field.IS_DROPPED)
 S_CHUNK_LEFT, S_IS_LAST, S_TO_SKIP = int(Field.CHUNK_LEFT), int(Field.IS_LAST), int(Field.TO_SKIP)
-S_NESTED_TYPE, S_IS_FIRST = int(Field.NESTED_TYPE), int(Field.IS_FIRST)
+S_NESTED_TYPE, S_IS_FIRST, S_VERIFIED = int(Field.NESTED_TYPE), int(Field.IS_FIRST), int(Field.VERIFIED)
 S_NOTED, S_SEGMENTS, S_SEGMENT_BYTES = int(Field.NOTED), int(Field.SEGMENTS), int(Field.SEGMENT_BYTES)
 NEED_MORE, NO_DATA, CAREFUL = int(Status.NEED_MORE), int(Status.NO_DATA), int(Status.CAREFUL)
 FULL, BAD_PAGE, DONE = int(Status.FULL), int(Status.BAD_PAGE), int(Status.DONE)
 P_FILE_OFFSET, P_BUDGET, P_FRAMED = int(Progress.FILE_OFFSET), int(Progress.BUDGET), int(Progress.FRAMED)
 P_REST, P_NODE, P_IS_BEGUN = int(Progress.REST), int(Progress.NODE), int(Progress.IS_BEGUN)
+P_VERIFIED_FROM, P_VERIFIED_TO = int(Progress.VERIFIED_FROM), int(Progress.VERIFIED_TO)
 F_PAGE, F_OFFSET, F_SIZE, F_FIRST_SIZE = int(Found.PAGE), int(Found.OFFSET), int(Found.SIZE), int(Found.FIRST_SIZE)
 C_READ_AT, C_SOURCE_OFFSET = int(Conversion.READ_AT), int(Conversion.SOURCE_OFFSET)
 C_CHECKSUM, C_RECORD_MAX = int(Conversion.CHECKSUM_BYTES), int(Conversion.RECORD_MAX)

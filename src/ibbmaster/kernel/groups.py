@@ -42,6 +42,7 @@ from ibbmaster.kernel.fields import (
     S_SEQUENCE,
     S_SKIP_TYPE,
     S_TO_SKIP,
+    S_VERIFIED,
     TYPE_MASK,
 )
 from ibbmaster.kernel.framing import frame_bytes, frame_plain
@@ -270,7 +271,7 @@ def frame_record(block, page_count, state, head, prefix, out, segments):  # type
     events are not as they should be.
     """
     page, offset, nested = state[S_PAGE], state[S_OFFSET], state[S_NESTED_TYPE]
-    verified = page
+    verified = max(page, state[S_VERIFIED])
     status = NEED_MORE
     state[S_SEGMENTS] = state[S_SEGMENT_BYTES] = 0
     while page < page_count:

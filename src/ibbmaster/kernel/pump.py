@@ -19,6 +19,8 @@ from ibbmaster.kernel.fields import (
     P_IS_BEGUN,
     P_NODE,
     P_REST,
+    P_VERIFIED_FROM,
+    P_VERIFIED_TO,
     S_CHUNK_LEFT,
     S_IS_FIRST,
     S_IS_LAST,
@@ -29,6 +31,7 @@ from ibbmaster.kernel.fields import (
     S_SEGMENT_BYTES,
     S_SEGMENTS,
     S_TO_SKIP,
+    S_VERIFIED,
 )
 from ibbmaster.kernel.groups import frame_groups, frame_record
 from ibbmaster.kernel.memory import jit
@@ -125,25 +128,28 @@ def send_framed(socket, pages, state, out, segments, vectors, wanted, progress, 
 def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, out, segments, vectors, wanted, rest):  # type: ignore[no-untyped-def]
     """Frame and send groups until something else than a whole group in its pages comes; see `frame_groups`.
 
-    Long pieces go from the pages that were read to the socket, without another copy.
+    Long pieces go from the pages that were read to the socket, without another copy. What is
+    passed over and verified is remembered: a large group that follows consists of it.
 
     Returns why it stopped: FULL also where the budget is used, or the socket takes no more,
     or much was read.
     """
     wanted_pages = PAGES_PER_READ
     last = progress[P_FILE_OFFSET] + READ_MAX
+    progress[P_VERIFIED_FROM] = progress[P_VERIFIED_TO] = progress[P_FILE_OFFSET]
     while progress[P_FRAMED] < progress[P_BUDGET] and progress[P_FILE_OFFSET] < last:
-        size = _pread(file, pages.ctypes.data, wanted_pages * PAGE, progress[P_FILE_OFFSET])
-        if size < PAGE:
+        count = _pread(file, pages.ctypes.data, wanted_pages * PAGE, progress[P_FILE_OFFSET]) // PAGE
+        if count <= 0:
             return NO_DATA
         offset = state[S_OFFSET]
         state[S_PAGE] = 0
         state[S_OUT] = 0
-        status = frame_groups(pages, size // PAGE, state, head, prefix, pairs, scratch, out, segments, segments[:0])
+        status = frame_groups(pages, count, state, head, prefix, pairs, scratch, out, segments, segments[:0])
         has_advanced = state[S_PAGE] > 0 or state[S_OFFSET] != offset
-        is_long = size // PAGE - state[S_PAGE] > 2
+        is_long = count - state[S_PAGE] > 2
         wanted_pages = PAGES_PER_LONG_READ if is_long else PAGES_PER_READ
         progress[P_FILE_OFFSET] += state[S_PAGE] * PAGE
+        progress[P_VERIFIED_TO] = progress[P_FILE_OFFSET]
         if not send_framed(socket, pages, state, out, segments, vectors, wanted, progress, rest):
             return FULL
         if status == NO_DATA or status == CAREFUL or status == BAD_PAGE:
@@ -157,10 +163,12 @@ def _pump(file, socket, progress, pages, state, head, prefix, pairs, scratch, ou
 def _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, segments, vectors, wanted, rest):  # type: ignore[no-untyped-def]
     """Frame and send the events in out-of-band nodes; each row of `nodes` is a file offset and the bytes before events.
 
+    Pages that `_pump` has passed over were verified there.
+
     Returns why it stopped: DONE behind the last node, FULL where the budget is used or the
     socket takes no more, else as `frame_record`, with the place of the trouble at hand.
     """
-    first, count = -1, 0  # of the pages that were read
+    begin, count, verified = -1, 0, 0  # file offset of the pages at hand, how many, and of them whose checksum is right
     while progress[P_NODE] < len(nodes):
         if progress[P_FRAMED] >= progress[P_BUDGET]:
             return FULL
@@ -173,16 +181,18 @@ def _pump_nodes(file, socket, progress, nodes, pages, state, head, prefix, out, 
             state[S_IS_FIRST] = 1
             state[S_NESTED_TYPE] = -1
             progress[P_IS_BEGUN] = 1
-        page_no = progress[P_FILE_OFFSET] // PAGE
-        if not first <= page_no < first + count:
-            first = page_no
-            count = _pread(file, pages.ctypes.data, PAGES_PER_LONG_READ * PAGE, progress[P_FILE_OFFSET]) // PAGE
+        if not begin <= progress[P_FILE_OFFSET] < begin + count * PAGE:
+            begin = progress[P_FILE_OFFSET]
+            count = _pread(file, pages.ctypes.data, PAGES_PER_LONG_READ * PAGE, begin) // PAGE
             if count <= 0:
                 return NEED_MORE
-        state[S_PAGE] = page_no - first
+            is_verified = progress[P_VERIFIED_FROM] <= begin < progress[P_VERIFIED_TO]
+            verified = min(count, (progress[P_VERIFIED_TO] - begin) // PAGE) if is_verified else 0
+        state[S_PAGE] = (progress[P_FILE_OFFSET] - begin) // PAGE
+        state[S_VERIFIED] = verified
         state[S_OUT] = 0
         status = frame_record(pages, count, state, head, prefix, out, segments)
-        progress[P_FILE_OFFSET] = (first + state[S_PAGE]) * PAGE
+        progress[P_FILE_OFFSET] = begin + state[S_PAGE] * PAGE
         if status == DONE:
             progress[P_NODE] += 1
             progress[P_IS_BEGUN] = 0

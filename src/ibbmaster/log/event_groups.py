@@ -104,18 +104,22 @@ class EventGroupReader:
         position: LogPosition,
         gtids: Iterable[Gtid],
         *,
+        head: Buffer | None = None,
         is_inside_record: bool,
         record_type: int = -1,
     ) -> None:
         """Go on at a position in the same file that somebody else has read up to; `gtids` are the last of each pair.
 
-        `record_type` is that of the record that goes on there, if it is known.
+        `head` is what the log has where the reader was, `GLANCE_SIZE` bytes, if the caller knows them;
+        `record_type` is that of the record that goes on at the position, if it is known.
         """
         self._inside_type = record_type
         self._behind = None
         begin, gtids = self._cursor.position, tuple(gtids)
-        for gtid in dict.fromkeys((*self._first_gtid(begin), *gtids)):  # a group alone is first and last
-            self._log_in_order(gtid, begin.location)
+        if head is None:
+            head = self.disk.read(format_file_name(begin.file_no), begin.offset, GLANCE_SIZE)
+        for gtid in dict.fromkeys((*_first_gtid(head), *gtids)):  # a group alone is first and last
+            self._log_in_order(gtid, begin)
         self._cursor.go_to(ChunkCursor.at(self._pages, position))
         for gtid in gtids:
             self._has_seen_group = True
@@ -161,7 +165,7 @@ class EventGroupReader:
                         self._wait(start)
                         return None
                     if group.gtid is not None:
-                        self._log_in_order(group.gtid, start.location)
+                        self._log_in_order(group.gtid, start.position)
                     self._has_seen_group, self._may_begin_inside = True, False
                     if self._state is not None and group.gtid is not None:
                         self._state.log(group.gtid)
@@ -182,14 +186,6 @@ class EventGroupReader:
                 cursor.go_to(start)
                 raise
 
-    def _first_gtid(self, start: LogPosition) -> tuple[Gtid, ...]:
-        """The GTID of the group whose record begins at a position, if it can be had at a glance."""
-        head = self.disk.read(format_file_name(start.file_no), start.offset, GLANCE_SIZE)
-        if len(head) < GLANCE_SIZE or head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:
-            return ()
-        server_id, seq_no, domain_id = GLANCE.unpack_from(head)
-        return (Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no),)
-
     def _check_inside(self, chunk: Chunk) -> None:
         """Compare the next chunk with the record that somebody else has begun to pass over."""
         location = self._cursor.ref_of(chunk).location
@@ -202,9 +198,9 @@ class EventGroupReader:
             problem = f"record of type {chunk.record_type} inside one of type {self._inside_type}"
             raise ChunkError(location, problem)
 
-    def _log_in_order(self, gtid: Gtid, location: Location) -> None:
+    def _log_in_order(self, gtid: Gtid, position: LogPosition) -> None:
         if self._at_step_back is not None and gtid.seq_no <= (self._last.seq_no(gtid.domain_id, gtid.server_id) or 0):
-            self._at_step_back(location)
+            self._at_step_back(position.location)
         self._last.log(gtid)
 
     def _wait(self, start: ChunkCursor) -> None:
@@ -304,6 +300,14 @@ class EventGroupReader:
             yield chunk.data
         for stream in streams:
             yield from self._out_of_band.data(stream, ref)
+
+
+def _first_gtid(head: Buffer) -> tuple[Gtid, ...]:
+    """The GTID of the group whose record begins with these bytes, if it can be had at a glance."""
+    if len(head) < GLANCE_SIZE or head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:
+        return ()
+    server_id, seq_no, domain_id = GLANCE.unpack_from(head)
+    return (Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no),)
 
 
 def decode_first_event(head: bytes, start: int, ref: LogPosition) -> tuple[Gtid | None, int]:

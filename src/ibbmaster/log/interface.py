@@ -75,10 +75,14 @@ class PagedEventGroups(EventGroups, Protocol):
         position: LogPosition,
         gtids: Iterable[Gtid],
         *,
+        head: Buffer | None = None,
         is_inside_record: bool,
         record_type: int = -1,
     ) -> None:
-        """Go on at a position in the same file that was read up to; `gtids` are the last of each pair on the way."""
+        """Go on at a position in the same file that was read up to.
+
+        `gtids` are the last of each pair on the way, `head` the first bytes of that, if they are known.
+        """
 
 
 class TransactionEngine(Protocol):

@@ -29,13 +29,14 @@ from ibbmaster.errors import (
 )
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.log.interface import LogEngine, ReadPlan
-from ibbmaster.server.dumping import Producer, run_dump
+from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.server.sending import WRITE_TIMEOUT_S, Sender
-from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.connection import (
     Closed,
@@ -72,6 +73,7 @@ class Surroundings:
     follower: Follower
     facts: PrimaryFacts
     shared_blocks: SharedBlocks
+    pumps: trio.CapacityLimiter
 
 
 async def serve_connection(stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
@@ -289,11 +291,13 @@ class _Connection:
         sender = Sender(self.stream)
         lost: Exception | None = None
         groups = primary.engine.groups(plan)
-        with contextlib.closing(Producer(groups, dump, primary.shared_blocks)) as producer:
+        make_stage = primary.options.stage
+        stage = None if make_stage is None else make_stage(self._session)
+        with contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
                 try:
-                    await run_dump(producer, dump, primary.follower, self._session, sender, primary.shared_blocks.pumps)
+                    await run_dump(source, dump, primary.follower, self._session, sender, primary.pumps, stage)
                 except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
                     lost = error  # a nursery would wrap it
                 nursery.cancel_scope.cancel()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import Profile
 from ibbmaster.server.certificate import Certificate
+from ibbmaster.server.registry import Session
+from ibbmaster.streaming.stage import Stage
 from ibbmaster.wire.auth import Account
 
 
@@ -23,6 +26,7 @@ class PrimaryOptions:
     profile: Profile
     server_id: int = 1
     connections_max: int = 151  # MariaDB's default for max_connections
+    stage: Callable[[Session], Stage] | None = None  # what the bytes of each dump go through
 
     def held_by(self, user: str) -> frozenset[str]:
         """The privileges of an account that has logged in."""

@@ -16,11 +16,12 @@ from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
+from ibbmaster.server.dumping import PUMPS_MAX
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
-from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.streaming.shared import SharedBlocks
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class Primary:
             follower=self.follower,
             facts=PrimaryFacts(engine, options, self.registry),
             shared_blocks=SharedBlocks(),
+            pumps=trio.CapacityLimiter(PUMPS_MAX),
         )
 
     async def serve(

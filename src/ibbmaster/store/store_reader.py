@@ -70,10 +70,11 @@ class StoreReader:
         position: LogPosition,
         gtids: Iterable[Gtid],
         *,
+        head: Buffer | None = None,
         is_inside_record: bool,
         record_type: int = -1,
     ) -> None:
-        self._reader.pass_over(position, gtids, is_inside_record=is_inside_record, record_type=record_type)
+        self._reader.pass_over(position, gtids, head=head, is_inside_record=is_inside_record, record_type=record_type)
         self._group_file_no = None
 
     def next_group(self) -> EventGroup | None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from itertools import pairwise
-from types import ModuleType
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import not_continuous
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.kernel.fields import Field
-from ibbmaster.streaming.buffers import OUT_BYTES, Buffers
-from ibbmaster.streaming.framing_state import FramingState, PartState
+from ibbmaster.position import LogPosition
+from ibbmaster.streaming.framing_state import Mark
+
+if TYPE_CHECKING:
+    from ibbmaster.streaming.buffers import Buffers
 
 SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
-SEQUENCE_MASK = 0xFF
 OVERHEAD = 2048  # bytes: a block without packets, its key and what they refer to
 
 Key = tuple[Hashable, ...]
@@ -40,7 +37,9 @@ class Block:
         "after",
         "before",
         "descriptor",
+        "framed_bytes",
         "gtids",
+        "head",
         "is_inside_event",
         "sequence_after",
     )
@@ -51,12 +50,14 @@ class Block:
         pool: Buffers | None,
         size: int,
         *,
-        sequence_after: int,
-        before: FramingState | PartState,
-        after: FramingState | PartState | None,
-        gtids: tuple[Gtid, ...],
-        is_inside_event: bool,
+        sequence_after: int = 0,
+        before: Mark,
+        after: Mark,
+        gtids: tuple[Gtid, ...] = (),
+        head: bytes | None = None,
+        is_inside_event: bool = False,
         descriptor: int | None = None,
+        framed_bytes: int | None = None,
     ) -> None:
         self._buffer = buffer
         self._pool = pool
@@ -64,13 +65,33 @@ class Block:
         self.descriptor = descriptor  # of the file in memory, which is the block's from now on
         self.sequence_after = sequence_after  # the number of the packet that comes next
         self.before = before  # where it begins
-        self.after = after  # None behind the last part of a group
-        self.gtids = gtids  # the last one of each (domain, server) pair
-        self.is_inside_event = is_inside_event
+        self.after = after
+        self.gtids = gtids  # the last one of each (domain, server) pair whose group begins here
+        self.head = head  # of the log where it begins, if known: enough to tell which group that is
+        self.is_inside_event = is_inside_event  # a part of an event has gone out, and the rest has not
+        self.framed_bytes = size if framed_bytes is None else framed_bytes  # and what a pump has sent of them
 
     def __len__(self) -> int:
         """Bytes of packets."""
         return self._size
+
+    @property
+    def begin(self) -> LogPosition:
+        """Where it begins; inside a group that is where the group does."""
+        return self.before.position
+
+    @property
+    def end(self) -> LogPosition:
+        """Where it ends; inside a group that is where the group begins."""
+        return self.after.position
+
+    @property
+    def begins_inside_group(self) -> bool:
+        return self.before.is_inside_group
+
+    @property
+    def ends_inside_group(self) -> bool:
+        return self.after.is_inside_group
 
     @property
     def held_bytes(self) -> int:
@@ -90,78 +111,19 @@ class Block:
             os.close(self.descriptor)
 
 
-def check_continues(block: Block, at: FramingState | PartState) -> None:
+def plain_block(data: Buffer, at: Mark) -> Block:
+    """Packets that end where the log was read to before."""
+    return Block(data, None, len(data), before=at, after=at)
+
+
+def check_continues(block: Block, at: Mark) -> None:
     """Whether a block begins at a place.
 
     Raises:
         DumpError: it does not, so something would be lost or come twice.
     """
     if block.before != at:
-        raise not_continuous(_named(at), _named(block.before))
-
-
-def _named(at: FramingState | PartState) -> str:
-    name = format_file_name(max(at.position.file_no, 0))
-    node = "" if isinstance(at, FramingState) else f" (node {at.node} of a group)"
-    return f"{name}{node} offset {at.position.offset}"
-
-
-def make_block(
-    out: Any,
-    pool: Buffers,
-    state: Any,
-    *,
-    before: FramingState | PartState,
-    after: FramingState | PartState | None,
-    gtids: tuple[Gtid, ...] = (),
-    is_inside_event: bool = False,
-) -> Block:
-    """The block that a kernel has left in `out`, which belongs to it from now on."""
-    size = int(state[Field.OUT])
-    is_small = size < SMALL
-    buffer = out[:size].copy() if is_small else out
-    if is_small:
-        pool.give_back(out)
-    return Block(
-        buffer,
-        None if is_small else pool,
-        size,
-        sequence_after=int(state[Field.SEQUENCE]),
-        before=before,
-        after=after,
-        gtids=gtids,
-        is_inside_event=is_inside_event,
-    )
-
-
-def renumbered(block: Block, was: int, sequence: int, *, kernels: ModuleType, pool: Buffers, first: int = 0) -> Block:
-    """The same block with other packet numbers; its first packet begins at byte `first`."""
-    size = len(block)
-    out: Any = pool.take() if size <= OUT_BYTES else np.empty(size, dtype=np.uint8)
-    delta = (sequence - was) & SEQUENCE_MASK
-    memoryview(out)[:size] = block.data()
-    kernels.renumber(out, size, min(first, size), delta)
-    return Block(
-        out,
-        pool if size <= OUT_BYTES else None,
-        size,
-        sequence_after=(block.sequence_after + delta) & SEQUENCE_MASK,
-        before=block.before,
-        after=block.after,
-        gtids=block.gtids,
-        is_inside_event=block.is_inside_event,
-    )
-
-
-def longer(first: Block, follow: Callable[[Block], Block | None], *, pieces_max: int) -> Block:
-    """A block for many readers: `first` and what follows, as each of them costs every reader a turn.
-
-    `follow` makes the block behind another one, None where there shall be none.
-    """
-    pieces = [first]
-    while len(pieces) < pieces_max and (more := follow(pieces[-1])) is not None:
-        pieces.append(more)
-    return joined(pieces)
+        raise not_continuous(str(at), str(block.before))
 
 
 def joined(pieces: list[Block]) -> Block:
@@ -172,15 +134,35 @@ def joined(pieces: list[Block]) -> Block:
     """
     first, last = pieces[0], pieces[-1]
     for one, other in pairwise(pieces):
-        assert one.after is not None
         check_continues(other, one.after)
     size = sum(map(len, pieces))
+    buffer = descriptor = None
     if size < SMALL:
-        return first
+        buffer = b"".join(piece.data() for piece in pieces)
+    else:
+        descriptor = _file_of(pieces)
+        if descriptor is None:
+            return first
+    return Block(
+        buffer,
+        None,
+        size,
+        sequence_after=last.sequence_after,
+        before=first.before,
+        after=last.after,
+        gtids=tuple(gtid for piece in pieces for gtid in piece.gtids),
+        head=first.head,
+        is_inside_event=last.is_inside_event,
+        descriptor=descriptor,
+    )
+
+
+def _file_of(pieces: list[Block]) -> int | None:
+    """A file in memory with the packets; None where there are too many open files, or too little memory."""
     try:
         descriptor = os.memfd_create("ibbmaster block")
     except OSError:
-        return first  # too many open files
+        return None
     try:
         for piece in pieces:
             view = memoryview(piece.data())
@@ -188,15 +170,5 @@ def joined(pieces: list[Block]) -> Block:
                 view = view[os.write(descriptor, view) :]
     except OSError:
         os.close(descriptor)
-        return first
-    return Block(
-        None,
-        None,
-        size,
-        sequence_after=last.sequence_after,
-        before=first.before,
-        after=last.after,
-        gtids=tuple(gtid for piece in pieces for gtid in piece.gtids),
-        is_inside_event=last.is_inside_event,
-        descriptor=descriptor,
-    )
+        return None
+    return descriptor

@@ -5,9 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from ibbmaster.streaming.block import Block, Key
 from ibbmaster.streaming.buffers import Buffers
+
+if TYPE_CHECKING:
+    from ibbmaster.streaming.large_group import LargeGroup
 
 BYTES_MAX = 64 << 20  # of memory that all blocks take
 READERS_OF_SHARED = 8  # so many are worth the file in memory of a block
@@ -28,6 +33,7 @@ class BlockCache:
         self._blocks: OrderedDict[tuple[Key, int], Block] = OrderedDict()
         self._bytes = 0
         self._numbers: dict[Key, int] = {}  # that of the first packet of the block seen last
+        self._large_groups: WeakValueDictionary[Key, LargeGroup] = WeakValueDictionary()  # that a dump is inside of
 
     def add_reader(self, reader: object) -> None:
         """Somebody reads from here, until `remove_reader`."""
@@ -74,6 +80,14 @@ class BlockCache:
             return block if block is not None else self._make(key, sequence, make)
         finally:
             self._making.release()
+
+    def large_group(self, key: Key, make: Callable[[], LargeGroup] | None = None) -> LargeGroup | None:
+        """A group that another dump is inside of, or, if there is none, a new one."""
+        with self._lock:
+            group = self._large_groups.get(key)
+            if group is None and make is not None:
+                group = self._large_groups[key] = make()
+            return group
 
     def _make(self, key: Key, sequence: int, make: Callable[[tuple[Block, int] | None], Block | None]) -> Block | None:
         with self._lock:

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.position import LogPosition
+
+if TYPE_CHECKING:
+    from ibbmaster.streaming.large_group import LargeGroup
+
+
+class Mark(Hashable, Protocol):
+    """Where a block begins or ends: who frames from there on needs to know no more. Hashable; `str` is for errors."""
+
+    @property
+    def position(self) -> LogPosition:
+        """Where a reader goes on; inside a group that is where the group begins."""
+
+    @property
+    def is_inside_group(self) -> bool:
+        """Whether a group has begun whose end is still to come; only who made the mark can go on from there."""
 
 
 class FramingState(NamedTuple):
@@ -14,14 +31,36 @@ class FramingState(NamedTuple):
     skip_type: int = -1
     nested_type: int = -1
 
+    @property
+    def is_inside_group(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return f"{format_file_name(max(self.position.file_no, 0))} offset {self.position.offset}"
+
 
 class PartState(NamedTuple):
-    """Inside a group: in which of its nodes, `NOWHERE` before its begin; node 0 is the inline part, whose bytes count.
+    """In a large group: in which of its nodes, and where, `NOWHERE` before its begin.
 
-    `fields` are those of the kernel's state from `FIRST_FIELD` on, `head` is of the event that has begun.
+    Node 0 is the inline part, whose bytes `place` counts. `fields` are those of the kernel's
+    state from `FIRST_FIELD` on, `head` is of the event that has begun.
     """
 
+    group: LargeGroup
     node: int
-    position: LogPosition
+    place: LogPosition
     fields: tuple[int, ...]
     head: bytes
+
+    @property
+    def position(self) -> LogPosition:
+        """Where the group begins."""
+        return self.group.start
+
+    @property
+    def is_inside_group(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        name = format_file_name(max(self.place.file_no, 0))
+        return f"{name} (node {self.node} of a group) offset {self.place.offset}"

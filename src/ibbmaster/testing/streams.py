@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
@@ -11,8 +11,8 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
-from ibbmaster.server.dumping import Producer
-from ibbmaster.server.shared_blocks import SharedBlocks
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.testing.log_checker import CheckError, FoundLog
 
 if TYPE_CHECKING:
@@ -101,26 +101,27 @@ class StreamReader:
             position=plan.position,
             file_name=store.file_name,
         )
-        producer = Producer(store.groups(plan), session, SharedBlocks())
+        source = BlockSource(store.groups(plan), session, SharedBlocks())
         stream = _Stream()
         session.start()
         stream.data += session.data_to_send()
         generation = 0
         while True:
             is_complete = life.is_complete
-            block: Any = producer.ready_block(generation)
+            block = source.next_block(generation, may_wait=False)
             if block is None:
-                block = producer.next_block(generation)
-                producer.end_look()
+                block = source.next_block(generation, may_wait=True)
+                source.end_probe()
+            assert block is not None
             size = len(block)
-            stream.data += block if isinstance(block, bytes | bytearray) else block.data()
+            stream.data += block.data()
             for key, events in stream.groups():
                 yield key, events, None
             if size:
                 session.sent()
             elif session.error is not None:
                 raise IbbMasterError(str(session.error))
-            elif producer.is_at_end:
+            elif source.is_at_end:
                 if is_complete:
                     break
                 session.reached_end(now=life.scheduler.now)

@@ -19,7 +19,6 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.position import LogPosition
-from ibbmaster.server.shared_blocks import SharedBlocks
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.streaming import block_cache
@@ -27,6 +26,7 @@ from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import OUT_BYTES
 from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.testing.memory_binlog import MemoryBinlog
@@ -330,7 +330,7 @@ def renumbered_like(block: Block) -> Block:
         None,
         len(block),
         sequence_after=block.sequence_after,
-        before=FramingState(block.before.position._replace(offset=block.before.position.offset + 1)),
+        before=FramingState(block.begin._replace(offset=block.begin.offset + 1)),
         after=block.after,
         gtids=block.gtids,
         is_inside_event=block.is_inside_event,
@@ -435,6 +435,42 @@ def test_an_event_of_more_than_a_packet(dump_of, tmp_path):
     assert max(fast.blocks) < 600_000
 
 
+def large_groups(directory: Path, count: int) -> BinlogStore:
+    """Small groups, each behind one with a part out of band."""
+    store = BinlogStore(RealDisk(directory), StoreOptions(max_file_bytes=8 << 20, spill_bytes=10_000))
+    for seq_no in range(1, 2 * count + 1):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        body = [make_event(23, 1, bytes(20_000 if seq_no % 2 else 100)), make_event(16, 1, bytes(8))]
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+    store.group_commit_ordered(ticket)
+    return store
+
+
+def test_a_pump_goes_on_over_the_ends_of_groups(dump_of, tmp_path):
+    store = large_groups(tmp_path, 8)
+    pumped = dump_of(store, is_fast=True, is_pumped=True)
+    assert pumped.data == dump_of(store, is_fast=False).data
+    assert pumped.pumped > 7 * 20_000  # all behind the first block
+    assert len(pumped.blocks) <= 1
+
+
+def test_a_dump_goes_into_a_group_that_another_one_is_in_without_reading_its_commit_record(dump_of, tmp_path):
+    store = large_groups(tmp_path, 3)
+    alone = dump_of(store, is_fast=True)
+    shared = SharedBlocks()
+    begun, others = set(), []
+
+    def look(session: DumpSession) -> None:
+        begun.update([session._position] if session.is_inside_group else [])
+        if len(begun) == 2 and session.is_inside_group:  # the first one comes behind the head of the file
+            others.append(dump_of(store, is_fast=True, shared=shared))
+            session.end_of_service()
+
+    dump_of(store, is_fast=True, shared=shared, between=look)
+    assert others[0].data == alone.data
+    assert others[0].careful_groups == alone.careful_groups - 1
+
+
 def test_what_a_slow_socket_does_not_take_never_outgrows_its_buffer(dump_of, tmp_path):
     """The smallest events grow most, and long ones between them are no part of the output but of what is left."""
     tiny, long = make_event(23, 1, b"") * 20_000, make_event(23, 1, bytes(130_000))
@@ -470,7 +506,10 @@ def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
             careful = dump_of(engines[0], is_fast=False)
         except IbbMasterError:
             continue  # the seek meets it already
-        fast = dump_of(engines[1], is_fast=True)
+        shared = SharedBlocks()
+        fast = dump_of(engines[1], is_fast=True, shared=shared, stays=True)
+        again = dump_of(engines[1], is_fast=True, shared=shared)  # also where the first one was inside a group
+        assert (again.data, again.error) == (fast.data, fast.error)
         if careful.error is None:
             assert (fast.data, fast.error) == (careful.data, None)
         else:

@@ -1,0 +1,223 @@
+"""A group with a part out of band, framed node after node, never a whole node in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from itertools import chain, islice
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ibbmaster.disk.interface import Disk
+from ibbmaster.dump.framing import check_event_size
+from ibbmaster.dump.rewriting import Selection
+from ibbmaster.errors import EventError, RecordError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.fields import Field, Status
+from ibbmaster.log.event_groups import StoredGroup
+from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader, check_stream
+from ibbmaster.log.pages import PageReader
+from ibbmaster.position import LOG_START, NOWHERE, LogPosition
+from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.buffers import Buffers, Workspace, pages_to_border
+from ibbmaster.streaming.framed_block import make_block
+from ibbmaster.streaming.framing_state import FramingState, PartState
+
+BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
+NODES_AHEAD = 64  # found in one go: that looks at the disk
+FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is that of a place inside a group
+REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
+
+
+class LargeGroup:
+    """What the dumps that are inside one group share: its inline part, and where its nodes are. Thread-safe.
+
+    Raises:
+        FormatError: references lead nowhere.
+    """
+
+    def __init__(self, disk: Disk, group: StoredGroup) -> None:
+        for stream in group.streams:
+            check_stream(stream, group.start)
+        self.gtid, self.start, self.end = group.gtid, group.start, group.end
+        self._data = group.gtid_event + group.payload
+        self._disk = disk
+        self._out_of_band = OutOfBandReader(disk)
+        self._streams = group.streams
+        self._nodes: list[FoundNode] = []
+        self._ahead = self._search()
+        self._has_all_nodes = False
+        self._lock = threading.Lock()  # for the three above
+        self._rereads_left = REREADS
+
+    def begin(self) -> PartState:
+        """Before its first event."""
+        return PartState(self, 0, LOG_START, (0,) * (Field.SIZE - FIRST_FIELD), b"")
+
+    def nodes_from(self, number: int) -> list[FoundNode]:
+        """The node of a number from 1 on, and those behind it that are known; none behind the last."""
+        self._find(number, only_cached=False)
+        return self._nodes[number - 1 :]
+
+    def frame(
+        self,
+        at: PartState,
+        selection: Selection,
+        sequence: int,
+        buffers: Buffers,
+        kernels: ModuleType,
+        *,
+        only_cached: bool,
+    ) -> Block | None:
+        """The packets from a place on; None with `only_cached`: would wait.
+
+        Raises:
+            FormatError: nodes are damaged, or do not make up events.
+            DumpError: an event is larger than MariaDB sends.
+            StoreError: a file cannot be read.
+        """
+        with buffers.workspace() as workspace:
+            workspace.prepare(selection, sequence)
+            out = buffers.take()
+            after: PartState | None = at
+            is_full = False
+            try:
+                while after is not None and not is_full and workspace.state[Field.OUT] < BLOCK_BYTES:
+                    after, is_full = self._step(workspace, after, out, kernels, only_cached=only_cached)
+            except _WouldWaitError:
+                buffers.give_back(out)
+                return None
+            return make_block(
+                out,
+                buffers,
+                workspace.state,
+                before=at,
+                after=FramingState(self.end) if after is None else after,
+                is_inside_event=after is not None and is_inside_event(after),
+            )
+
+    def _step(
+        self, workspace: Workspace, at: PartState, out: object, kernels: ModuleType, *, only_cached: bool
+    ) -> tuple[PartState | None, bool]:
+        """One call of a kernel; returns the place behind it, None at the end, and whether the output is full."""
+        resume(workspace, at)
+        state, head = workspace.state, workspace.head
+        if at.node == 0:
+            data = np.frombuffer(bytearray(self._data), dtype=np.uint8)
+            stopped, status = kernels.frame_bytes(
+                data, at.place.offset, len(data), state, head, workspace.prefix, out, workspace.none
+            )
+            if status == Status.CAREFUL:
+                raise self._event_problem(workspace)
+            if status == Status.FULL:
+                return self.part_state(workspace, 0, LogPosition(0, stopped)), True
+            return self.part_state(workspace, 1, NOWHERE), False
+        node = self._find(at.node, only_cached=only_cached)
+        if node is None:
+            self._check_complete(state)
+            return None, False
+        position = at.place
+        if position == NOWHERE:
+            position = node.position
+            state[Field.CHUNK_LEFT], state[Field.IS_LAST] = 0, 0
+            state[Field.TO_SKIP], state[Field.IS_FIRST], state[Field.NESTED_TYPE] = node.header_size, 1, -1
+        file_no, page_no = position.file_no, position.page_no
+        state[Field.PAGE], state[Field.OFFSET] = 0, position.page_offset
+        page_count = pages_to_border(page_no)
+        target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
+        name = format_file_name(file_no)
+        size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=only_cached)
+        if size is None:
+            raise _WouldWaitError
+        found = size // PAGE_SIZE
+        if not found:
+            if not state[Field.IS_FIRST] and PageReader(self._disk).header(file_no + 1) is not None:
+                return self.part_state(workspace, at.node, LogPosition(file_no + 1, PAGE_SIZE)), False
+            raise self._node_problem(node)
+        status = kernels.frame_record(workspace.pages, found, state, head, workspace.prefix, out, workspace.none)
+        page_no += int(state[Field.PAGE])
+        behind = self.part_state(workspace, at.node, LogPosition.on_page(file_no, page_no, int(state[Field.OFFSET])))
+        match status:
+            case Status.DONE:
+                return self.part_state(workspace, at.node + 1, NOWHERE), False
+            case Status.NEED_MORE | Status.FULL:
+                return behind, status == Status.FULL
+            case Status.BAD_PAGE if self._rereads_left:
+                self._rereads_left -= 1
+                PageReader(self._disk).fresh_page(file_no, page_no)
+                return behind, False
+            case _ if state[Field.HEAD_HELD] == EVENT_HEADER_SIZE:
+                raise self._event_problem(workspace)
+            case _:
+                raise self._node_problem(node)
+
+    def part_state(self, workspace: Workspace, node: int, place: LogPosition) -> PartState:
+        """Where the framing is."""
+        fields = tuple(workspace.state[FIRST_FIELD:].tolist())
+        head = workspace.head[: workspace.state[Field.HEAD_HELD]].tobytes()
+        return PartState(self, node, place, fields, head)
+
+    def _find(self, number: int, *, only_cached: bool) -> FoundNode | None:
+        """The node of a number from 1 on; None behind the last."""
+        if len(self._nodes) < number and not self._has_all_nodes:
+            if only_cached:
+                raise _WouldWaitError
+            with self._lock:
+                self._find_more(number)
+        return self._nodes[number - 1] if number <= len(self._nodes) else None
+
+    def _find_more(self, number: int) -> None:
+        while len(self._nodes) < number and not self._has_all_nodes:
+            try:
+                found = list(islice(self._ahead, NODES_AHEAD))
+            except BaseException:
+                self._ahead = self._search()  # whoever comes next shall meet the same, and not take this for the end
+                raise
+            self._nodes += found
+            self._has_all_nodes = len(found) < NODES_AHEAD
+
+    def _search(self) -> Iterator[FoundNode]:
+        """The nodes behind those that were found."""
+        return islice(chain.from_iterable(map(self._out_of_band.nodes, self._streams)), len(self._nodes), None)
+
+    def _check_complete(self, state: Any) -> None:
+        if state[Field.EVENT_LEFT]:
+            raise EventError(f"the events end inside an event, {state[Field.EVENT_LEFT]} bytes early")
+        if state[Field.HEAD_HELD]:
+            raise EventError(f"the events end inside an event, after {state[Field.HEAD_HELD]} bytes of it")
+
+    def _event_problem(self, workspace: Workspace) -> EventError:
+        size = int.from_bytes(workspace.head[SIZE_OFFSET : SIZE_OFFSET + 4].tobytes(), "little")
+        check_event_size(size)
+        return EventError(f"an event of {size} bytes")
+
+    def _node_problem(self, node: FoundNode) -> RecordError:
+        """What is wrong with a node, as the reference path finds it."""
+        for _ in self._out_of_band.node_data(node.position):
+            pass
+        return RecordError(node.position.location, "an out-of-band record cannot be read")
+
+
+class _WouldWaitError(Exception):
+    """The bytes are not in memory."""
+
+
+def resume(workspace: Workspace, at: PartState) -> None:
+    """Have the framing go on at a place."""
+    workspace.state[FIRST_FIELD:] = at.fields
+    if at.head:
+        workspace.head[: len(at.head)] = memoryview(at.head)
+
+
+def first_packet(at: PartState) -> int:
+    """Where in the packets from there on the first one begins: behind the rest of the one under way."""
+    return at.fields[Field.PACKET_LEFT - FIRST_FIELD] if is_inside_event(at) else 0
+
+
+def is_inside_event(at: PartState) -> bool:
+    """Whether a part of an event has gone out and the rest has not."""
+    return at.fields[Field.EVENT_LEFT - FIRST_FIELD] > 0 and not at.fields[Field.IS_DROPPED - FIRST_FIELD]

@@ -1,0 +1,306 @@
+"""Blocks of packets from pages of `.ibb` files, made by kernels."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import takewhile
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ibbmaster.dump.rewriting import Selection
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.fields import Field, Progress, Status
+from ibbmaster.log.event_groups import GLANCE_SIZE, StoredGroup
+from ibbmaster.log.interface import PagedEventGroups
+from ibbmaster.log.pages import PageReader
+from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.block_cache import BlockCache
+from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, Workspace, pages_to_border
+from ibbmaster.streaming.framed_block import make_block, renumbered
+from ibbmaster.streaming.framing_state import FramingState, Mark, PartState
+from ibbmaster.streaming.large_group import LargeGroup, first_packet, is_inside_event, resume
+
+NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
+
+
+class PageBlocks:
+    """The `BlockMaker` of `.ibb` files.
+
+    Blocks of all dumps end at the same places, where a group reaches over the border of
+    `PAGES_PER_BLOCK` pages, so they can be shared.
+    """
+
+    def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: ModuleType) -> None:
+        self._disk = groups.disk
+        self._check_log = groups.check_log
+        self._cache = cache
+        self._kernels = kernels
+        self._file_no = -1
+        self._identity: Hashable = None  # of that file: one of the same name has another
+
+    def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
+        if isinstance(at, PartState):
+            return at.group
+        file_no, offset = at.position
+        if offset <= PAGE_SIZE or (only_cached and file_no != self._file_no):
+            return None  # the head of a file, with its state
+        return self._identity_of(file_no)
+
+    def large_group(self, group: EventGroup) -> PartState | None:
+        if not isinstance(group, StoredGroup):
+            return None
+        key = self._identity_of(group.start.file_no), group.start
+        found = self._cache.large_group(key, lambda: LargeGroup(self._disk, group))
+        return None if found is None else found.begin()
+
+    def known_group(self, at: Mark) -> tuple[Gtid, PartState] | None:
+        file_no = at.position.file_no
+        group = self._cache.large_group((self._identity, at.position)) if file_no == self._file_no else None
+        if group is None or group.gtid is None or group.end.file_no != file_no:
+            return None
+        return group.gtid, group.begin()
+
+    def frame(self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+        buffers = self._cache.buffers
+        if isinstance(at, PartState):
+            return at.group.frame(at, selection, sequence, buffers, self._kernels, only_cached=only_cached)
+        assert isinstance(at, FramingState)
+        with buffers.workspace() as workspace:
+            out = buffers.take()
+            after = self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
+            if after is None:
+                buffers.give_back(out)
+                return None
+            return make_block(
+                out,
+                buffers,
+                workspace.state,
+                before=at,
+                after=after,
+                gtids=workspace.gtids(),
+                head=_head(workspace, at),
+            )
+
+    def renumbered(self, block: Block, was: int, sequence: int) -> Block:
+        first = first_packet(block.before) if isinstance(block.before, PartState) else 0
+        return renumbered(block, was, sequence, kernels=self._kernels, pool=self._cache.buffers, first=first)
+
+    def skip(self, at: Mark, limits: Iterable[Gtid]) -> Block | None:
+        assert isinstance(at, FramingState)
+        if at.position.offset <= PAGE_SIZE:
+            return None
+        rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
+        skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
+        with self._cache.buffers.workspace() as workspace:
+            nothing = workspace.scratch[:0]
+            after = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=False, skips=skips)
+            if after is None:
+                return None
+            return Block(b"", None, 0, before=at, after=after, gtids=workspace.gtids(), head=_head(workspace, at))
+
+    @contextlib.contextmanager
+    def pump(self, socket: int) -> Iterator[PagePump]:
+        pump = PagePump(socket, self._cache, self._kernels, self._open, self._check_log)
+        try:
+            yield pump
+        finally:
+            pump.close()
+
+    def _open(self, file_no: int) -> int | None:
+        return self._disk.open(format_file_name(file_no))
+
+    def _identity_of(self, file_no: int) -> Hashable:
+        if file_no != self._file_no:
+            self._identity = PageReader(self._disk).header(file_no)
+            self._file_no = file_no
+        return self._identity
+
+    def _frame_in(
+        self,
+        workspace: Workspace,
+        out: Any,
+        at: FramingState,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+        skips: Any = None,
+    ) -> FramingState | None:
+        """Frame, or skip, from a place on; returns where that ended, None if nothing could be done."""
+        name = format_file_name(at.position.file_no)
+        state = workspace.state
+        first_page_no = at.position.page_no
+        page_count = pages_to_border(first_page_no)
+        while True:
+            target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
+            size = self._disk.read_into(name, first_page_no * PAGE_SIZE, target, only_cached=only_cached)
+            if not size:
+                return None
+            found = size // PAGE_SIZE
+            workspace.prepare(selection, sequence)
+            workspace.go_to(at)
+            status = self._kernels.frame_groups(
+                workspace.pages,
+                found,
+                state,
+                workspace.head,
+                workspace.prefix,
+                workspace.pairs,
+                workspace.scratch,
+                out,
+                workspace.none,
+                workspace.none if skips is None else skips,
+            )
+            after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
+            if after.position != at.position:
+                return after
+            if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
+                return None
+            page_count += PAGES_PER_BLOCK  # of a group that is longer
+
+
+def _head(workspace: Workspace, at: FramingState) -> bytes:
+    offset = at.position.page_offset
+    return bytes(memoryview(workspace.pages)[offset : offset + GLANCE_SIZE])
+
+
+class OpenFile(NamedTuple):
+    """A file that a pump reads, and what it has kept of it."""
+
+    file_no: int
+    descriptor: int
+    progress: Any
+
+
+class PagePump:
+    """The `BlockPump` of pages: what one visit of a thread needs, from the file to the socket.
+
+    Once a file is open it is checked that it is of this log: from then on it is that,
+    whatever becomes of its name.
+    """
+
+    def __init__(
+        self,
+        socket: int,
+        cache: BlockCache,
+        kernels: ModuleType,
+        open_file: Callable[[int], int | None],
+        check_log: Callable[[], None],
+    ) -> None:
+        self._socket = socket
+        self._buffers = cache.buffers
+        self._kernels = kernels
+        self._open_file = open_file
+        self._check_log = check_log
+        self._stack = contextlib.ExitStack()
+        self._workspace = self._stack.enter_context(self._buffers.workspace())
+        self._out = self._buffers.take()
+        self._stack.callback(self._buffers.give_back, self._out)
+        self._file: OpenFile | None = None
+
+    def close(self) -> None:
+        """Give back what was borrowed."""
+        self._stack.close()
+        if self._file is not None:
+            os.close(self._file.descriptor)
+            self._file = None
+
+    def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
+        if isinstance(at, PartState):
+            return self._send_nodes(at, selection, sequence) if at.node else None
+        assert isinstance(at, FramingState)
+        file_no, offset = at.position
+        if offset <= PAGE_SIZE:
+            return None
+        file = self._file_of(file_no)
+        if file is None:
+            return None
+        workspace, progress, rest = self._workspace, file.progress, self._buffers.take()
+        workspace.prepare(selection, sequence)
+        workspace.go_to(at)
+        progress[Progress.FILE_OFFSET] = at.position.page_no * PAGE_SIZE
+        self._kernels.pump(
+            file.descriptor,
+            self._socket,
+            progress,
+            workspace.pages,
+            workspace.state,
+            workspace.head,
+            workspace.prefix,
+            workspace.pairs,
+            workspace.scratch,
+            self._out,
+            workspace.segments,
+            workspace.vectors,
+            workspace.wanted,
+            rest,
+        )
+        after = workspace.framing_state(file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
+        return self._result(progress, rest, before=at, after=after, gtids=workspace.gtids())
+
+    def _send_nodes(self, at: PartState, selection: Selection, sequence: int) -> Block | None:
+        ahead = at.group.nodes_from(at.node)
+        if not ahead or at.place.file_no not in (ahead[0].position.file_no, NOWHERE.file_no):
+            return None
+        file_no = ahead[0].position.file_no
+        nodes = list(takewhile(lambda node: node.position.file_no == file_no, ahead))
+        file = self._file_of(file_no)
+        if file is None:
+            return None
+        workspace, progress, rest = self._workspace, file.progress, self._buffers.take()
+        workspace.prepare(selection, sequence)
+        resume(workspace, at)
+        progress[Progress.NODE] = 0
+        progress[Progress.IS_BEGUN] = at.place != NOWHERE
+        if at.place != NOWHERE:
+            workspace.state[Field.OFFSET] = at.place.page_offset
+            progress[Progress.FILE_OFFSET] = at.place.page_no * PAGE_SIZE
+        self._kernels.pump_nodes(
+            file.descriptor,
+            self._socket,
+            progress,
+            np.array([(node.position.offset, node.header_size) for node in nodes], dtype=np.int64),
+            workspace.pages,
+            workspace.state,
+            workspace.head,
+            workspace.prefix,
+            self._out,
+            workspace.segments,
+            workspace.vectors,
+            workspace.wanted,
+            rest,
+        )
+        place = NOWHERE
+        if progress[Progress.IS_BEGUN]:
+            place = LogPosition(file_no, int(progress[Progress.FILE_OFFSET] + workspace.state[Field.OFFSET]))
+        after = at.group.part_state(workspace, at.node + int(progress[Progress.NODE]), place)
+        return self._result(progress, rest, before=at, after=after, is_inside_event=is_inside_event(after))
+
+    def _file_of(self, file_no: int) -> OpenFile | None:
+        """A file, with a budget for one more call; None if a socket cannot be fed from it."""
+        if self._file is None or self._file.file_no != file_no:
+            descriptor = self._open_file(file_no)
+            if descriptor is None:
+                return None
+            if self._file is not None:
+                os.close(self._file.descriptor)
+            self._file = OpenFile(file_no, descriptor, np.zeros(Progress.SIZE, dtype=np.int64))
+            self._check_log()
+        progress = self._file.progress
+        progress[Progress.BUDGET], progress[Progress.FRAMED], progress[Progress.REST] = BUDGET_BYTES, 0, 0
+        return self._file
+
+    def _result(self, progress: Any, rest: Any, **marks: Any) -> Block:
+        """What the socket did not take: a block that owns `rest` from now on."""
+        state = self._workspace.state
+        state[Field.OUT] = progress[Progress.REST]
+        return make_block(rest, self._buffers, state, framed_bytes=int(progress[Progress.FRAMED]), **marks)

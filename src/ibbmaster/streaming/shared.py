@@ -1,0 +1,49 @@
+"""What the dumps of one primary share: framed blocks, and where the log ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibbmaster.kernel.loading import kernels
+from ibbmaster.log.interface import EventGroups, PagedEventGroups
+from ibbmaster.position import LogPosition
+
+if TYPE_CHECKING:
+    from ibbmaster.streaming.block_cache import BlockCache
+    from ibbmaster.streaming.block_maker import BlockMaker
+
+EndPlace = tuple[int, LogPosition]  # the follower's generation, and a position
+
+
+class EndProbe:
+    """A dump is looking, in a worker thread, what comes at a position; others need not do so, too."""
+
+    def __init__(self, place: EndPlace) -> None:
+        self.place = place
+        self.has_others = False  # a dump relies on it
+
+
+class SharedBlocks:
+    """One for each primary; it is closed when no dump reads any longer."""
+
+    def __init__(self) -> None:
+        self._cache: BlockCache | None = None
+        self.known_end: EndPlace | None = None
+        self.probe: EndProbe | None = None  # the latest one
+
+    def close(self) -> None:
+        """Let go of the blocks, and of the files in memory that some of them lie in."""
+        if self._cache is not None:
+            self._cache.clear()
+
+    def maker(self, groups: EventGroups) -> tuple[BlockMaker, BlockCache] | None:
+        """Who makes blocks from the files of these groups, and where they are kept; None where nobody can, or yet."""
+        ready = kernels()
+        if ready is None or not isinstance(groups, PagedEventGroups):
+            return None
+        from ibbmaster.streaming.block_cache import BlockCache
+        from ibbmaster.streaming.page_blocks import PageBlocks
+
+        if self._cache is None:
+            self._cache = BlockCache()
+        return PageBlocks(groups, self._cache, ready), self._cache

@@ -1,0 +1,423 @@
+"""The one object that remembers where a dump is, and gives its packets in blocks.
+
+Blocks are made in one of two ways, which put the same bytes on the wire and take turns in one
+dump: the reference way reads group after group and lets the session decide about each; a
+`BlockMaker` turns whole runs of a file into packets, where there is nothing to decide.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.dump.error import DumpError, not_continuous, reading_failed
+from ibbmaster.dump.rewriting import Selection
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.errors import IbbMasterError, PositionPurgedError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.interface import EventGroups, PagedEventGroups
+from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.streaming.block import Block, check_continues, joined, plain_block
+from ibbmaster.streaming.block_maker import BlockMaker, BlockPump
+from ibbmaster.streaming.framing_state import FramingState, Mark
+from ibbmaster.streaming.shared import EndProbe, SharedBlocks
+
+if TYPE_CHECKING:
+    from ibbmaster.streaming.block_cache import BlockCache
+
+REFERENCE_BYTES = 256 * 1024  # in one block of the reference way: a hop to a thread, and one send
+FAR_BEHIND_BYTES = 128 * 1024  # a block of so many is not the last one
+EMPTY_BLOCKS_MAX = 8  # without a packet, skipped in one call
+SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
+SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
+GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
+GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
+PUMPED_BYTES = 16 << 20  # in one visit of a thread: a hop costs nothing beside that
+SHARED_BYTES = 2 << 20  # blocks for many readers end at multiples of it in a file
+PIECES_MAX = 16  # are one block for many readers
+EMPTY_PIECES_MAX = 64  # if they hold no packet
+
+
+class Pumped(NamedTuple):
+    """What one visit of a thread has done."""
+
+    rest: Block  # what the socket did not take: it goes out next
+    sent_bytes: int
+
+
+class BlockSource:
+    """The blocks of one dump, in order, whichever way they are made. One caller at a time.
+
+    Between any two calls the dump is at one mark, where the next block begins. Each block is
+    compared with it, and by the session with its own count: a group is never lost, sent
+    twice, or begun inside another one.
+    """
+
+    def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
+        self._groups = groups
+        self._paged_groups = groups if isinstance(groups, PagedEventGroups) else None
+        self._session = session
+        self._shared = shared
+        self._at: Mark = FramingState(groups.position)
+        self._maker: BlockMaker | None = None  # once the kernels are ready
+        self._cache: BlockCache | None = None
+        self._reference_before = NOWHERE  # up to here: there is a group of a watched domain
+        self._pieces: Iterator[Buffer] | None = None  # the rest of the group that goes the reference way
+        self._probe: EndProbe | None = None
+        self._begun: tuple[Gtid, ...] = ()  # groups that the reader was not told of yet
+        self._is_far_behind = False
+        self.is_at_end = False  # behind the block that was given last
+
+    def close(self) -> None:
+        """The dump is over: leave those who share blocks, and let go of the log. Not while a thread is in a call."""
+        if self._cache is not None:
+            self._cache.remove_reader(self)
+        self._pieces = None
+        self._groups.close()
+
+    def next_block(self, generation: int, *, may_wait: bool) -> Block | None:
+        """The next packets, perhaps none; None where it has to be asked with `may_wait`, in a worker thread.
+
+        `generation` is what the follower said before. What the session has queued goes out
+        by itself and first, so that nothing stands between the parts of a group.
+        """
+        self.is_at_end = False
+        if self._session.has_data_to_send:
+            return self._queued()
+        maker = self._ready_maker()
+        if not may_wait:
+            return None if maker is None or self._pieces is not None else self._block_at_once(maker, generation)
+        data = bytearray()
+        with self._failures_reported():
+            if maker is not None and self._pieces is None:
+                block = self._framed_block(maker, only_cached=False)
+                if block is not None:
+                    return block
+            self._read_groups(data, maker, generation)
+        return self._queued(data)
+
+    @property
+    def is_far_behind(self) -> bool:
+        """Whether the block before was a full one, and nobody shares it: then `pump` is worth a hop to a thread."""
+        if not self._is_far_behind or self._pieces is not None or self._session.has_data_to_send:
+            return False
+        return self._cache is not None and not self._cache.is_shared
+
+    def pump(self, socket: int) -> Pumped:
+        """Send to the socket until there is something to decide, or much was sent. Takes long: for a worker thread."""
+        self._is_far_behind = self.is_at_end = False
+        rest = plain_block(b"", self._at)
+        framed_bytes = 0
+        maker, session = self._maker, self._session
+        if maker is None or self._pieces is not None or session.has_data_to_send or session.watched_domain_ids:
+            return Pumped(rest, 0)
+        with self._failures_reported(), maker.pump(socket) as pump:
+            while framed_bytes < PUMPED_BYTES and not len(rest) and (selection := session.selection) is not None:
+                block = self._pumped_block(pump, selection)
+                if block is not None:
+                    rest = block
+                elif (block := self._block_to_pump(maker)) is not None:
+                    rest = _written(block, socket)
+                else:
+                    break
+                framed_bytes += block.framed_bytes
+        self._is_far_behind = framed_bytes > 0
+        return Pumped(rest, framed_bytes - len(rest))
+
+    def end_probe(self) -> bool:
+        """After `next_block`: whether it was no end where others have taken it for one."""
+        probe, self._probe = self._probe, None
+        if probe is None:
+            return False
+        if self._shared.probe is probe:
+            self._shared.probe = None
+        return probe.has_others and self._shared.known_end != probe.place
+
+    # Blocks that a maker makes
+
+    def _ready_maker(self) -> BlockMaker | None:
+        if self._maker is None and (found := self._shared.maker(self._groups)) is not None:
+            self._maker, self._cache = found
+            self._cache.add_reader(self)
+        return self._maker
+
+    def _block_at_once(self, maker: BlockMaker, generation: int) -> Block | None:
+        if self._is_known_end(generation):
+            self.is_at_end = True
+            return plain_block(b"", self._at)
+        with self._failures_reported():
+            block = self._framed_block(maker, only_cached=True)
+            is_full = block is not None and len(block) >= FAR_BEHIND_BYTES
+            self._is_far_behind = is_full or (block is not None and not len(block))  # large groups were skipped
+            if block is None:
+                self._begin_probe(generation)
+            return block
+        return self._queued()
+
+    def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
+        """Packets, perhaps none; None where the reference way has to go on, or this would wait."""
+        passed = None
+        for _ in range(EMPTY_BLOCKS_MAX):
+            selection = self._session.selection
+            if selection is None or not self._may_frame:
+                break
+            self._check_position()
+            self._join_group(maker)
+            block = self._found_block(maker, selection, only_cached=only_cached)
+            if block is None:
+                break
+            if any(gtid.domain_id in self._session.watched_domain_ids for gtid in block.gtids):
+                self._reference_before = _behind_begins(block)
+                break
+            self._go_behind(block)
+            self._session.receive_block(block)
+            passed = block
+            if len(block):
+                break
+        return passed
+
+    @property
+    def _may_frame(self) -> bool:
+        """Whether no group of a watched domain is near."""
+        return self._at.is_inside_group or self._at.position >= self._reference_before
+
+    def _found_block(self, maker: BlockMaker, selection: Selection, *, only_cached: bool) -> Block | None:
+        """The block that comes next, from the cache if it is there."""
+        at, sequence, cache = self._at, self._session.sequence, self._cache
+        identity = maker.identity(at, only_cached=only_cached)
+        if identity is None or cache is None:
+            return None
+        is_shared = cache.is_shared
+
+        def make(like: tuple[Block, int] | None) -> Block | None:
+            if like is not None:
+                return maker.renumbered(*like, sequence)
+            block = maker.frame(at, selection, sequence, only_cached=only_cached)
+            if block is None or not is_shared:
+                return block
+            return _longer(
+                block, lambda last: maker.frame(last.after, selection, last.sequence_after, only_cached=only_cached)
+            )
+
+        return cache.find((identity, at, selection, is_shared), sequence, make, only_cached=only_cached)
+
+    def _go_behind(self, block: Block) -> None:
+        """Go on behind a block.
+
+        Raises:
+            DumpError: it does not begin here.
+            PositionPurgedError: the log was reset.
+        """
+        check_continues(block, self._at)
+        groups = self._paged_groups
+        assert groups is not None
+        position = groups.position
+        groups.check_log()
+        self._at = block.after
+        self._begun += block.gtids
+        if isinstance(block.after, FramingState):
+            if position == block.begin:
+                inside = block.after.skip_type
+                groups.pass_over(
+                    block.end, self._begun, head=block.head, is_inside_record=inside >= 0, record_type=inside
+                )
+            elif position != block.end:  # where a large group ends that the reader has read
+                raise not_continuous(str(block.after), str(FramingState(position)))
+            self._begun = ()
+
+    def _join_group(self, maker: BlockMaker) -> None:
+        """Go into the group that comes next if another dump is in it, which has read where its parts are."""
+        known = None if self._at.is_inside_group else maker.known_group(self._at)
+        if known is not None and known[0].domain_id not in self._session.watched_domain_ids:
+            self._session.begin_group()
+            self._begun, self._at = (known[0],), known[1]
+
+    def _begin_large_group(self, maker: BlockMaker, group: EventGroup) -> bool:
+        """Frame a group in parts from now on; False if it need not be, or something has to be decided."""
+        session = self._session
+        if session.selection is None or group.gtid is None or group.gtid.domain_id in session.watched_domain_ids:
+            return False
+        mark = maker.large_group(group)
+        if mark is None:
+            return False
+        session.begin_group()
+        self._at = mark
+        return True
+
+    # What a pump sends
+
+    def _pumped_block(self, pump: BlockPump, selection: Selection) -> Block | None:
+        """What a socket did not take of all that was framed; None where nothing could be framed."""
+        assert self._paged_groups is not None
+        self._paged_groups.check_log()
+        self._check_position()
+        before = self._at
+        block = pump.send(before, selection, self._session.sequence)
+        if block is None or block.after == before:
+            return None
+        with contextlib.suppress(PositionPurgedError):  # it went out already: the next block shall meet it
+            self._go_behind(block)
+        self._at = block.after
+        self._session.receive_block(block)
+        return block
+
+    def _block_to_pump(self, maker: BlockMaker) -> Block | None:
+        """A block that no pump makes by itself, or none of a large group that begins; None if there is none."""
+        block = self._framed_block(maker, only_cached=False)
+        if block is not None:
+            return block
+        if self._at.is_inside_group:
+            return None
+        group = self._next_group()
+        if group is None:
+            return None
+        if self._begin_large_group(maker, group):
+            return plain_block(b"", self._at)
+        self._pieces = self._session.receive_group(group)
+        return None
+
+    # The reference way
+
+    def _read_groups(self, data: bytearray, maker: BlockMaker | None, generation: int) -> None:
+        """Append the packets of group after group, each as the session decides."""
+        groups_left = GROUPS_MAX
+        tries_left = SKIP_TRIES
+        while len(data) < REFERENCE_BYTES and groups_left > 0:
+            if self._pieces is None:
+                if maker is not None and tries_left:
+                    if self._skip(maker):
+                        tries_left, groups_left = SKIP_TRIES, groups_left - GROUPS_OF_SKIP
+                    else:
+                        tries_left -= 1
+                group = None if self._session.is_finished else self._next_group()
+                if group is None:
+                    self.is_at_end = True
+                    if maker is not None and not self._session.is_finished:
+                        self._shared.known_end = generation, self._at.position
+                    break
+                groups_left -= 1
+                if maker is not None and self._begin_large_group(maker, group):
+                    break
+                self._pieces = self._session.receive_group(group)
+            piece = next(self._pieces, None)
+            if piece is not None:
+                data += piece
+                continue
+            self._pieces = None
+            self._follow_reader()
+            if maker is not None and self._session.selection is not None and self._may_frame:
+                break
+
+    def _skip(self, maker: BlockMaker) -> bool:
+        """Go behind groups that the replica has; whether there were any."""
+        limits = self._session.limits
+        has_skipped = False
+        for _ in range(SKIPPED_BLOCKS_MAX if limits else 0):
+            self._check_position()
+            block = maker.skip(self._at, limits)
+            if block is None:
+                break
+            self._go_behind(block)
+            self._session.receive_skipped(block.gtids, block.end)
+            has_skipped = has_skipped or bool(block.gtids)
+        return has_skipped
+
+    def _next_group(self) -> EventGroup | None:
+        """Read the next group: never while another one is under way, whichever way it takes."""
+        self._session.check_position(self._groups.position)
+        assert self._pieces is None
+        assert not self._session.is_inside_group, "the rest of a group would be lost"
+        group = self._groups.next_group()
+        if group is None:
+            self._follow_reader()  # behind states, or in the next file
+            self._session.receive_skipped((), self._at.position)
+        return group
+
+    def _follow_reader(self) -> None:
+        """Be where the reader of groups is."""
+        if self._at.position != self._groups.position:
+            self._at = FramingState(self._groups.position)
+
+    def _check_position(self) -> None:
+        """Whether reading goes on where the last block or group ended, whichever way it went."""
+        if self._at.is_inside_group:
+            return
+        try:
+            self._session.check_position(self._groups.position)
+        except DumpError:
+            if self._paged_groups is not None:
+                self._paged_groups.check_log()  # a reset is no fault of ours
+            raise
+
+    @contextlib.contextmanager
+    def _failures_reported(self) -> Iterator[None]:
+        """Let the session end the dump when reading fails; what was produced before stays."""
+        try:
+            yield
+        except DumpError as error:
+            self._end(error)
+        except IbbMasterError as error:
+            self._end(reading_failed(error))
+
+    def _end(self, error: DumpError) -> None:
+        self._session.fail(error)
+        self._pieces = None
+        self.is_at_end = True
+
+    def _queued(self, data: bytes | bytearray = b"") -> Block:
+        """What the session has queued, behind what was read."""
+        return plain_block(data + self._session.data_to_send(), self._at)
+
+    # The end of the log
+
+    def _is_known_end(self, generation: int) -> bool:
+        """Whether the log ended here when it last grew, or another dump is looking whether it does."""
+        if self._at.is_inside_group:
+            return False
+        place = generation, self._at.position
+        probe = self._shared.probe
+        if probe is not None and probe.place == place and self._session.waits_at_end:
+            probe.has_others = True
+            return True
+        return self._shared.known_end == place
+
+    def _begin_probe(self, generation: int) -> None:
+        """Tell others that this dump looks what comes here; in the middle of a group it knows that."""
+        if not self._at.is_inside_group:
+            self._probe = self._shared.probe = EndProbe((generation, self._at.position))
+
+
+def _longer(first: Block, follow: Callable[[Block], Block | None]) -> Block:
+    """A block for many readers: up to a border in the file, or as many bytes inside a group."""
+    border = (first.end.offset // SHARED_BYTES + 1) * SHARED_BYTES - PAGE_SIZE
+    pieces, size = [first], len(first)
+    while len(pieces) < PIECES_MAX or (not size and len(pieces) < EMPTY_PIECES_MAX):
+        last = pieces[-1]
+        is_over = size + len(first) > SHARED_BYTES if last.ends_inside_group else size and last.end.offset >= border
+        if is_over or first.begins_inside_group != last.ends_inside_group:
+            break
+        piece = follow(last)
+        if piece is None:
+            break
+        pieces.append(piece)
+        size += len(piece)
+    return joined(pieces)
+
+
+def _behind_begins(block: Block) -> LogPosition:
+    """Behind the groups that begin in a block."""
+    return block.begin._replace(offset=block.begin.offset + 1) if block.ends_inside_group else block.end
+
+
+def _written(block: Block, socket: int) -> Block:
+    """Write a block to a socket; returns what it does not take."""
+    data = memoryview(block.data())
+    taken = 0
+    with contextlib.suppress(OSError):  # it takes nothing now, or never: sending the rest finds that out
+        taken = os.write(socket, data) if len(data) else 0
+    return plain_block(bytes(data[taken:]), block.after)
