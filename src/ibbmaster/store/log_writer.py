@@ -68,7 +68,13 @@ class LogWriter:
         state = initial_state if end is None else end.state
         self.shape.count_pairs(state)
         first_lsn = FIRST_LSN if end is None else end.header.start_lsn + end.size_pages * PAGE_SIZE
-        self.redo = RedoLog(disk, segment_bytes=options.redo_bytes // 2, scan=found.scan, first_lsn=first_lsn)
+        self.redo = RedoLog(
+            disk,
+            segment_bytes=options.redo_bytes // 2,
+            scan=found.scan,
+            first_lsn=first_lsn,
+            synced=lambda lsn: self.durable.advance(lsn),
+        )
         self.flusher = Flusher(
             disk,
             redo=self.redo,
@@ -404,7 +410,6 @@ class LogWriter:
     def sync_to(self, lsn: int) -> None:
         """Make everything durable that was appended before an LSN; one sync serves all who wait for it."""
         self.retrying(lambda: self.redo.sync(lsn))
-        self.durable.advance(self.redo.durable_lsn)
 
     def write_pages(self) -> None:
         """Write the full pages whose redo is durable to their files."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
+from ibbmaster.store.group_commit import GroupCommit
 from ibbmaster.store.redo_record import (
     RECORD_HEADER,
     RECORDS_START,
@@ -130,15 +131,24 @@ def _read_records(data: memoryview, start_lsn: int) -> list[RedoRecord]:
 class RedoLog:
     """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any.
 
-    Nothing is written before `begin`. To go on behind what a scan found, give it.
+    Nothing is written before `begin`. To go on behind what a scan found, give it. `synced` is
+    called with the LSN that is durable after each sync, before those who wait for it go on.
     """
 
     def __init__(
-        self, disk: Disk, *, segment_bytes: int, scan: RedoScan | None = None, first_lsn: int = FIRST_LSN
+        self,
+        disk: Disk,
+        *,
+        segment_bytes: int,
+        scan: RedoScan | None = None,
+        first_lsn: int = FIRST_LSN,
+        synced: Callable[[int], object] = lambda lsn: None,
     ) -> None:
         assert segment_bytes >= SEGMENT_BYTES_MIN
         self._disk = disk
         self._wanted_bytes = segment_bytes
+        self._synced = synced
+        self._group_commit = GroupCommit(self._sync_alone)
         self._sync_lock = threading.Lock()
         self._write_lock = threading.Lock()  # taken after the one above
         self._buffer_lock = threading.Lock()  # for the buffer and `end_lsn`
@@ -244,11 +254,11 @@ class RedoLog:
             DiskFullError: there is no room; try again.
             StoreError: the disk fails, or has failed before.
         """
-        if lsn <= self.durable_lsn:
-            return
+        self._group_commit.wait(lambda: lsn <= self.durable_lsn)
+
+    def _sync_alone(self) -> None:
         with self._sync_lock:
-            if lsn > self.durable_lsn:
-                self._sync()
+            self._sync()
 
     @property
     def used_since_checkpoint(self) -> int:
@@ -264,6 +274,7 @@ class RedoLog:
             return
         with self._failing():
             self._disk.sync(name)
+        self._synced(written)
         self.durable_lsn = written
         if pending is not None and pending[0] <= written:
             self.checkpoint = pending[1]

@@ -45,6 +45,7 @@ CRASH_STEPS_MAX = 4000
 UNJUDGED = 0.5  # of the lives: quick ones, in which no states are recovered but the one that a crash leaves
 SIMULATED = (  # what runs under the scheduler
     "store.redo_log",
+    "store.group_commit",
     "store.durable_end",
     "store.log_writer",
     "store.page_fifo",
@@ -56,7 +57,9 @@ SIMULATED = (  # what runs under the scheduler
     "streaming.block_cache",
     "streaming.buffers",
 )
-PREEMPTED = ("store.redo_log", "store.durable_end", "store.page_fifo", "store.flusher", "store.log_writer")
+PREEMPTED = tuple(
+    f"store.{name}" for name in ("redo_log", "group_commit", "durable_end", "page_fifo", "flusher", "log_writer")
+)
 
 
 class Engine:
