@@ -84,11 +84,11 @@ def test_an_error_is_that_of_the_thread_whose_work_it_was_and_the_others_try_aga
 def test_who_is_interrupted_while_it_waits_leaves_nobody_behind(others):
     """The main thread waits, gets a signal and goes; all others still come through, and so do those after them."""
 
-    class Interrupted(Exception):
+    class InterruptedWaitError(Exception):
         pass
 
     def interrupt(number, frame):
-        raise Interrupted
+        raise InterruptedWaitError
 
     works = Works()
     leader = works.start(1)
@@ -104,7 +104,7 @@ def test_who_is_interrupted_while_it_waits_leaves_nobody_behind(others):
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
         sender.start()
-        with pytest.raises(Interrupted):
+        with pytest.raises(InterruptedWaitError):
             works.commit.wait(lambda: False)
     finally:
         signal.signal(signal.SIGUSR1, before)

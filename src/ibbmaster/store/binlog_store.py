@@ -209,9 +209,9 @@ class BinlogStore(WritableBinlogEngine):
         return replace(self._directory.plan_of_file(name), resets=resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        durable, redo = self._writer.durable, self._writer.redo
-        durable.wait(timeout_s, is_hopeless=lambda: redo.failure is not None)
-        if durable.is_behind and redo.failure is None:
+        durable, latch = self._writer.durable, self._writer.latch
+        durable.wait(timeout_s, is_hopeless=lambda: latch.failure is not None)
+        if durable.is_behind and latch.failure is None:
             with contextlib.suppress(DiskFullError):
                 self.sync()
         return durable.has_moved()
@@ -220,7 +220,7 @@ class BinlogStore(WritableBinlogEngine):
         """What the store is doing."""
         writer = self._writer
         with writer.ordered:
-            end, mark, failure = writer.end(), writer.durable.mark, writer.redo.failure
+            end, mark, failure = writer.end(), writer.durable.mark, writer.latch.failure
             return StoreStatus(
                 state="closed" if writer.is_closed else "failed" if failure else "running",
                 failure=None if failure is None else str(failure),
@@ -293,7 +293,7 @@ class BinlogStore(WritableBinlogEngine):
                     raise
                 for file_no in result.file_nos:
                     self._disk.unlink(format_file_name(file_no))
-                with writer.failing():
+                with writer.latch.step:
                     self._disk.sync_dir()
             return result
 
@@ -370,7 +370,7 @@ class BinlogStore(WritableBinlogEngine):
         self.stop_waiting()
         self.wake.set()
         try:
-            if self._writer.redo.failure is None:
+            if self._writer.latch.failure is None:
                 self.checkpoint()
                 self.sync()
         finally:

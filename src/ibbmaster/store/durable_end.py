@@ -32,6 +32,7 @@ class DurableEnd:
         self._durable_lsn = 0
         self._pending: deque[Step] = deque()
         self._growth = threading.Condition()
+        self._waiting = 0  # for growth
 
     @property
     def is_behind(self) -> bool:
@@ -67,7 +68,8 @@ class DurableEnd:
                 self._state.drop_domain(domain_id)
             if step.gtid is not None:
                 self._state.log(step.gtid)
-        self._growth.notify_all()
+        if self._waiting:
+            self._growth.notify_all()
 
     def restart(self, mark: LogPosition, state: GtidState) -> None:
         """The log begins anew; nothing waits."""
@@ -78,7 +80,13 @@ class DurableEnd:
     def wait(self, timeout_s: float, is_hopeless: Callable[[], bool]) -> None:
         """Wait until the end has moved since `has_moved`, or something waits to become durable that can."""
         with self._growth:
-            self._growth.wait_for(lambda: self.mark != self._seen or (self.is_behind and not is_hopeless()), timeout_s)
+            self._waiting += 1
+            try:
+                self._growth.wait_for(
+                    lambda: self.mark != self._seen or (self.is_behind and not is_hopeless()), timeout_s
+                )
+            finally:
+                self._waiting -= 1
 
     def has_moved(self) -> bool:
         """Whether the end has moved since the last call."""

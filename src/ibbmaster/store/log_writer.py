@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
-from ibbmaster.errors import BusyError, DiskFullError, FailedError, GtidOrderError, StoreError
+from ibbmaster.errors import BusyError, DiskFullError, GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.appender import Appender, FileShape, PageChange, References
 from ibbmaster.ibb.chunk import RecordType
@@ -27,6 +27,7 @@ from ibbmaster.log.gtid_order import check_order
 from ibbmaster.log.log_shape import PAIR_SIZE_MAX
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.store.durable_end import DurableEnd, Step
+from ibbmaster.store.failure_latch import FailureLatch
 from ibbmaster.store.flusher import Flusher
 from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.recovery import Recovered
@@ -59,6 +60,7 @@ class LogWriter:
         self.open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
         self.xa = XaTable(found.xa)
         self.fifo = PageFifo()
+        self.latch = FailureLatch()
         self.is_closed = False
         self.explain_order: Callable[[GtidOrderError, Gtid, Buffer], GtidOrderError] = lambda error, gtid, record: error
         self._disk = disk
@@ -73,6 +75,7 @@ class LogWriter:
             segment_bytes=options.redo_bytes // 2,
             scan=found.scan,
             first_lsn=first_lsn,
+            latch=self.latch,
             synced=lambda lsn: self.durable.advance(lsn),
         )
         self.flusher = Flusher(
@@ -206,14 +209,17 @@ class LogWriter:
                 size_max = self.shape.record_size_max
                 raise StoreError(f"a record of {len(record.data)} bytes: with this file size it can have {size_max}")
         size = sum(len(record.data) for record in records)
-        with self.room(lambda: self._step_size(size)):
+        self._take_room(lambda: self._step_size(size))
+        try:
             if self.options.gtid_strict:
                 for record in records:
                     if record.gtid is not None:
                         check_order(self.appender.state, record.gtid)
             found = notes()
-            with self.failing():
+            with self.latch.step:
                 return self._append_now(records, found, group, holder)
+        finally:
+            self.ordered.release()
 
     def _append_now(
         self,
@@ -246,7 +252,7 @@ class LogWriter:
         """End the active file and begin the next; `check` may refuse it once nobody else can append."""
         with self.room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.shape.state_size_max):
             check()
-            with self.failing():
+            with self.latch.step:
                 for domain_id in dropped_domain_ids:
                     self.appender.drop_domain(domain_id)
                 file_no = self.appender.file_no
@@ -278,7 +284,7 @@ class LogWriter:
         with self.flusher.lock, self.room(lambda: PAGE_SIZE + STEP_ROOM + 2 * len(state) * PAIR_SIZE_MAX):
             if self.open_groups or len(self.xa):
                 raise BusyError("RESET: the log is in use by a group that is open, or by a prepared transaction")
-            with self.failing(full_disk_too=True):
+            with self.latch.unrepeatable:
                 self.retrying(self.flusher.checkpoint)
                 self._reset_now(state, remove_files)
         self.retrying(self.checkpoint)
@@ -331,17 +337,28 @@ class LogWriter:
     @contextlib.contextmanager
     def room(self, size: Callable[[], int]) -> Iterator[None]:
         """Hold the writer's lock while there is room for a step of so many bytes of redo; wait for it before."""
+        self._take_room(size)
+        try:
+            yield
+        finally:
+            self.ordered.release()
+
+    def _take_room(self, size: Callable[[], int]) -> None:
+        """Take the writer's lock once there is room for a step of so many bytes of redo; the caller gives it back."""
         while True:
-            full: DiskFullError | None = None
-            with self.ordered:
-                try:
-                    is_ready = self._is_ready(size())
-                except DiskFullError as error:
-                    full = error
-                else:
-                    if is_ready:
-                        yield
-                        return
+            is_ready = False
+            self.ordered.acquire()
+            try:
+                is_ready = self._is_ready(size())
+            except DiskFullError as error:
+                full: DiskFullError | None = error
+            else:
+                full = None
+            finally:
+                if not is_ready:
+                    self.ordered.release()
+            if is_ready:
+                return
             if full is not None:
                 self._wait_for_room(full)
             else:
@@ -361,7 +378,7 @@ class LogWriter:
 
     def _gain_room(self) -> None:
         """Do what `_is_ready` misses."""
-        with self.failing():
+        with self.latch.step:
             self.flusher.begin()
         self.prepare_next_file()
         if len(self.fifo) >= self.options.fifo_pages_max:
@@ -413,12 +430,12 @@ class LogWriter:
 
     def write_pages(self) -> None:
         """Write the full pages whose redo is durable to their files."""
-        with self.failing():
+        with self.latch.step:
             self.flusher.write_pages()
 
     def checkpoint(self) -> None:
         """Make the files hold everything that is in the log now; recovery then has nothing to do."""
-        with self.failing():
+        with self.latch.step:
             self.flusher.checkpoint()
 
     def needs_checkpoint(self) -> bool:
@@ -432,7 +449,7 @@ class LogWriter:
             wanted = self._next_file()
             if wanted is None:
                 return False
-            with self.failing():
+            with self.latch.step:
                 self._ready = wanted[0], self.flusher.make_file(*wanted)
         return True
 
@@ -446,20 +463,4 @@ class LogWriter:
     def _check_usable(self) -> None:
         if self.is_closed:
             raise StoreError("the store was closed")
-        if self.redo.failure is not None:
-            raise FailedError(f"the log is not written any further after an error: {self.redo.failure}")
-
-    @contextlib.contextmanager
-    def failing(self, *, full_disk_too: bool = False) -> Iterator[None]:
-        """After an error in here memory and disk may differ, so nothing is written any more.
-
-        A full disk is no error, unless it breaks off what cannot be made again.
-        """
-        try:
-            yield
-        except BaseException as error:
-            if isinstance(error, BusyError) or (isinstance(error, DiskFullError) and not full_disk_too):
-                raise
-            if self.redo.failure is None:
-                self.redo.failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
-            raise
+        self.latch.check()

@@ -12,14 +12,14 @@ Layout and rules: protocol/store/redo-log.md. Invariants:
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import Disk
-from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
+from ibbmaster.errors import DamageError
+from ibbmaster.store.failure_latch import FailureLatch
 from ibbmaster.store.group_commit import GroupCommit
 from ibbmaster.store.redo_record import (
     RECORD_HEADER,
@@ -142,6 +142,7 @@ class RedoLog:
         segment_bytes: int,
         scan: RedoScan | None = None,
         first_lsn: int = FIRST_LSN,
+        latch: FailureLatch | None = None,
         synced: Callable[[int], object] = lambda lsn: None,
     ) -> None:
         assert segment_bytes >= SEGMENT_BYTES_MIN
@@ -156,7 +157,7 @@ class RedoLog:
         self._is_new = scan is None
         self._pending: tuple[int, Checkpoint] | None = None  # appended and not durable; the LSN behind it
         self.is_begun = False  # whether this life has written anything
-        self.failure: StoreError | None = None
+        self._latch = latch or FailureLatch()
         if scan is None:
             self._segment, self._segment_bytes, self._segment_lsn = 0, segment_bytes, first_lsn
             self._life = 1
@@ -178,7 +179,7 @@ class RedoLog:
         """
         assert not self.is_begun
         record = encode_record(self.end_lsn, self._life, [checkpoint])
-        with self._failing():
+        with self._latch.repeatable:
             if self._is_new:
                 self._make_segments()
                 self._begin_segment(0, self._segment_bytes, record)
@@ -202,7 +203,7 @@ class RedoLog:
             DiskFullError: there is no room; try again.
             StoreError: the disk fails, or has failed before.
         """
-        self._check_usable()
+        self._latch.check()
         needed = RECORD_HEADER.size + size + reserve
         if needed <= self._left:
             return True
@@ -213,7 +214,7 @@ class RedoLog:
             self._sync()
             if self.checkpoint.lsn < self._segment_lsn:
                 return False
-            with self._write_lock, self._failing():
+            with self._write_lock, self._latch.repeatable:
                 first = replace(self.checkpoint, xa=xa())
                 record = encode_record(self.end_lsn, self._life, [first])
                 self._begin_segment(1 - self._segment, self._wanted_bytes, record)
@@ -272,7 +273,7 @@ class RedoLog:
             written, pending = self.written_lsn, self._pending
         if written == self.durable_lsn:
             return
-        with self._failing():
+        with self._latch.repeatable:
             self._disk.sync(name)
         self._synced(written)
         self.durable_lsn = written
@@ -280,11 +281,11 @@ class RedoLog:
             self.checkpoint = pending[1]
 
     def _write(self) -> None:
-        self._check_usable()
+        self._latch.check()
         with self._buffer_lock:
             data, end_lsn = bytes(self._buffer), self.end_lsn
         if data:
-            with self._failing():
+            with self._latch.repeatable:
                 self._disk.write(SEGMENT_NAMES[self._segment], self._offset(self.written_lsn), data)
             with self._buffer_lock:
                 del self._buffer[: len(data)]
@@ -314,18 +315,3 @@ class RedoLog:
     @property
     def _left(self) -> int:
         return self._segment_bytes - self._offset(self.end_lsn)
-
-    def _check_usable(self) -> None:
-        if self.failure is not None:
-            raise FailedError(f"the log is not written any further after an error: {self.failure}")
-
-    @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Note an error of the disk as final; a full disk is none."""
-        try:
-            yield
-        except DiskFullError:
-            raise
-        except StoreError as error:
-            self.failure = error
-            raise

@@ -42,6 +42,9 @@ class ItemType(IntEnum):
     PURGE = 7
 
 
+PAGE_ITEM, HEADER_ITEM = bytes((ItemType.PAGE,)), bytes((ItemType.HEADER,))
+
+
 class XaState(IntEnum):
     """What became of a transaction in two phases."""
 
@@ -176,12 +179,12 @@ def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord 
 
 def _encode_item(item: Item) -> bytes:
     number = compressed_int.encode
+    if isinstance(item, PageChange):  # nearly all
+        file_no, page_no, page_offset, data = item
+        if page_no == 0:  # the rest of a header page follows from its fields
+            return HEADER_ITEM + number(file_no) + data[: FIELDS.size]
+        return b"".join((PAGE_ITEM, number(file_no), number(page_no), number(page_offset), number(len(data)), data))
     match item:
-        case PageChange(file_no, 0, 0, data):  # the rest of a header page follows from its fields
-            return bytes((ItemType.HEADER,)) + number(file_no) + data[: FIELDS.size]
-        case PageChange(file_no, page_no, page_offset, data):
-            place = number(file_no) + number(page_no) + number(page_offset) + number(len(data))
-            return b"".join((bytes((ItemType.PAGE,)), place, data))
         case Cut():
             return bytes((ItemType.CUT,)) + number(item.file_no) + number(item.size_pages)
         case Purge():

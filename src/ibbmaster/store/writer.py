@@ -14,19 +14,17 @@ For a log that must not lose what it acknowledged there is `BinlogStore`. Invari
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import TracebackType
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
-from ibbmaster.errors import FailedError, StoreError
+from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.appender import Appender, FileShape, PageChange, References
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import OobStream
-from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.continuation import find_continuation
@@ -34,6 +32,8 @@ from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.gtid_order import check_order
 from ibbmaster.log.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
 from ibbmaster.position import LogPosition
+from ibbmaster.store.failure_latch import FailureLatch
+from ibbmaster.store.next_file import make_file
 from ibbmaster.store.page_writer import PageWriter
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import has_redo_log
@@ -89,7 +89,7 @@ class BinlogWriter:
         self._gtid_strict = gtid_strict
         self._open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
         self._next_lsn = 0
-        self._failure: StoreError | None = None
+        self._latch = FailureLatch()
         self._is_closed = False
         disk.lock()
         try:
@@ -163,7 +163,7 @@ class BinlogWriter:
         """
         self._check_usable()
         appender = self._appender
-        with self._failing():
+        with self._latch.unrepeatable:
             pages, start = self._pages.room(appender.page_no, appender.page_offset)
         first_no = appender.page_no - start // PAGE_SIZE
         return Room(pages, start, min(len(pages), (appender.plain_end - first_no) * PAGE_SIZE))
@@ -183,7 +183,7 @@ class BinlogWriter:
             StoreError: the disk fails, or has failed before.
         """
         self._check_usable()
-        with self._failing():
+        with self._latch.unrepeatable:
             self._pages.write_out()
             self._pages.sync()
 
@@ -192,7 +192,7 @@ class BinlogWriter:
         if self._is_closed:
             return
         try:
-            if self._failure is None:
+            if self._latch.failure is None:
                 self.flush()
         finally:
             self._is_closed = True
@@ -239,7 +239,7 @@ class BinlogWriter:
             raise StoreError(
                 f"a record of {len(data)} bytes: with this file size it can have {self.shape.record_size_max}"
             )
-        with self._failing():
+        with self._latch.unrepeatable:
             ref, changes = self._appender.append(record_type, data, gtid)
             self._write(changes)
         return ref
@@ -247,19 +247,9 @@ class BinlogWriter:
     # Files --------------------------------------------------------------------------------
 
     def _check_usable(self) -> None:
-        if self._failure is not None:
-            raise FailedError(f"the log was not written any further after an error: {self._failure}")
+        self._latch.check()
         if self._is_closed:
             raise StoreError("the log was closed")
-
-    @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
-        """After an error in here memory and files may differ, so nothing is written any more."""
-        try:
-            yield
-        except BaseException as error:
-            self._failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
-            raise
 
     def _write(self, changes: list[PageChange]) -> None:
         for change in changes:
@@ -285,16 +275,9 @@ class BinlogWriter:
 
     def _make_file(self, file_no: int, size_pages: int | None = None) -> int:
         """Have an empty file of at least this size; returns the size it has."""
-        name = format_file_name(file_no)
-        size = (size_pages or self.shape.next_file()[0]) * PAGE_SIZE
-        if name in self._disk.list():
-            size = max(size, self._disk.size(name) // PAGE_SIZE * PAGE_SIZE)
-        else:
-            self._disk.create(name)
-        if self._disk.size(name) != size:
-            if self._is_sparse:
-                self._disk.truncate(name, size)
-            else:
-                self._disk.allocate(name, size)
+        size_pages, is_changed = make_file(
+            self._disk, file_no, size_pages or self.shape.next_file()[0], is_sparse=self._is_sparse
+        )
+        if is_changed:
             self._disk.sync_dir()
-        return size // PAGE_SIZE
+        return size_pages
