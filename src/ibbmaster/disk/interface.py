@@ -59,6 +59,9 @@ class Disk(Protocol):
 
     def write(self, name: str, offset: int, data: Buffer) -> None: ...
 
+    def publish(self, name: str, data: Buffer) -> None:
+        """Write the whole of a small file for other processes to read; a crash may leave anything older of it."""
+
     def allocate(self, name: str, size: int) -> None:
         """Extend a file with zeros to `size`, with room on the disk where that can be had."""
 

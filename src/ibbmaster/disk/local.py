@@ -30,6 +30,7 @@ class RealDisk:
         self.directory = Path(directory)
         self._open_files: OrderedDict[str, int] = OrderedDict()
         self._writable_files: OrderedDict[str, int] = OrderedDict()
+        self._published_files: dict[str, int] = {}
         self._directory_lock: int | None = None
         self._lock = threading.Lock()
 
@@ -119,6 +120,14 @@ class RealDisk:
                 offset += written
                 view = view[written:]
 
+    def publish(self, name: str, data: Buffer) -> None:
+        with self._errors(name):
+            descriptor = self._published_files.get(name)
+            if descriptor is None:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                descriptor = self._published_files[name] = os.open(self._path(name), flags, 0o640)
+            os.pwrite(descriptor, data, 0)
+
     def allocate(self, name: str, size: int) -> None:
         with self._errors(name), self._writable(name) as descriptor:
             try:
@@ -159,7 +168,7 @@ class RealDisk:
     def close(self) -> None:
         """Give back lock and descriptors; the latter are opened again when they are needed."""
         with self._lock:
-            for files in (self._open_files, self._writable_files):
+            for files in (self._open_files, self._writable_files, self._published_files):
                 while files:
                     os.close(files.popitem()[1])
             if self._directory_lock is not None:

@@ -66,6 +66,9 @@ class WriteBehindDisk:
     def create(self, name: str) -> None:
         self._settled().create(name)
 
+    def publish(self, name: str, data: Buffer) -> None:
+        self._settled().publish(name, data)
+
     def allocate(self, name: str, size: int) -> None:
         self._settled().allocate(name, size)
 

@@ -12,29 +12,35 @@ Layout and rules: protocol/store/redo-log.md. Invariants:
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from ibbmaster.codec.buffer import is_zero
+from ibbmaster.codec.buffer import Buffer, is_zero
 from ibbmaster.disk.interface import Disk
-from ibbmaster.errors import DamageError
+from ibbmaster.errors import DamageError, MissingFileError, StoreError
 from ibbmaster.store.failure_latch import FailureLatch
 from ibbmaster.store.group_commit import GroupCommit
 from ibbmaster.store.redo_record import (
+    DURABLE_END,
     RECORD_HEADER,
     RECORDS_START,
     Checkpoint,
     Item,
     RedoRecord,
     XaEntry,
+    decode_durable_end,
     decode_record,
     decode_segment_header,
+    encode_durable_end,
     encode_record,
     encode_segment_header,
 )
 
 SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
+DURABLE_END_NAME = "ibbmaster-durable-end"
 FIRST_LSN = 8192
 SEGMENT_BYTES_MIN = 64 * 1024
 
@@ -62,11 +68,11 @@ class RedoScan:
     notes: tuple[RedoRecord, ...]
 
 
-def scan_redo(disk: Disk, *, replay_from: int | None = None) -> RedoScan | None:
+def scan_redo(disk: Disk, *, replay_from: int | None = None, end_lsn: float = math.inf) -> RedoScan | None:
     """Read both segments; None if there is no redo log, or one that was never begun.
 
     `replay_from` is an LSN before the last checkpoint that is to count instead of it, as the
-    files are older than the redo log.
+    files are older than the redo log. Of the records only those before `end_lsn` count.
 
     Raises:
         DamageError: a segment that is needed is not whole.
@@ -85,7 +91,7 @@ def scan_redo(disk: Disk, *, replay_from: int | None = None) -> RedoScan | None:
                 damaged.append(name)
             continue
         size, start_lsn = header
-        records = _read_records(data[:size], start_lsn)
+        records = [record for record in read_records(data[RECORDS_START:size], start_lsn) if record.end_lsn <= end_lsn]
         if records and records[0].is_checkpoint:
             segments.append((start_lsn, number, size, records))
     if not segments:
@@ -118,14 +124,23 @@ def scan_redo(disk: Disk, *, replay_from: int | None = None) -> RedoScan | None:
     )
 
 
-def _read_records(data: memoryview, start_lsn: int) -> list[RedoRecord]:
+def read_records(data: Buffer, lsn: int, life: int = 0) -> list[RedoRecord]:
+    """The records from the first byte on, which has this LSN, of this life and later ones."""
     records = []
-    offset, lsn, life = RECORDS_START, start_lsn, 0
+    offset = 0
     while (record := decode_record(data, offset, lsn, life)) is not None:
         records.append(record)
         offset += record.end_lsn - lsn
         lsn, life = record.end_lsn, record.life
     return records
+
+
+def read_durable_end(disk: Disk) -> int | None:
+    """The LSN before which a writer says that everything is durable; None if there is none, or it is just written."""
+    try:
+        return decode_durable_end(disk.read(DURABLE_END_NAME, 0, DURABLE_END.size))
+    except MissingFileError:
+        return None
 
 
 class RedoLog:
@@ -193,6 +208,7 @@ class RedoLog:
         self.written_lsn = self.durable_lsn = self.end_lsn
         self.checkpoint = checkpoint
         self.is_begun = True
+        self._publish(self.end_lsn)
 
     def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
         """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes behind it.
@@ -275,10 +291,16 @@ class RedoLog:
             return
         with self._latch.repeatable:
             self._disk.sync(name)
+        self._publish(written)
         self._synced(written)
         self.durable_lsn = written
         if pending is not None and pending[0] <= written:
             self.checkpoint = pending[1]
+
+    def _publish(self, lsn: int) -> None:
+        """Tell other processes what is durable. They go without where that cannot be written."""
+        with contextlib.suppress(StoreError):
+            self._disk.publish(DURABLE_END_NAME, encode_durable_end(lsn))
 
     def _write(self) -> None:
         self._latch.check()
@@ -307,6 +329,7 @@ class RedoLog:
             else:
                 self._disk.create(name)
             self._disk.allocate(name, self._segment_bytes)
+        self._publish(self.end_lsn)
         self._disk.sync_dir()
 
     def _offset(self, lsn: int) -> int:

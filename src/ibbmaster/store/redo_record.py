@@ -26,6 +26,8 @@ from ibbmaster.position import LogPosition
 SEGMENT_HEADER = struct.Struct("<IIQQI")  # magic, version, size of the segment, LSN of its first record, checksum
 SEGMENT_MAGIC = 0x52424249  # "IBBR"
 SEGMENT_VERSION = 1
+DURABLE_END = struct.Struct("<IIQI")  # magic, version, durable LSN, checksum
+DURABLE_END_MAGIC = 0x44424249  # "IBBD"
 RECORDS_START = 4096  # bytes from the start of a segment to its first record
 RECORD_HEADER = struct.Struct("<QIII")  # LSN, bytes of items, life, checksum
 CHECKED_HEADER = struct.Struct("<QII")  # the part of it that the checksum covers
@@ -151,6 +153,21 @@ def decode_segment_header(data: Buffer) -> tuple[int, int] | None:
     if version != SEGMENT_VERSION:
         raise StoreError(f"redo log of version {version}, this reads version {SEGMENT_VERSION}")
     return size, start_lsn
+
+
+def encode_durable_end(lsn: int) -> bytes:
+    """What the writer tells other processes: every record before `lsn` is durable."""
+    head = DURABLE_END.pack(DURABLE_END_MAGIC, SEGMENT_VERSION, lsn, 0)[:-4]
+    return head + struct.pack("<I", crc32c(head))
+
+
+def decode_durable_end(data: Buffer) -> int | None:
+    """The LSN; None if the bytes are not whole, as they are written while they are read."""
+    if len(data) != DURABLE_END.size:
+        return None
+    magic, version, lsn, stored = DURABLE_END.unpack(data)
+    is_whole = magic == DURABLE_END_MAGIC and stored == crc32c(bytes(data[:-4]))
+    return lsn if is_whole and version == SEGMENT_VERSION else None
 
 
 def encode_record(lsn: int, life: int, items: Iterable[Item]) -> bytes:

@@ -36,6 +36,9 @@ class ReadOnlyDisk:
     def write(self, name: str, offset: int, data: Buffer) -> None:
         self._refuse()
 
+    def publish(self, name: str, data: Buffer) -> None:
+        self._refuse()
+
     def allocate(self, name: str, size: int) -> None:
         self._refuse()
 

@@ -66,6 +66,9 @@ class MemoryDisk:
             file.extend(bytes(offset - len(file)))
         file[offset : offset + len(data)] = data
 
+    def publish(self, name: str, data: Buffer) -> None:
+        pass
+
     def allocate(self, name: str, size: int) -> None:
         file = self._file(name)
         file.extend(bytes(max(size - len(file), 0)))
