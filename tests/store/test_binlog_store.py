@@ -21,6 +21,7 @@ from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.log_checker import check_log
 from ibbmaster.testing.scheduler import Scheduler
+from ibbmaster.testing.schedules import SIMULATED
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
 OPTIONS = StoreOptions(
@@ -695,8 +696,7 @@ def test_who_begins_to_read_what_is_just_being_purged_is_told_so(store, disk):
 def test_of_two_threads_that_finish_a_prepared_transaction_one_is_told_that_it_came_too_late():
     for seed in range(30):
         scheduler = Scheduler(random.Random(seed))
-        names = ("store.log_writer", "store.redo_log", "store.flusher", "store.durable_end", "store.binlog_store")
-        with scheduler.installed([importlib.import_module(f"ibbmaster.{name}") for name in names]):
+        with scheduler.installed([importlib.import_module(f"ibbmaster.{name}") for name in SIMULATED]):
             disk = SimulatedDisk()
             disk.pause = scheduler.pause
             store = BinlogStore(disk, OPTIONS)

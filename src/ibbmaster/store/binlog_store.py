@@ -220,7 +220,7 @@ class BinlogStore(WritableBinlogEngine):
         """What the store is doing."""
         writer = self._writer
         with writer.ordered:
-            end, mark, failure = writer.end(), writer.durable.mark, writer.latch.failure
+            end, mark, failure = writer.end, writer.durable.mark, writer.latch.failure
             return StoreStatus(
                 state="closed" if writer.is_closed else "failed" if failure else "running",
                 failure=None if failure is None else str(failure),

@@ -15,7 +15,7 @@ from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.engine import BinlogFile, ReadPlan, WritableBinlogEngine
-from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
+from ibbmaster.log.group_writer import GroupSink, GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.log_shape import LogShape
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.position import LogPosition
@@ -40,7 +40,7 @@ class _Unlimited(LogShape):
         return 2**62
 
 
-class MemoryBinlog(WritableBinlogEngine):
+class MemoryBinlog(GroupSink, WritableBinlogEngine):
     """A `WritableBinlogEngine` without a disk; every group is durable at once, and there are no prepared ones."""
 
     def __init__(self, initial_state: GtidState | None = None) -> None:
@@ -192,14 +192,8 @@ class MemoryBinlog(WritableBinlogEngine):
             self._grow()
         return Ticket(start, 0)
 
-    def settle(self, ticket: Ticket) -> None:
-        """Every group is durable already."""
-
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
         raise StoreError("a log in memory takes no prepared groups")
-
-    def release(self, group: GroupWriter) -> None:
-        """Nothing was kept of it."""
 
     def _grow(self) -> None:
         self._count += 1

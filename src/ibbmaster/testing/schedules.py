@@ -51,6 +51,7 @@ SIMULATED = (  # what runs under the scheduler
     "store.redo_log",
     "store.group_commit",
     "store.durable_end",
+    "store.step_writer",
     "store.log_writer",
     "store.page_fifo",
     "store.flusher",
@@ -62,7 +63,8 @@ SIMULATED = (  # what runs under the scheduler
     "streaming.buffers",
 )
 PREEMPTED = tuple(
-    f"store.{name}" for name in ("redo_log", "group_commit", "durable_end", "page_fifo", "flusher", "log_writer")
+    f"store.{name}"
+    for name in ("redo_log", "group_commit", "durable_end", "page_fifo", "flusher", "step_writer", "log_writer")
 )
 
 
