@@ -11,20 +11,8 @@ from typing import Protocol
 from ibbmaster.codec.buffer import Buffer
 
 
-class Disk(Protocol):
-    """One directory. Offsets and sizes are in bytes.
-
-    What was written or truncated is durable after `sync(name)`, what was created, renamed
-    or removed after `sync_dir()`. Every call may raise StoreError; those that need room
-    raise DiskFullError and may be made again, but a `sync` that fails is final.
-    """
-
-    def lock(self) -> None:
-        """Have the directory for this process alone, until `close` or the end of the process.
-
-        Raises:
-            BusyError: another process has it.
-        """
+class ReadDisk(Protocol):
+    """One directory to read from. Offsets and sizes are in bytes; every call may raise StoreError."""
 
     def list(self) -> list[str]:
         """Names of the regular files, in no order; links and other things are left out."""
@@ -54,6 +42,22 @@ class Disk(Protocol):
         What is read there may end earlier than with `read`, with zeros or at the end of the file.
         """
 
+
+class Disk(ReadDisk, Protocol):
+    """One directory.
+
+    What was written or truncated is durable after `sync(name)`, what was created or removed
+    after `sync_dir()`. Calls that need room raise DiskFullError and may be made again, but a
+    `sync` that fails is final.
+    """
+
+    def lock(self) -> None:
+        """Have the directory for this process alone, until `close` or the end of the process.
+
+        Raises:
+            BusyError: another process has it.
+        """
+
     def create(self, name: str) -> None:
         """Make an empty file, which must not be there yet."""
 
@@ -72,8 +76,6 @@ class Disk(Protocol):
     def sync_dir(self) -> None: ...
 
     def unlink(self, name: str) -> None: ...
-
-    def rename(self, old: str, new: str) -> None: ...
 
     def close(self) -> None:
         """Give back the lock and what else is held."""

@@ -159,12 +159,6 @@ class RealDisk:
             self._forget(name)
             os.unlink(self._path(name))
 
-    def rename(self, old: str, new: str) -> None:
-        with self._errors(old):
-            self._forget(old)
-            self._forget(new)
-            os.rename(self._path(old), self._path(new))
-
     def close(self) -> None:
         """Give back lock and descriptors; the latter are opened again when they are needed."""
         with self._lock:

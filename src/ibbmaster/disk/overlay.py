@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import MissingFileError, StoreError
 from ibbmaster.ibb.page import PAGE_SIZE
 
@@ -23,7 +23,7 @@ class OverlayDisk:
     It takes about as much memory as is written to it. With `is_empty` nothing below is seen.
     """
 
-    def __init__(self, disk: Disk, *, is_empty: bool = False) -> None:
+    def __init__(self, disk: ReadDisk, *, is_empty: bool = False) -> None:
         self._disk = disk
         self._changed: dict[str, _Changed] = {}
         self._gone: set[str] = set(disk.list()) if is_empty else set()
@@ -130,13 +130,10 @@ class OverlayDisk:
         self._changed.pop(name, None)
         self._gone.add(name)
 
-    def rename(self, old: str, new: str) -> None:
-        raise StoreError(f"{self}: {old} cannot become {new} here")
-
     def close(self) -> None:
-        self._disk.close()
+        """There is nothing to give back."""
 
-    def _below(self, name: str) -> Disk:
+    def _below(self, name: str) -> ReadDisk:
         if name in self._gone:
             raise MissingFileError(f"{self}: {name}: no such file or directory")
         return self._disk

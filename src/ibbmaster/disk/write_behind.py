@@ -81,9 +81,6 @@ class WriteBehindDisk:
     def unlink(self, name: str) -> None:
         self._settled().unlink(name)
 
-    def rename(self, old: str, new: str) -> None:
-        self._settled().rename(old, new)
-
     def close(self) -> None:
         """End the thread, and give back what the disk holds, its lock too."""
         self._executor.shutdown()

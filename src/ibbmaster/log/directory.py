@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import FormatError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
@@ -36,7 +36,7 @@ class BinlogDirectory(BinlogEngine):
         FormatError: a header or state that must be read is damaged.
     """
 
-    def __init__(self, disk: Disk, *, is_end_known: bool = False) -> None:
+    def __init__(self, disk: ReadDisk, *, is_end_known: bool = False) -> None:
         """With `is_end_known` the disk shows nothing behind the end of the log."""
         self._disk = disk
         self._lock = threading.Lock()  # for everything below

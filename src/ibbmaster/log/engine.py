@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.xa import Xid
@@ -51,7 +51,7 @@ class PagedEventGroups(EventGroups, Protocol):
     """Groups that lie in pages of `.ibb` files, so that somebody may read them there."""
 
     @property
-    def disk(self) -> Disk: ...
+    def disk(self) -> ReadDisk: ...
 
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibbmaster.codec.buffer import is_zero
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChecksumError, Location, MissingFileError
 from ibbmaster.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name
@@ -20,7 +20,7 @@ class PageReader:
     `page_reads` counts pages asked of the disk. Not thread-safe: one for each reader.
     """
 
-    def __init__(self, disk: Disk, *, readahead_pages_max: int = READAHEAD_PAGES_MAX) -> None:
+    def __init__(self, disk: ReadDisk, *, readahead_pages_max: int = READAHEAD_PAGES_MAX) -> None:
         self.disk = disk
         self.page_reads = 0
         self._readahead_pages_max = readahead_pages_max

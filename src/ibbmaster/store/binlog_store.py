@@ -32,7 +32,7 @@ from ibbmaster.store.recovery import recover
 from ibbmaster.store.redo_record import Purge, XaEntry, XaState
 from ibbmaster.store.store_options import DEFAULT_OPTIONS, StoreOptions, StoreStatus
 from ibbmaster.store.store_reader import StoreReader
-from ibbmaster.store.visible_disk import VisibleDisk
+from ibbmaster.store.visible_pages import VisiblePages
 
 
 class BinlogStore(WritableBinlogEngine):
@@ -69,7 +69,7 @@ class BinlogStore(WritableBinlogEngine):
         try:
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
-            self._visible = VisibleDisk(disk, self._writer.fifo, lambda: self._writer.durable.mark)
+            self._visible = VisiblePages(disk, self._writer.fifo, lambda: self._writer.durable.mark)
             self._directory = BinlogDirectory(self._visible, is_end_known=True)
             self._writer.explain_order = self._explain_order
             self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import DamageError, IbbMasterError, MissingFileError, PositionPurgedError, StoreError
@@ -34,7 +34,6 @@ from ibbmaster.store.redo_check import check_redo
 from ibbmaster.store.redo_log import SEGMENT_NAMES, read_durable_end, scan_redo
 from ibbmaster.store.redo_tail import RedoTail
 from ibbmaster.store.store_reader import StoreReader
-from ibbmaster.store.visible_disk import ReadOnlyDisk
 
 log = logging.getLogger(__name__)
 
@@ -318,12 +317,12 @@ class FollowedReader(StoreReader):
         return group
 
 
-class _View(ReadOnlyDisk):
+class _View:
     """The directory as readers see it: as it is, or with what a redo log adds and nothing behind that."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: ReadDisk) -> None:
         self._real = disk
-        self._shown: Disk = disk
+        self._shown: ReadDisk = disk
         self.tail: RedoTail | None = None
 
     def show(self, tail: RedoTail | None) -> None:

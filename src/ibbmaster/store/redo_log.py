@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ibbmaster.codec.buffer import Buffer, is_zero
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import Disk, ReadDisk
 from ibbmaster.errors import DamageError, MissingFileError, StoreError
 from ibbmaster.store.failure_latch import FailureLatch
 from ibbmaster.store.group_commit import GroupCommit
@@ -45,7 +45,7 @@ FIRST_LSN = 8192
 SEGMENT_BYTES_MIN = 64 * 1024
 
 
-def has_redo_log(disk: Disk) -> bool:
+def has_redo_log(disk: ReadDisk) -> bool:
     """Whether there are segments of a redo log, whatever is in them."""
     return not set(SEGMENT_NAMES).isdisjoint(disk.list())
 
@@ -68,7 +68,7 @@ class RedoScan:
     notes: tuple[RedoRecord, ...]
 
 
-def scan_redo(disk: Disk, *, replay_from: int | None = None, end_lsn: float = math.inf) -> RedoScan | None:
+def scan_redo(disk: ReadDisk, *, replay_from: int | None = None, end_lsn: float = math.inf) -> RedoScan | None:
     """Read both segments; None if there is no redo log, or one that was never begun.
 
     `replay_from` is an LSN before the last checkpoint that is to count instead of it, as the
@@ -135,7 +135,7 @@ def read_records(data: Buffer, lsn: int, life: int = 0) -> list[RedoRecord]:
     return records
 
 
-def read_durable_end(disk: Disk) -> int | None:
+def read_durable_end(disk: ReadDisk) -> int | None:
     """The LSN before which a writer says that everything is durable; None if there is none, or it is just written."""
     try:
         return decode_durable_end(disk.read(DURABLE_END_NAME, 0, DURABLE_END.size))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import MissingFileError
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_name import format_file_name
@@ -28,18 +28,18 @@ from ibbmaster.store.redo_record import (
     Reset,
     decode_segment_header,
 )
-from ibbmaster.store.visible_disk import VisibleDisk
+from ibbmaster.store.visible_pages import VisiblePages
 
 
 class RedoTail:
     """Pages and end of a log, from a scan of its redo log on. One thread may follow while others read `pages`."""
 
-    def __init__(self, disk: Disk, scan: RedoScan) -> None:
+    def __init__(self, disk: ReadDisk, scan: RedoScan) -> None:
         self._disk = disk
         self._fifo = PageFifo()
         self.reset_count = 0  # resets that were seen
         self.mark = scan.checkpoint.end or LOG_START
-        self.pages = VisibleDisk(disk, self._fifo, lambda: self.mark)
+        self.pages = VisiblePages(disk, self._fifo, lambda: self.mark)
         self._segment, self._segment_lsn = scan.segment, scan.segment_lsn
         self.lsn, self._life = scan.end_lsn, scan.life
         if self.mark.page_offset:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.dump.framing import check_event_size
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.errors import EventError, RecordError
@@ -43,7 +43,7 @@ class GroupParts:
 
     def __init__(
         self,
-        disk: Disk,
+        disk: ReadDisk,
         group: StoredGroup,
         identity: Hashable,
         selection: Selection,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
@@ -60,7 +60,7 @@ class PumpCall(NamedTuple):
 
 @contextlib.contextmanager
 def pump_call(
-    disk: Disk,
+    disk: ReadDisk,
     file_no: int,
     buffers: Buffers,
     selection: Selection,

@@ -87,9 +87,6 @@ class MemoryDisk:
     def unlink(self, name: str) -> None:
         del self.files[self._checked(name)]
 
-    def rename(self, old: str, new: str) -> None:
-        self.files[new] = self.files.pop(self._checked(old))
-
     def place(self, changes: Iterable[PageChange], *, size_pages: int) -> None:
         """Put what an `Appender` placed into its pages, each with a right checksum."""
         for change in changes:

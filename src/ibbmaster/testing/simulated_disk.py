@@ -190,16 +190,6 @@ class SimulatedDisk:
         self._pending_names.append(_NameChange(name=name, inode=None))
         self._done("unlink")
 
-    def rename(self, old: str, new: str) -> None:
-        self._begin("rename", old)
-        inode = self._inode(old)
-        del self._names[old]
-        self._names[new] = inode
-        self._pending_names += [_NameChange(name=old, inode=None), _NameChange(name=new, inode=inode)]
-        self._done("rename")
-
-    # Crashes --------------------------------------------------------------------------------
-
     def files(self) -> dict[str, bytes]:
         """What a killed process leaves: everything that was asked for."""
         return {name: bytes(inode.current) for name, inode in self._names.items()}
