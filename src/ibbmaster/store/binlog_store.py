@@ -28,6 +28,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.store.cleaning import Cleaning
 from ibbmaster.store.in_doubt import decide
 from ibbmaster.store.log_writer import LogWriter
+from ibbmaster.store.owner import owning
 from ibbmaster.store.recovery import recover
 from ibbmaster.store.redo_record import Purge, XaEntry, XaState
 from ibbmaster.store.store_options import DEFAULT_OPTIONS, StoreOptions, StoreStatus
@@ -65,8 +66,7 @@ class BinlogStore(WritableBinlogEngine):
         self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()  # taken before the writer's
         self._purged_to = 0  # files before this one are removed, or are about to be
-        disk.lock()
-        try:
+        with owning(disk):
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
             self._visible = VisiblePages(disk, self._writer.fifo, lambda: self._writer.durable.mark)
@@ -74,9 +74,6 @@ class BinlogStore(WritableBinlogEngine):
             self._writer.explain_order = self._explain_order
             self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)
             decide(self._writer, engines, was_replayed=found.replayed_records > 0)
-        except BaseException:
-            disk.close()
-            raise
         self.replayed_records = found.replayed_records
         self.rolled_back = len(self._writer.xa.entries(XaState.ROLLED_BACK))
 

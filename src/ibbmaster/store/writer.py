@@ -31,6 +31,7 @@ from ibbmaster.log.group_writer import GroupWriter, write_whole_group
 from ibbmaster.log.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
 from ibbmaster.position import LogPosition
 from ibbmaster.store.next_file import make_file
+from ibbmaster.store.owner import owning
 from ibbmaster.store.page_writer import PageWriter
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import has_redo_log
@@ -87,12 +88,8 @@ class BinlogWriter(StepWriter):
         self._disk = disk
         self._is_sparse = is_sparse
         self._next_lsn = 0
-        disk.lock()
-        try:
+        with owning(disk):
             self._open(initial_state)
-        except BaseException:
-            disk.close()
-            raise
 
     def _open(self, initial_state: GtidState | None) -> None:
         """Begin the log, or go on where it ends."""
