@@ -58,7 +58,7 @@ class FollowedDirectory(BinlogEngine):
     def __init__(self, disk: RealDisk) -> None:
         self._disk = disk
         self._view = _View(disk)
-        self._watch = DirectoryWatch(disk.directory)
+        self._watch: DirectoryWatch | None = None  # once somebody waits
         self._lock = threading.RLock()  # for everything below
         self._log: BinlogDirectory | None = None  # None while there is no file
         self._active: tuple[int, int] | None = None  # number and start LSN of a file that belongs to the log
@@ -122,6 +122,9 @@ class FollowedDirectory(BinlogEngine):
             left = deadline - time.monotonic()
             if has_moved or left <= 0:
                 return has_moved
+            if self._watch is None:
+                self._watch = DirectoryWatch(self._disk.directory)
+                continue  # what came before it was watched
             self._watch.wait(min(left, LOOK_PERIOD_S))
 
     def _ask(self, question: Callable[[BinlogDirectory], Answer]) -> Answer | None:

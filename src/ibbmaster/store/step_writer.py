@@ -75,7 +75,7 @@ class StepWriter(GroupSink):
         self,
         records: list[NewRecord],
         *,
-        notes: Callable[[], tuple[Note, ...]] = lambda: (),
+        notes: Callable[[], tuple[Note, ...]] | None = None,
         group: GroupWriter | None = None,
         holder: GroupWriter | None = None,
     ) -> tuple[list[LogPosition], int]:
@@ -91,17 +91,17 @@ class StepWriter(GroupSink):
             StoreError: the disk fails, or a record is too large.
         """
         size, size_max = 0, self.shape.record_size_max
-        for record in records:
-            if len(record.data) > size_max:
-                raise StoreError(f"a record of {len(record.data)} bytes: with this file size it can have {size_max}")
-            size += len(record.data)
+        for _, data, _ in records:
+            if len(data) > size_max:
+                raise StoreError(f"a record of {len(data)} bytes: with this file size it can have {size_max}")
+            size += len(data)
         self._take_room(size)
         try:
             if self._gtid_strict:
-                for record in records:
-                    if record.gtid is not None:
-                        check_order(self.appender.state, record.gtid)
-            found = notes()
+                for _, _, gtid in records:
+                    if gtid is not None:
+                        check_order(self.appender.state, gtid)
+            found = () if notes is None else notes()
             with self.changing:
                 return self._append_now(records, found, group, holder)
         finally:
@@ -114,17 +114,16 @@ class StepWriter(GroupSink):
         group: GroupWriter | None,
         holder: GroupWriter | None,
     ) -> tuple[list[LogPosition], int]:
-        gtid = None
-        for record in records:
-            if record.gtid is not None:
-                gtid = record.gtid
-                if self.appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
-                    self.shape.add_pair()
         if holder is not None:  # before the record: if it reaches into the next file, that file's header counts it
             self.open_groups.setdefault(holder, self.appender.next_record_file_no)
+        gtid = None
         refs, changes = [], []
-        for record in records:
-            ref, placed = self.appender.append(record.type, record.data, record.gtid)
+        for kind, data, logged in records:
+            if logged is not None:
+                gtid = logged
+                if self.appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
+                    self.shape.add_pair()
+            ref, placed = self.appender.append(kind, data, logged)
             refs.append(ref)
             changes += placed
         for note in notes:
