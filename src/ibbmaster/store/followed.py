@@ -106,7 +106,7 @@ class FollowedDirectory(BinlogEngine):
     def event_groups(self, plan: ReadPlan) -> FollowedReader:
         with self._lock:
             began_at = plan.resets if isinstance(plan, SeekPlan) else self._reset_count
-            return FollowedReader(BinlogDirectory(self._view).event_groups(plan), self, began_at)
+            return FollowedReader(self._directory().event_groups(plan), self, began_at)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
@@ -141,6 +141,10 @@ class FollowedDirectory(BinlogEngine):
                     raise
                 self.look(is_urgent=True)
         return None
+
+    def _directory(self) -> BinlogDirectory:
+        """The log as it is seen now; behind the end of a redo log there is nothing to look for."""
+        return BinlogDirectory(self._view, is_end_known=self._view.tail is not None)
 
     # Following ------------------------------------------------------------------------------
 
@@ -178,7 +182,7 @@ class FollowedDirectory(BinlogEngine):
         if not numbers:
             return
         if self._log is None:
-            self._log = BinlogDirectory(self._view)
+            self._log = self._directory()
         self._oldest = numbers[0]
         for file_no in reversed(numbers):
             if file_no in self._sizes and file_no < numbers[-1] - COMPLETE_FILES:
