@@ -245,6 +245,21 @@ def test_a_reset_of_a_writer_that_lives_is_seen_in_its_redo_log(tmp_path):
         assert rest_of(reader_of(engine, "0-1-500")) == [501]
 
 
+def test_a_reset_ends_no_reader_that_began_behind_it_whatever_was_missed_of_the_redo_log(tmp_path):
+    with BinlogStore(RealDisk(tmp_path), replace(OPTIONS, redo_bytes=1 << 18)) as store:
+        feed(store, range(1, 20))
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        assert str(engine.binlog_state()) == "0-1-19"
+        store.reset()
+        feed(store, range(1, 20))
+        engine.look()
+        reader = reader_of(engine)
+        assert rest_of(reader) == list(range(1, 20))
+        feed(store, range(20, 1000))  # both segments are begun anew
+        assert str(engine.binlog_state()) == "0-1-999"
+        assert rest_of(reader) == list(range(20, 1000))
+
+
 @pytest.mark.timeout(300)
 def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_is_seen(tmp_path, pytestconfig):
     """A process that feeds is killed at a random group, again and again; another process would see this."""

@@ -238,17 +238,16 @@ class FollowedDirectory(BinlogEngine):
         if tail is None and not self._disk.is_locked():
             self._durable_lsn = durable_lsn
             return False
-        reset_count = 0 if tail is None else tail.reset_count
-        if tail is None or not tail.follow(durable_lsn):
-            try:
+        try:
+            reset_count = 0 if tail is None else tail.reset_count
+            if tail is None or not tail.follow(durable_lsn):
                 scan = scan_redo(self._disk, end_lsn=durable_lsn)
-                tail = None if scan is None else RedoTail(self._disk, scan)
-            except (DamageError, MissingFileError):
-                return False  # it was looked at in the middle of a change: the next look finds the rest
-            self._show(tail)
+                self._show(None if scan is None else RedoTail(self._disk, scan))
+            elif tail.reset_count != reset_count:
+                self._begin_anew()
+        except (DamageError, MissingFileError):
+            return False  # it was looked at in the middle of a change: the next look finds the rest
         self._durable_lsn = durable_lsn
-        if tail is not None and tail.reset_count != reset_count:
-            self._begin_anew()
         return self._log is None
 
     def _take_over_redo(self) -> bool:
