@@ -215,7 +215,7 @@ async def run_dump(
             try:
                 block = await trio.to_thread.run_sync(producer.next_block, generation)
             finally:
-                if producer.end_look():
+                if producer.end_look() and follower.generation == generation:  # else they are awake already
                     follower.announce()
         if block:
             await sender.send(block)

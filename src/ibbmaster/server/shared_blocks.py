@@ -208,7 +208,7 @@ class FastReader:
             return False
         where = generation, self._groups.position
         look = self._shared.look
-        if look is not None and look.where == where and self._session.waits_at_end:
+        if look is not None and look.where == where and self._session.waits_at_end and self._session.selection:
             look.has_others = True
             return True
         return self._shared.known_end == where
