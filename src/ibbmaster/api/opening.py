@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
@@ -139,7 +139,7 @@ def _open_to_read(path: Path, schema: Mapping[str, Declaration]) -> Log:
     return Log(path, FollowedDirectory(disk), schema=schema)
 
 
-def holds_classic_files(names: list[str]) -> bool:
+def holds_classic_files(names: Sequence[str]) -> bool:
     """Whether these are files of a traditional binlog, and none of the engine's."""
     return any(map(_CLASSIC_NAME.fullmatch, names)) and not any(parse_file_name(name) is not None for name in names)
 

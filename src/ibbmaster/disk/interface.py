@@ -6,6 +6,7 @@ Names are plain file names of one directory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ibbmaster.codec.buffer import Buffer
@@ -26,8 +27,11 @@ class Disk(Protocol):
             BusyError: another process has it.
         """
 
-    def list(self) -> list[str]:
-        """Names of the regular files, in no order; links and other things are left out."""
+    def list(self) -> Sequence[str]:
+        """Names of the regular files, in no order; links and other things are left out.
+
+        It may be the same object as before, which then has the same names.
+        """
 
     def size(self, name: str) -> int: ...
 

@@ -11,8 +11,9 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
@@ -21,6 +22,20 @@ OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of file
 WRITABLE_FILES_MAX = 4  # kept for writing
 FULL = (errno.ENOSPC, errno.EDQUOT)
 LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that somebody may only be looking at
+TICK_S, COARSE_TICK_S = 0.1, 3.0  # within so long two changes of a directory may bear the same time
+SECOND_NS = 10**9
+
+
+class _Listing(NamedTuple):
+    """The names in a directory, whose `stamp` was first seen at `seen_at` on the monotonic clock.
+
+    While `is_settled` the names are those of that stamp, whatever the clock of the file system.
+    """
+
+    stamp: tuple[int, int, int]
+    seen_at: float
+    is_settled: bool
+    names: Sequence[str]
 
 
 class RealDisk:
@@ -31,6 +46,7 @@ class RealDisk:
         self._open_files: OrderedDict[str, int] = OrderedDict()
         self._writable_files: OrderedDict[str, int] = OrderedDict()
         self._directory_lock: int | None = None
+        self._listing: _Listing | None = None
         self._lock = threading.Lock()
 
     def __str__(self) -> str:
@@ -64,9 +80,21 @@ class RealDisk:
             with contextlib.suppress(OSError):  # a read-only file system has nothing to make durable
                 os.fdatasync(descriptor)
 
-    def list(self) -> list[str]:
-        with self._errors(""), os.scandir(self.directory) as entries:
-            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+    def list(self) -> Sequence[str]:
+        with self._errors(""):
+            known, found = self._listing, os.stat(self.directory)
+            stamp = (found.st_dev, found.st_ino, found.st_mtime_ns)
+            if known is not None and known.is_settled and known.stamp == stamp:
+                return known.names
+            now = time.monotonic()
+            seen_at = known.seen_at if known is not None and known.stamp == stamp else now
+            with os.scandir(self.directory) as entries:
+                names: Sequence[str] = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+            if known is not None and known.names == names:
+                names = known.names
+            tick_s = TICK_S if found.st_mtime_ns % SECOND_NS else COARSE_TICK_S
+            self._listing = _Listing(stamp, seen_at, now >= seen_at + tick_s, names)
+            return names
 
     def size(self, name: str) -> int:
         with self._errors(name):
@@ -109,6 +137,7 @@ class RealDisk:
 
     def create(self, name: str) -> None:
         with self._errors(name):
+            self._forget(name)
             os.close(os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640))
 
     def write(self, name: str, offset: int, data: Buffer) -> None:
@@ -187,6 +216,8 @@ class RealDisk:
         return descriptor
 
     def _forget(self, name: str) -> None:
+        """A name is about to mean something else, or nothing."""
+        self._listing = None
         with self._lock:
             for files in (self._open_files, self._writable_files):
                 descriptor = files.pop(name, None)

@@ -169,16 +169,16 @@ class BinlogStore(WritableLogEngine):
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         return self._writer.durable.mark
 
-    def state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
         return self._writer.durable.snapshot()[1]
 
-    def seek(self, position: GtidPosition) -> SeekPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
         resets = self._reset_count
         mark, state = self._writer.durable.snapshot()
-        pages = PageReader(self._visible, readahead_pages_max=1)
+        pages = PageReader(self._visible, readahead_pages_max=1, only_cached=only_cached)
         oldest = self._directory.file_numbers()[0]
         plan = seek(pages, position, oldest_file_no=oldest, active_file_no=mark.file_no, current_state=state)
         return replace(plan, resets=resets)

@@ -10,13 +10,14 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from ibbmaster.disk.interface import Disk
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.overlay import OverlayDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import IbbMasterError, MissingFileError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -59,9 +60,11 @@ class FollowedDirectory(LogEngine):
     def __init__(self, disk: RealDisk) -> None:
         self._disk = disk
         self._view = _View(disk)
+        self._watch = DirectoryWatch(disk.directory)
         self._lock = threading.RLock()  # for everything below
         self._log: BinlogDirectory | None = None  # None while there is no file
         self._active: tuple[int, int] | None = None  # number and start LSN of a file that belongs to the log
+        self._listed: tuple[Sequence[str], list[int]] = ((), [])  # names, and the numbers of the files among them
         self._sizes: dict[int, int] = {}  # of files that are there, or were
         self._oldest = 0
         self._reset_count = 0
@@ -85,16 +88,17 @@ class FollowedDirectory(LogEngine):
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
-        return self._ask(lambda opened: opened.end()) or _BEGIN
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        return self._ask(lambda opened: opened.end(only_cached=only_cached), only_cached=only_cached) or _BEGIN
 
-    def state(self) -> GtidState:
-        return self._ask(lambda opened: opened.state()) or GtidState()
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        found = self._ask(lambda opened: opened.state(only_cached=only_cached), only_cached=only_cached)
+        return found or GtidState()
 
-    def seek(self, position: GtidPosition) -> SeekPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
         resets = self._reset_count
-        plan = self._ask(lambda opened: opened.seek(position)) or _empty_plan(position)
-        return replace(plan, resets=resets)
+        plan = self._ask(lambda opened: opened.seek(position, only_cached=only_cached), only_cached=only_cached)
+        return replace(plan or _empty_plan(position), resets=resets)
 
     def start_of_file(self, file_no: int | None = None) -> SeekPlan:
         resets = self._reset_count
@@ -110,21 +114,20 @@ class FollowedDirectory(LogEngine):
         deadline = time.monotonic() + timeout_s
         while True:
             self.look()
-            left = deadline - time.monotonic()
-            opened = self._log
-            if opened is not None:
-                with contextlib.suppress(MissingFileError):  # purged, or reset: the next look tells
-                    opened.wait_for_growth(max(0.0, min(left, LOOK_PERIOD_S)))
-            elif left > 0:
-                time.sleep(min(left, LOOK_PERIOD_S / 5))
             end = self.end()
             with self._lock:
                 has_moved, self._seen_end = self._seen_end not in (None, end), end
+            opened, left = self._log, deadline - time.monotonic()
+            with contextlib.suppress(MissingFileError):  # purged, or reset: the next look tells
+                has_moved |= opened is not None and opened.has_grown()  # or there is damage at the end
             if has_moved or left <= 0:
                 return has_moved
+            self._watch.wait(min(left, LOOK_PERIOD_S))
 
-    def _ask(self, question: Callable[[BinlogDirectory], Answer]) -> Answer | None:
+    def _ask(self, question: Callable[[BinlogDirectory], Answer], *, only_cached: bool = False) -> Answer | None:
         """What the log says; None if there is none yet."""
+        if only_cached:
+            return self._ask_at_once(question)
         self.look()
         for attempt in range(2):
             opened = self._log
@@ -137,6 +140,19 @@ class FollowedDirectory(LogEngine):
                     raise
                 self.look(is_urgent=True)
         return None
+
+    def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:
+        """As `_ask`, where nothing has to be looked for first.
+
+        Raises:
+            BlockingIOError: it has.
+        """
+        self._glance()
+        opened = self._log
+        if opened is not None and self._seen_end is not None:
+            with contextlib.suppress(StoreError):  # purged, or reset
+                return question(opened)
+        raise BlockingIOError(f"{self}: the log has to be looked for")
 
     # Following ------------------------------------------------------------------------------
 
@@ -166,7 +182,10 @@ class FollowedDirectory(LogEngine):
                 self._lock.release()
 
     def _look_at_files(self) -> None:
-        numbers = sorted(number for name in self._view.list() if (number := parse_file_name(name)) is not None)
+        names = self._view.list()
+        if names is not self._listed[0]:
+            self._listed = names, sorted(number for name in names if (number := parse_file_name(name)) is not None)
+        _, numbers = self._listed
         if self._active is not None and self._start_lsn(self._active[0]) != self._active[1]:
             if not numbers or numbers[-1] <= self._active[0]:
                 self._reset_count += 1
@@ -315,7 +334,7 @@ class _View(ReadOnlyDisk):
     def __str__(self) -> str:
         return str(self._real)
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         return self._shown[0].list()
 
     def size(self, name: str) -> int:

@@ -6,7 +6,7 @@ are zeros, as in a file that was never written further.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn
 
 from ibbmaster.codec.buffer import Buffer
@@ -66,7 +66,7 @@ class VisibleDisk(ReadOnlyDisk):
     def __str__(self) -> str:
         return str(self._disk)
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         return self._disk.list()
 
     def size(self, name: str) -> int:

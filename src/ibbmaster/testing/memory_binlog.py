@@ -76,15 +76,15 @@ class MemoryBinlog(WritableLogEngine):
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         with self._lock:
             return LogPosition(max(self._files), self._end)
 
-    def state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
         with self._lock:
             return self._state.copy()
 
-    def seek(self, position: GtidPosition) -> ReadPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         with self._lock:
             for number, (state, _) in reversed(self._files.items()):
                 if state.is_before(position):
