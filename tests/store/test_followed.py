@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.purge import PurgeRequest
@@ -29,6 +31,7 @@ import os, signal, sys
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 store = BinlogStore(RealDisk(sys.argv[1]), StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14))
@@ -117,6 +120,35 @@ def test_what_grew_between_the_first_answer_and_the_first_wait_is_growth(tmp_pat
         into_files(store)
         assert engine.wait_for_growth(GROWTH_S)
         assert str(engine.state()) == "0-1-59"
+
+
+def test_a_directory_is_looked_at_when_somebody_has_written_there_and_not_again_and_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(followed, "LOOK_PERIOD_S", GROWTH_S)  # only the kernel can be sooner
+    waits, is_waiting = [], threading.Event()
+    wait = DirectoryWatch.wait
+
+    def note(self, timeout_s):
+        waits.append(timeout_s)
+        is_waiting.set()
+        return wait(self, timeout_s)
+
+    monkeypatch.setattr(DirectoryWatch, "wait", note)
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(1, 10))
+        into_files(store)
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        assert str(engine.binlog_state()) == "0-1-9"
+        found = []
+        waiting = threading.Thread(target=lambda: found.append(engine.wait_for_growth(GROWTH_S)))
+        waiting.start()
+        is_waiting.wait()
+        assert len(waits) == 1
+        feed(store, [10])
+        into_files(store)
+        waiting.join()
+        assert found == [True]
+        assert str(engine.binlog_state()) == "0-1-10"
+        assert len(waits) < 50  # writes of the store, not time, have called for each
 
 
 def test_it_is_in_no_writers_way_whoever_comes_first(tmp_path):
@@ -262,6 +294,7 @@ def test_a_reader_at_the_very_end_of_a_file_that_is_flushed_and_purged_goes_on(t
 READ_ONLY = """
 import os, sys
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.store.followed import FollowedDirectory
 os.setgid(65534); os.setuid(65534)
 engine = FollowedDirectory(RealDisk(sys.argv[1]))
