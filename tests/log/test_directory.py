@@ -98,7 +98,7 @@ def test_an_end_that_stands_still_is_known_and_not_looked_for(disk, feeder):
 def test_what_must_not_wait_takes_the_end_that_is_known_or_nothing(disk, feeder):
     log = BinlogDirectory(disk)
     position = GtidPosition.parse("0-1-50")
-    for ask in (log.end, log.binlog_state, lambda **options: log.seek(position, **options)):
+    for ask in (log.end, log.binlog_state, lambda **options: log.seek(position, **options).position):
         with pytest.raises(BlockingIOError):
             BinlogDirectory(disk).end(only_cached=True)  # nobody has looked for it yet
         expected = ask()
@@ -138,6 +138,17 @@ def test_to_begin_reading_costs_the_same_in_one_file_as_in_a_thousand(disk, feed
     reads_of_many, parsed_of_many = cost()
     assert parsed_of_many == 0  # names are read when they change
     assert reads_of_many <= reads_of_one + 2 * 10  # two for each halving of a thousand files
+
+
+def test_a_state_record_is_read_once(disk, feeder):
+    feeder.feed(1000)
+    log = BinlogDirectory(disk)
+    wanted = [GtidPosition.parse(f"0-1-{number}") for number in range(1, feeder.seq_no, 100)]
+    found = [log.seek(position) for position in wanted]
+    again = [log.seek(position) for position in wanted]
+    assert [plan.position for plan in again] == [plan.position for plan in found]
+    assert sum(plan.page_reads for plan in found) > 2 * len(wanted)
+    assert max(plan.page_reads for plan in again) <= 2  # a header, and a page that has no state yet
 
 
 def test_names_are_read_again_when_a_file_is_made_or_removed(tmp_path):

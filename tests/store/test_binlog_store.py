@@ -14,6 +14,7 @@ from ibbmaster.errors import BusyError, ConfigurationError, FailedError, Positio
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
@@ -502,6 +503,19 @@ def test_a_place_that_was_found_before_a_reset_is_none_of_the_new_log(store):
     for place in places:
         with pytest.raises(PositionPurgedError, match="reset"):
             store.groups(place).next_group()
+
+
+def test_a_search_after_a_reset_knows_no_state_of_the_old_log(store):
+    def searched(log):
+        return [log.seek(GtidPosition.parse(f"0-1-{number}")).position for number in range(0, 200, 7) if number]
+
+    for number in range(1, 200):
+        feed(store, number, size=3000)
+    old = searched(store)
+    store.reset()
+    for number in range(1, 200):
+        feed(store, number, size=1000)
+    assert searched(store) == searched(BinlogDirectory(store._visible, is_end_known=True)) != old
 
 
 def test_a_group_that_is_being_read_when_the_log_is_reset_goes_on_with_nothing_of_the_new_one(disk):

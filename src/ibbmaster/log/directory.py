@@ -25,7 +25,7 @@ from ibbmaster.log.misplacement import MisplacementCheck
 from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.log.range_reading import groups_in_range, ranges_of_file
 from ibbmaster.log.seek import SeekPlan, seek
-from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
+from ibbmaster.log.states import FULL_STATE_PAGE, StateRecords, read_state_record, state_at
 from ibbmaster.position import LogPosition
 
 POLL_PERIOD_S = 0.002  # how late growth may be noticed
@@ -45,6 +45,7 @@ class BinlogDirectory(LogEngine):
     def __init__(self, disk: Disk, *, is_end_known: bool = False) -> None:
         """With `is_end_known` the disk shows nothing behind the end of the log."""
         self._disk = disk
+        self._records = StateRecords()
         self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
         self._lock = threading.Lock()  # for everything below
         self._state: GtidState | None = None  # what `_tail` has seen
@@ -139,6 +140,7 @@ class BinlogDirectory(LogEngine):
             oldest_file_no=self.file_numbers()[0],
             active_file_no=active,
             current_state=current_state,
+            records=self._records,
         )
 
     def groups(self, plan: ReadPlan) -> EventGroupReader:

@@ -24,6 +24,7 @@ from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.log.seek import SeekPlan, seek
+from ibbmaster.log.states import StateRecords
 from ibbmaster.position import LogPosition
 from ibbmaster.store.cleaning import Cleaning
 from ibbmaster.store.in_doubt import decide
@@ -62,6 +63,7 @@ class BinlogStore(WritableLogEngine):
         self.connected_replicas: Callable[[], int] = lambda: 0
         self._disk = disk
         self._reset_count = 0
+        self._records = StateRecords()
         self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()  # taken before the writer's
         self._purged_to = 0  # files before this one are removed, or are about to be
@@ -178,9 +180,14 @@ class BinlogStore(WritableLogEngine):
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
         resets = self._reset_count
         mark, state = self._writer.durable.snapshot()
-        pages = PageReader(self._visible, readahead_pages_max=1, only_cached=only_cached)
-        oldest = self._directory.file_numbers()[0]
-        plan = seek(pages, position, oldest_file_no=oldest, active_file_no=mark.file_no, current_state=state)
+        plan = seek(
+            PageReader(self._visible, readahead_pages_max=1, only_cached=only_cached),
+            position,
+            oldest_file_no=self._directory.file_numbers()[0],
+            active_file_no=mark.file_no,
+            current_state=state,
+            records=self._records,
+        )
         return replace(plan, resets=resets)
 
     def groups(self, plan: ReadPlan) -> StoreReader:
@@ -261,8 +268,10 @@ class BinlogStore(WritableLogEngine):
     def _remove_files(self) -> None:
         self._reset_count += 1  # ends every reader
         self._purged_to = 0
+        self._records = StateRecords()
         for file_no in self._directory.file_numbers():
             self._disk.unlink(format_file_name(file_no))
+        self._records = StateRecords()  # a search meanwhile has put in some of files that were still there
         self._disk.sync_dir()
 
     def purge(self, request: PurgeRequest) -> PurgeResult:
