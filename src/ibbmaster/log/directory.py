@@ -188,11 +188,14 @@ class BinlogDirectory(LogEngine):
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
-        while not (has_grown := self.has_grown()) and (left := deadline - time.monotonic()) > 0:
+        while not (has_grown := self._has_grown()) and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, POLL_PERIOD_S))
         return has_grown
 
-    def has_grown(self) -> bool:
+    def initial_state(self) -> GtidState:
+        return self.plan_of_file(format_file_name(self.file_numbers()[0])).state
+
+    def _has_grown(self) -> bool:
         """Whether the end has moved since the last call, False at first; whoever reads behind damage is woken, too."""
         with self._at_end() as (_, tail):
             end, stopped_at = tail.position, tail.stopped_at

@@ -117,9 +117,11 @@ class FollowedDirectory(LogEngine):
             end = self.end()
             with self._lock:
                 has_moved, self._seen_end = self._seen_end not in (None, end), end
-            opened, left = self._log, deadline - time.monotonic()
-            with contextlib.suppress(MissingFileError):  # purged, or reset: the next look tells
-                has_moved |= opened is not None and opened.has_grown()  # or there is damage at the end
+            opened = self._log
+            if opened is not None:
+                with contextlib.suppress(MissingFileError):  # purged, or reset: the next look tells
+                    has_moved |= opened.wait_for_growth(0.0)  # or there is damage at the end
+            left = deadline - time.monotonic()
             if has_moved or left <= 0:
                 return has_moved
             self._watch.wait(min(left, LOOK_PERIOD_S))
