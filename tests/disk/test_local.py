@@ -91,6 +91,17 @@ def test_a_change_is_seen_also_where_the_time_of_the_directory_stays_the_same(di
     assert disk.list() == ["a"]
 
 
+def test_a_watch_is_one_for_all_and_given_back_with_the_disk(disk, tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    watch = disk.watch()
+    assert disk.watch() is watch
+    (tmp_path / "a").touch()
+    assert watch.wait(60)
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    disk.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_holes_are_told_from_data(disk):
     disk.create("a")
     disk.truncate("a", 1 << 20)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 
 OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
@@ -47,6 +48,7 @@ class RealDisk:
         self._writable_files: OrderedDict[str, int] = OrderedDict()
         self._directory_lock: int | None = None
         self._listing: _Listing | None = None
+        self._watch: DirectoryWatch | None = None
         self._lock = threading.Lock()
 
     def __str__(self) -> str:
@@ -72,6 +74,13 @@ class RealDisk:
                 return not _try_lock(descriptor, fcntl.LOCK_SH)
             finally:
                 os.close(descriptor)
+
+    def watch(self) -> DirectoryWatch:
+        """Notices from now on what anybody writes here, until `close`."""
+        with self._lock:
+            if self._watch is None:
+                self._watch = DirectoryWatch(self.directory)
+            return self._watch
 
     def settle(self, name: str) -> None:
         """Make durable what another process has written to a file, perhaps one that was killed since."""
@@ -191,6 +200,9 @@ class RealDisk:
             for files in (self._open_files, self._writable_files):
                 while files:
                     os.close(files.popitem()[1])
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
             if self._directory_lock is not None:
                 os.close(self._directory_lock)
                 self._directory_lock = None

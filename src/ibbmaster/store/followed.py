@@ -17,7 +17,6 @@ from typing import TypeVar
 from ibbmaster.disk.interface import Disk
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.overlay import OverlayDisk
-from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import IbbMasterError, MissingFileError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -60,7 +59,6 @@ class FollowedDirectory(LogEngine):
     def __init__(self, disk: RealDisk) -> None:
         self._disk = disk
         self._view = _View(disk)
-        self._watch = DirectoryWatch(disk.directory)
         self._lock = threading.RLock()  # for everything below
         self._log: BinlogDirectory | None = None  # None while there is no file
         self._active: tuple[int, int] | None = None  # number and start LSN of a file that belongs to the log
@@ -111,7 +109,7 @@ class FollowedDirectory(LogEngine):
         return FollowedReader(BinlogDirectory(self._view).groups(plan), self, plan.resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        deadline = time.monotonic() + timeout_s
+        deadline, watch = time.monotonic() + timeout_s, self._disk.watch()
         while True:
             self.look()
             end = self.end()
@@ -124,7 +122,8 @@ class FollowedDirectory(LogEngine):
             left = deadline - time.monotonic()
             if has_moved or left <= 0:
                 return has_moved
-            self._watch.wait(min(left, LOOK_PERIOD_S))
+            if not watch.wait(min(left, LOOK_PERIOD_S)) and time.monotonic() >= deadline:
+                return False  # nobody has written: what there was to see was seen above
 
     def _ask(self, question: Callable[[BinlogDirectory], Answer], *, only_cached: bool = False) -> Answer | None:
         """What the log says; None if there is none yet."""
