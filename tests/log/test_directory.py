@@ -82,23 +82,23 @@ def count(disk, action):
 
 def test_an_end_that_stands_still_is_known_and_not_looked_for(disk, feeder):
     log = BinlogDirectory(disk)
-    end, state = log.end(), log.binlog_state()
-    for ask in (log.end, log.binlog_state, lambda: log.wait_for_growth(0)):
+    end, state = log.end(), log.state()
+    for ask in (log.end, log.state, lambda: log.wait_for_growth(0)):
         reads, size = count(disk, ask)
         assert reads <= 2  # at the end, and of the file that is ready
         assert size <= 2
     feeder.feed(1)
-    assert str(log.binlog_state()) == f"0-1-{feeder.seq_no}" != str(state)
+    assert str(log.state()) == f"0-1-{feeder.seq_no}" != str(state)
     assert log.end() > end
     feeder.feed(2000)  # into other files
-    assert str(log.binlog_state()) == f"0-1-{feeder.seq_no}"
+    assert str(log.state()) == f"0-1-{feeder.seq_no}"
     assert log.end()[0] > end[0]
 
 
 def test_what_must_not_wait_takes_the_end_that_is_known_or_nothing(disk, feeder):
     log = BinlogDirectory(disk)
     position = GtidPosition.parse("0-1-50")
-    for ask in (log.end, log.binlog_state, lambda **options: log.seek(position, **options).position):
+    for ask in (log.end, log.state, lambda **options: log.seek(position, **options).position):
         with pytest.raises(BlockingIOError):
             BinlogDirectory(disk).end(only_cached=True)  # nobody has looked for it yet
         expected = ask()
@@ -119,7 +119,7 @@ def test_what_must_not_wait_takes_the_end_that_is_known_or_nothing(disk, feeder)
 def test_to_begin_reading_costs_the_same_in_one_file_as_in_a_thousand(disk, feeder, monkeypatch):
     def cost():
         log = BinlogDirectory(disk)
-        log.binlog_state()
+        log.state()
         first, last = (GtidPosition.parse(f"0-1-{number}") for number in (10, feeder.seq_no - 10))
         log.seek(first)
         parsed.clear()

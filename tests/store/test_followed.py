@@ -137,7 +137,7 @@ def test_a_directory_is_looked_at_when_somebody_has_written_there_and_not_again_
         feed(store, range(1, 10))
         into_files(store)
         engine = FollowedDirectory(RealDisk(tmp_path))
-        assert str(engine.binlog_state()) == "0-1-9"
+        assert str(engine.state()) == "0-1-9"
         found = []
         waiting = threading.Thread(target=lambda: found.append(engine.wait_for_growth(GROWTH_S)))
         waiting.start()
@@ -147,7 +147,7 @@ def test_a_directory_is_looked_at_when_somebody_has_written_there_and_not_again_
         into_files(store)
         waiting.join()
         assert found == [True]
-        assert str(engine.binlog_state()) == "0-1-10"
+        assert str(engine.state()) == "0-1-10"
         assert len(waits) < 50  # writes of the store, not time, have called for each
 
 

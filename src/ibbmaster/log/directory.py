@@ -192,9 +192,6 @@ class BinlogDirectory(LogEngine):
             time.sleep(min(left, POLL_PERIOD_S))
         return has_grown
 
-    def initial_state(self) -> GtidState:
-        return self.plan_of_file(format_file_name(self.file_numbers()[0])).state
-
     def _has_grown(self) -> bool:
         """Whether the end has moved since the last call, False at first; whoever reads behind damage is woken, too."""
         with self._at_end() as (_, tail):
