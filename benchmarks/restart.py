@@ -66,7 +66,7 @@ def start(disk: RealDisk, *, forget_first: bool) -> None:
     if forget_first:
         while store.clean_step():
             pass
-    group = store.event_groups(store.seek(GtidPosition())).next_group()
+    group = store.groups(store.seek(GtidPosition())).next_group()
     assert group is not None
     for _ in group.body:
         pass

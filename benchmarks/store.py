@@ -191,7 +191,7 @@ def beginnings(bench: Bench) -> Iterator[Figure]:
 
 def begin_file(store: BinlogStore) -> tuple[float, float]:
     """Seconds of ending a file with a group in it, and of CPU, which no sync and no other process changes."""
-    latest = store.binlog_state().latest(0)
+    latest = store.state().latest(0)
     store.write_direct(*small_group(1 + (0 if latest is None else latest.seq_no)))
     cpu = time.thread_time()
     return timed(store.flush), time.thread_time() - cpu

@@ -14,7 +14,7 @@ from lanes.replay import CLASSIC, raw_events
 
 from ibbmaster.arrow import collecting, image_columns, reading, row_columns
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast
-from ibbmaster.arrow.plan import find_fields, open_options, plan_tasks
+from ibbmaster.arrow.plan import find_fields, open_log, plan_tasks
 from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import EventError, FormatError, IbbMasterError
@@ -59,9 +59,9 @@ def directory(request, imported):
 def tables_of(directory, *, is_classic=False):
     """The tables whose columns have names."""
     reader, names = RowReader(), set()
-    with closing(open_options(parse_options({"path": str(directory)}, is_classic=is_classic))) as archive:
-        for log_range in archive.ranges(LOG_START, archive.end_point(), size=1 << 40):
-            for group in archive.groups(log_range):
+    with closing(open_log(parse_options({"path": str(directory)}, is_classic=is_classic))) as log:
+        for log_range in log.ranges(LOG_START, log.end(), size=1 << 40):
+            for group in log.groups_in(log_range):
                 names |= {schema.name for schema in reader.schemas(group_events(group)) if schema.has_names}
     return sorted(names - {"types.old_temporal"})  # nothing tells its digits
 
@@ -285,7 +285,7 @@ def write_images(directory, table, images):
 
 @pytest.fixture
 def damaged(tmp_path, imported):
-    """A log of many stretches with one flipped bit."""
+    """A log of many ranges with one flipped bit."""
     directory = imported("11.8/domains")
     path = sorted(directory.glob("binlog-*.ibb"))[0]
     data = bytearray(path.read_bytes())

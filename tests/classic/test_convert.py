@@ -62,7 +62,7 @@ def events_by_hand(series: Path) -> Iterator[bytes]:
 
 def stored_events(store: BinlogDirectory, position: GtidPosition) -> Iterator[bytes]:
     """The events that the read side gives from a position on, cut by their size fields."""
-    reader = store.event_groups(store.seek(position))
+    reader = store.groups(store.seek(position))
     while (group := reader.next_group()) is not None:
         yield group.gtid_event
         rest = bytearray()
@@ -118,7 +118,7 @@ def test_every_captured_series_comes_out_event_by_event(
     assert str(report.gtid_state.position()) == expected["gtid_binlog_pos_after"]
     listed = sorted(filter(None, expected["gtid_binlog_state_after"].split(",")))
     assert sorted(map(str, report.gtid_state)) == listed
-    assert store.binlog_state() == report.gtid_state
+    assert store.state() == report.gtid_state
     assert list(report.classic_files) == [file["name"] for file in expected["files"]]
     assert report.skipped_count == 0
     assert report.notices == ()
@@ -174,7 +174,7 @@ def test_damage_keeps_the_groups_before_it(tmp_path: Path) -> None:
     with pytest.raises(ClassicFormatError, match=r"^binlog\.000003 offset "):
         run(tmp_path / "ibb", source)
     store = BinlogDirectory(RealDisk(tmp_path / "ibb"))
-    state = store.binlog_state()
+    state = store.state()
     assert 10 <= (state.seq_no(0, 1) or 0) <= 14
     wanted = list(events_by_hand(CLASSIC / "11.8" / "checksum-switch"))
     found = list(stored_events(store, GtidPosition()))
@@ -241,10 +241,10 @@ def test_files_that_grew_are_taken_from_where_the_log_ends(tmp_path: Path, name:
 def test_files_that_begin_behind_the_end_of_the_log_are_refused(tmp_path: Path) -> None:
     files = classic_files(CLASSIC / "11.8" / "checksum-switch")
     run(tmp_path, *files[:2])
-    state = BinlogDirectory(RealDisk(tmp_path)).binlog_state()
+    state = BinlogDirectory(RealDisk(tmp_path)).state()
     with pytest.raises(StoreError, match=r"the log ends at GTID state \[0-1-\d+\] in domain 0, but before 0-1-15"):
         run(tmp_path, *files[3:], append=True)
-    assert BinlogDirectory(RealDisk(tmp_path)).binlog_state() == state
+    assert BinlogDirectory(RealDisk(tmp_path)).state() == state
 
 
 def test_files_of_another_history_are_refused(tmp_path: Path) -> None:

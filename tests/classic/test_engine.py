@@ -20,7 +20,7 @@ CAPTURES = ["10.11/domains", "11.8/domains", "10.11/checksum-switch", "10.11/cra
 
 def groups_from(engine, position=""):
     """GTID and bytes of every group a replica at a position has to read."""
-    reader = engine.event_groups(engine.seek(GtidPosition.parse(position)))
+    reader = engine.groups(engine.seek(GtidPosition.parse(position)))
     groups = []
     while (group := reader.next_group()) is not None:
         groups.append((group.gtid, group.gtid_event + b"".join(group.body)))
@@ -33,9 +33,9 @@ def test_groups_and_state_are_those_of_an_import(tmp_path, capture):
     import_classic([CLASSIC / capture], RealDisk(tmp_path), max_file_bytes=1 << 20)
     imported = BinlogDirectory(RealDisk(tmp_path))
     assert groups_from(classic) == groups_from(imported)
-    assert classic.binlog_state() == imported.binlog_state()
+    assert classic.state() == imported.state()
     expected = json.loads((CLASSIC / capture / "expected.json").read_text())
-    assert set(str(classic.binlog_state().position()).split(",")) == set(expected["gtid_binlog_pos_after"].split(","))
+    assert set(str(classic.state().position()).split(",")) == set(expected["gtid_binlog_pos_after"].split(","))
 
 
 def test_a_position_is_found_in_the_newest_file_that_begins_before_it():
@@ -46,7 +46,7 @@ def test_a_position_is_found_in_the_newest_file_that_begins_before_it():
         rest = groups_from(engine, str(position))
         assert rest == groups[len(groups) - len(rest) :]
         assert len(rest) >= len(groups) - end
-    assert len(groups_from(engine, str(engine.binlog_state().position()))) < 20
+    assert len(groups_from(engine, str(engine.state().position()))) < 20
 
 
 def test_a_position_before_the_oldest_file_is_refused_with_its_reason():
@@ -61,6 +61,6 @@ def test_files_have_the_names_and_sizes_of_the_server():
     expected = json.loads((CLASSIC / "10.11/checksum-switch/expected.json").read_text())["files"]
     assert [(file.name, file.size) for file in engine.files()] == [(file["name"], file["bytes"]) for file in expected]
     assert (engine.file_name(engine.end().file_no), engine.end().offset) == ("binlog.000005", 656)
-    assert engine.plan_of_file("binlog.000003").position == (2, 4)
+    assert engine.start_of_file(2).position == (2, 4)
     with pytest.raises(KeyError):
-        engine.plan_of_file("binlog.000009")
+        engine.start_of_file(8)

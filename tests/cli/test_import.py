@@ -41,7 +41,7 @@ def test_it_says_what_was_imported(tmp_path: Path, capsys: pytest.CaptureFixture
     ]
     assert errors == ""
     assert sorted(path.name for path in directory.iterdir()) == ["binlog-000000.ibb", "binlog-000001.ibb"]
-    assert BinlogDirectory(RealDisk(directory)).binlog_state() == GtidState.parse("0-1-37")
+    assert BinlogDirectory(RealDisk(directory)).state() == GtidState.parse("0-1-37")
 
 
 def test_it_names_the_first_and_the_last_of_many_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,7 +91,7 @@ def last_gtid(directory: Path) -> Gtid:
     """The GTID of the last group in the order of the log."""
     with closing(RealDisk(directory)) as disk:
         log = BinlogDirectory(disk)
-        groups = log.event_groups(log.seek(GtidPosition()))
+        groups = log.groups(log.seek(GtidPosition()))
         found = None
         while (group := groups.next_group()) is not None:
             found = group.gtid or found
@@ -144,7 +144,7 @@ def test_canal_follows_without_a_schema(
 def gtids(directory: Path) -> list[Gtid]:
     with closing(RealDisk(directory)) as disk:
         log = BinlogDirectory(disk)
-        groups = log.event_groups(log.seek(GtidPosition()))
+        groups = log.groups(log.seek(GtidPosition()))
         found = []
         while (group := groups.next_group()) is not None:
             if group.gtid is not None:

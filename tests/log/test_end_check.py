@@ -8,12 +8,12 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ChunkError, FormatError, Location
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
-from ibbmaster.log import archive
-from ibbmaster.log.archive import IbbArchive
+from ibbmaster.log import strictness
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.end_check import PATIENCE_S, STILL_S, EndWatch, page_behind
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.fault import Totals
+from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.log.verify import verify
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
@@ -127,7 +127,7 @@ def test_a_served_directory_tells_its_readers_of_data_behind_a_blank_page(torn_l
     directory = BinlogDirectory(torn_log.disk)
     clock = Clock()
     directory._end_watch._clock = clock
-    reader = directory.event_groups(directory.seek(GtidPosition()))
+    reader = directory.groups(directory.seek(GtidPosition()))
     read_on(reader)
     with pytest.raises(ChunkError, match="nothing was written here, but"):
         poll(reader, clock, seconds=10)
@@ -233,8 +233,8 @@ def test_a_sound_end_is_an_end(long_log):
 
 
 def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(strictness, "PATIENCE_S", 0.0)
     for name, data in torn_log.disk.files.items():
         (tmp_path / name).write_bytes(data)
     with pytest.raises(ChunkError, match="nothing was written here, but"):
-        IbbArchive(tmp_path).end_point()
+        StrictDirectory(RealDisk(tmp_path)).end()

@@ -50,15 +50,15 @@ def served(directory):
     place = directory.seek(request.position)
     session = DumpSession(
         request,
-        check_start(request, directory.binlog_state()),
+        check_start(request, directory.state()),
         profile=PROFILES["engine"],
         server_id=1,
         start_state=place.state,
-        current_state=directory.binlog_state,
+        current_state=directory.state,
         position=place.position,
         file_name=directory.file_name,
     )
-    producer = Producer(directory.event_groups(place), session, SharedBlocks())
+    producer = Producer(directory.groups(place), session, SharedBlocks())
     session.start()
     packets = PacketReader(limit=1 << 26, next_sequence=1)
     packets.receive_data(session.data_to_send())
@@ -100,7 +100,7 @@ def test_a_file_whose_numbers_rightly_go_back_is_verified_once(new_log, event):
 
     def pages_read():
         before = log.disk.pages_read
-        reader = directory.event_groups(directory.seek(GtidPosition()))
+        reader = directory.groups(directory.seek(GtidPosition()))
         while reader.next_group() is not None:
             pass
         return log.disk.pages_read - before
@@ -112,7 +112,7 @@ def test_a_file_whose_numbers_rightly_go_back_is_verified_once(new_log, event):
 def test_the_error_names_both_places(paged_log):
     copy_page(paged_log, 3, 5)
     directory = BinlogDirectory(paged_log.disk)
-    reader = directory.event_groups(directory.seek(GtidPosition()))
+    reader = directory.groups(directory.seek(GtidPosition()))
     numbers = [reader.next_group().gtid.seq_no for _ in range(16)]
     assert numbers == list(range(1, 17))
     message = r"page 5 offset 0: group 0-1-9 comes behind number 16 .* at binlog-000000\.ibb page 4 offset"
@@ -127,7 +127,7 @@ def test_a_sound_log_passed_over_group_by_group_is_never_verified(new_log, event
         log.commit(f"0-1-{seq_no}", event(6000))
     monkeypatch.setattr(MisplacementCheck, "check", lambda self, location: pytest.fail(f"verified at {location}"))
     directory = BinlogDirectory(log.disk)
-    careful, passing = (directory.event_groups(directory.seek(GtidPosition())) for _ in range(2))
+    careful, passing = (directory.groups(directory.seek(GtidPosition())) for _ in range(2))
     count = 0
     while (group := careful.next_group()) is not None:
         if group.end.file_no != passing.position.file_no:

@@ -92,14 +92,14 @@ def test_the_search_finds_what_a_linear_one_finds_and_reading_on_misses_nothing(
         )
     directory = BinlogDirectory(log.disk)
     numbers = directory.file_numbers()
-    assert directory.binlog_state() == GtidState(gtid for gtid, _ in log.groups)
+    assert directory.state() == GtidState(gtid for gtid, _ in log.groups)
     for end in range(0, len(log.groups) + 1, 7):
         position = GtidState(gtid for gtid, _ in log.groups[:end]).position()
         plan = directory.seek(position)
         assert (plan.position.file_no, plan.position.page_no, plan.state) == linear_seek(log.disk, position, numbers)
         rest = read_from(directory, plan)
         assert rest[-len(log.groups[end:]) :] == [gtid for gtid, _ in log.groups[end:]] or end == len(log.groups)
-        assert GtidState([*plan.state, *rest]) == directory.binlog_state()
+        assert GtidState([*plan.state, *rest]) == directory.state()
 
 
 class LogOfVanishingDomains:
@@ -217,7 +217,7 @@ def test_deleted_domains_hide_no_file_from_a_replica_without_them(new_log, event
 
 def read_from(directory, plan):
     """The GTIDs behind a place."""
-    reader = directory.event_groups(plan)
+    reader = directory.groups(plan)
     found = []
     while (group := reader.next_group()) is not None:
         found.append(group.gtid)
@@ -336,7 +336,7 @@ def test_states_that_a_restart_has_made_incomplete_hide_nothing(new_log, event):
     for seq_no in range(12, 30):
         log.commit(f"0-1-{seq_no}", event(5000))
     directory = BinlogDirectory(log.disk)
-    assert directory.binlog_state() == GtidState(gtid for gtid, _ in log.groups)
+    assert directory.state() == GtidState(gtid for gtid, _ in log.groups)
     plan = directory.seek(GtidPosition.parse("0-1-25,1-1-1"))
     assert Gtid.parse("1-1-2") in read_from(directory, plan)
     assert directory.seek(GtidPosition.parse("0-1-25,1-1-2")).position.page_no > plan.position.page_no

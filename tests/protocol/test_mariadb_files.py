@@ -64,7 +64,7 @@ def events_of(pieces):
 
 def groups_behind(directory, position):
     """As expected.json has them."""
-    reader = directory.event_groups(directory.seek(position))
+    reader = directory.groups(directory.seek(position))
     found = []
     while (group := reader.next_group()) is not None:
         gtid = None if group.gtid is None else str(group.gtid)
@@ -85,7 +85,7 @@ def test_the_files_are_those_that_were_written(written):
 def test_every_event_of_every_group_is_read_in_order(written):
     path, expected = written
     directory = BinlogDirectory(RealDisk(path))
-    assert groups_behind(directory, directory.initial_state().position()) == expected["groups"]
+    assert groups_behind(directory, directory.start_of_file().state.position()) == expected["groups"]
 
 
 @pytest.mark.usefixtures("kernels_or_not")
@@ -114,7 +114,7 @@ def test_the_command_ends_well_over_notes_and_takes_them_for_faults_if_told_to(c
 def test_from_every_position_of_the_log_what_follows_it_is_found(written):
     path, expected = written
     directory = BinlogDirectory(RealDisk(path))
-    state = directory.initial_state()
+    state = directory.start_of_file().state
     for index, group in enumerate(expected["groups"]):
         if group["gtid"] is None:
             continue
@@ -141,20 +141,20 @@ def test_what_a_restart_made_the_states_forget_is_not_passed_over_where_the_stat
 def served(directory):
     """The events that a replica without anything gets until the end, but for the artificial ones."""
     request = DumpRequest(
-        replica_server_id=9, position=directory.initial_state().position(), capability=4, wants_annotate_rows=True
+        replica_server_id=9, position=directory.start_of_file().state.position(), capability=4, wants_annotate_rows=True
     )
     place = directory.seek(request.position)
     session = DumpSession(
         request,
-        check_start(request, directory.binlog_state()),
+        check_start(request, directory.state()),
         profile=PROFILES["engine"],
         server_id=1,
         start_state=place.state,
-        current_state=directory.binlog_state,
+        current_state=directory.state,
         position=place.position,
         file_name=directory.file_name,
     )
-    producer = Producer(directory.event_groups(place), session, SharedBlocks())
+    producer = Producer(directory.groups(place), session, SharedBlocks())
     session.start()
     packets = PacketReader(limit=1 << 26, next_sequence=1)
     packets.receive_data(session.data_to_send())
@@ -181,9 +181,9 @@ def test_a_log_that_mariadb_wrote_can_be_continued(written, tmp_path):
     for file in path.glob("*.ibb"):
         shutil.copyfile(file, copy / file.name)
     with BinlogWriter(RealDisk(copy)) as writer:
-        assert writer.state == BinlogDirectory(RealDisk(path)).binlog_state()
+        assert writer.state == BinlogDirectory(RealDisk(path)).state()
     directory = BinlogDirectory(RealDisk(copy))
-    assert groups_behind(directory, directory.initial_state().position()) == expected["groups"]
+    assert groups_behind(directory, directory.start_of_file().state.position()) == expected["groups"]
 
 
 def test_spark_reads_every_event(spark, written):

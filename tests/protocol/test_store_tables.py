@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.log.engine import BinlogEngine, WritableBinlogEngine
 from ibbmaster.log.group_writer import GroupWriter
+from ibbmaster.log.interface import LogEngine, WritableLogEngine
 from ibbmaster.store import redo_log, redo_record
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_record import Cut, ItemType, Purge, Reset, XaState, decode_record, encode_record
@@ -88,7 +88,7 @@ def test_each_method_that_the_table_names_is_there(row):
         if owner.startswith("ibbmaster"):
             assert hasattr(importlib.import_module(owner), attribute)
         else:
-            assert hasattr(OWNERS.get(owner, WritableBinlogEngine), attribute), name
+            assert hasattr(OWNERS.get(owner, WritableLogEngine), attribute), name
 
 
 def test_the_protocols_have_no_method_that_the_table_does_not_name_but_for_finding_places():
@@ -97,15 +97,15 @@ def test_the_protocols_have_no_method_that_the_table_does_not_name_but_for_findi
         for row in table("engine.md", "The engine interface")
         for name in re.findall(r"`([\w.]+)`", row["Here"] + row["Remark"])
     }
-    methods = {name for name in dir(WritableBinlogEngine) if not name.startswith("_")}
-    assert methods - named == {"binlog_state", "file_name", "wait_for_growth"}
-    assert set(dir(BinlogEngine)) <= set(dir(WritableBinlogEngine))
+    methods = {name for name in dir(WritableLogEngine) if not name.startswith("_")}
+    assert methods - named == {"close", "state", "wait_for_growth", "ranges", "groups_in"}
+    assert set(dir(LogEngine)) <= set(dir(WritableLogEngine))
 
 
 @pytest.mark.parametrize("row", table("engine.md", "The engine interface", index=1), ids=lambda row: row["Engine"])
 def test_each_engine_of_the_table_is_one(row):
     module = importlib.import_module(row["Module"].strip("`"))
-    wanted = WritableBinlogEngine if row["Writes"] == "yes" else BinlogEngine
+    wanted = WritableLogEngine if row["Writes"] == "yes" else LogEngine
     assert any(
         isinstance(value, type) and wanted in value.__mro__[1:] and value.__module__ == module.__name__
         for value in vars(module).values()

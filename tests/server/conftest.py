@@ -22,7 +22,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.engine import BinlogEngine
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.dumping import Producer, run_dump
 from ibbmaster.server.follower import Follower
@@ -54,7 +54,7 @@ def serving() -> Serving:
 
     @contextlib.asynccontextmanager
     async def serve(
-        log: Path | BinlogEngine,
+        log: Path | LogEngine,
         *,
         profile: str | Profile = "engine",
         auth: str = "native",
@@ -126,18 +126,18 @@ class WaitingDump:
         place = engine.seek(asked.position)
         self.session = DumpSession(
             asked,
-            check_start(asked, engine.binlog_state()),
+            check_start(asked, engine.state()),
             profile=PROFILES["engine"],
             server_id=1,
             start_state=place.state,
-            current_state=engine.binlog_state,
+            current_state=engine.state,
             position=place.position,
             file_name=engine.file_name,
         )
         self.follower = Follower(lambda _: False)  # growth is announced by hand
         self.connection = Session(connection_id=1, host="here", since=0.0)
         self.stream = bytearray()
-        self._producer = Producer(JumpingGroups(engine.event_groups(place), jump), self.session, SharedBlocks())
+        self._producer = Producer(JumpingGroups(engine.groups(place), jump), self.session, SharedBlocks())
 
     async def run(self) -> None:
         """Until it is ended."""

@@ -352,7 +352,7 @@ async def test_damage_in_a_traditional_file_is_told_with_its_place(serving, conn
     shutil.copytree(fixtures / "classic/10.11/domains", tmp_path, dirs_exist_ok=True)
     path = tmp_path / "binlog.000003"
     engine = ClassicBinlog([tmp_path])
-    engine.binlog_state()
+    engine.state()
     data = bytearray(path.read_bytes())
     data[1500] ^= 1
     path.write_bytes(data)

@@ -111,7 +111,7 @@ def kill_again_and_again(directory: Path, seed: int) -> None:
         sent = replica.latest
     assert sent > KILLS // AT_ONCE
     with BinlogStore(RealDisk(directory)) as store:
-        reader = store.event_groups(store.seek(GtidPosition()))
+        reader = store.groups(store.seek(GtidPosition()))
         count = 0
         while (group := reader.next_group()) is not None:
             count += 1

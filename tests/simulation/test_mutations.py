@@ -103,21 +103,21 @@ def served(files):
     """The packets that a replica without anything gets, and why it gets no more."""
     directory = BinlogDirectory(MemoryDisk(files))
     try:
-        request = DumpRequest(replica_server_id=9, position=directory.initial_state().position(), capability=4)
+        request = DumpRequest(replica_server_id=9, position=directory.start_of_file().state.position(), capability=4)
         place = directory.seek(request.position)
         session = DumpSession(
             request,
-            check_start(request, directory.binlog_state()),
+            check_start(request, directory.state()),
             profile=PROFILES["engine"],
             server_id=1,
             start_state=place.state,
-            current_state=directory.binlog_state,
+            current_state=directory.state,
             position=place.position,
             file_name=directory.file_name,
         )
     except IbbMasterError as error:
         return [], str(error)
-    producer = Producer(directory.event_groups(place), session, SharedBlocks())
+    producer = Producer(directory.groups(place), session, SharedBlocks())
     session.start()
     packets = PacketReader(limit=1 << 26, next_sequence=1)
     packets.receive_data(session.data_to_send())

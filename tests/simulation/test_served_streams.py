@@ -453,7 +453,7 @@ class World:
                 knows_checksums=True,
                 **replica.options,
             )
-            check = check_start(request, store.binlog_state())
+            check = check_start(request, store.state())
             place = store.seek(request.position)
             session = replica.session = DumpSession(
                 request,
@@ -461,11 +461,11 @@ class World:
                 profile=PROFILES[replica.profile],
                 server_id=1,
                 start_state=place.state,
-                current_state=store.binlog_state,
+                current_state=store.state,
                 position=place.position,
                 file_name=store.file_name,
             )
-            with connection.scope, contextlib.closing(Producer(store.event_groups(place), session, self.shared)) as one:
+            with connection.scope, contextlib.closing(Producer(store.groups(place), session, self.shared)) as one:
                 await self.move(replica, one, session, stream)
         except (PositionPurgedError, DumpError):  # what it needs next was purged, or the log was reset
             replica.is_lost = True

@@ -61,7 +61,7 @@ def image_columns(capture):
         yield from [schema.columns] * (2 if change.kind is ChangeKind.UPDATE else 1)
 
 
-def test_stretches_of_any_size_give_the_same_rows_once(spark, fixtures):
+def test_ranges_of_any_size_give_the_same_rows_once(spark, fixtures):
     reader = spark.read.format("ibb").option("granularity", "events")
     whole = reader.load(str(fixtures / "ibb/large-groups"))
     cut = reader.option("partitionBytes", "32k").load(str(fixtures / "ibb/large-groups"))

@@ -20,7 +20,7 @@ from ibbmaster.spark.write_options import parse_write_options
 def state_of(directory):
     """The GTID state of a log that has no fault."""
     assert [str(fault) for fault in verify(RealDisk(directory), Totals())] == []
-    return str(BinlogDirectory(RealDisk(directory)).binlog_state())
+    return str(BinlogDirectory(RealDisk(directory)).state())
 
 
 def events_of(spark, directory, columns="_gtid,event_no,data"):

@@ -66,7 +66,7 @@ def write(log: BinlogStore | BinlogWriter, value: Gtid, size: int = 100) -> None
 
 def groups_of(directory: Path) -> list[tuple[Gtid | None, bytes]]:
     log = BinlogDirectory(RealDisk(directory))
-    reader = log.event_groups(log.seek(GtidPosition()))
+    reader = log.groups(log.seek(GtidPosition()))
     found = []
     while (group := reader.next_group()) is not None:
         found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))
@@ -108,7 +108,7 @@ main(["import", sys.argv[1], "--to", sys.argv[2], "--append"])
     process = subprocess.run([sys.executable, "-c", script, CLASSIC, tmp_path], check=False)
     assert process.returncode == -signal.SIGKILL
     with BinlogStore(RealDisk(tmp_path)) as store:
-        assert len(list(store.binlog_state())) == 1
+        assert len(list(store.state())) == 1
     found = groups_of(tmp_path)
     wanted = [(group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in _classic_groups()]
     assert len(found) >= 20
@@ -160,7 +160,7 @@ def test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone(tmp_path):
         assert log.in_bulk is None
         log.write_group(gtid(2), make_gtid_event(gtid(2)), [make_event(160, 1, bytes(10))])
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
-        assert str(store.binlog_state()) == "0-1-2"
+        assert str(store.state()) == "0-1-2"
 
 
 def test_files_written_in_bulk_keep_naming_what_a_prepared_transaction_needs(tmp_path):

@@ -28,7 +28,7 @@ def feed(store, seq_no, size=700):
 
 
 def numbers_in(store):
-    reader = store.event_groups(store.plan_of_file(store.files()[0].name))
+    reader = store.groups(store.start_of_file())
     found = []
     while (group := reader.next_group()) is not None:
         found.append(group.gtid.seq_no)
@@ -55,10 +55,10 @@ def test_a_copy_taken_under_load_starts_and_has_no_hole(tmp_path):
         thread = threading.Thread(target=feed_on)
         thread.start()
         try:
-            while not len(store.binlog_state()):  # a busy machine may have fed nothing yet
+            while not len(store.state()):  # a busy machine may have fed nothing yet
                 store.wait_for_growth(1.0)
             for number in range(6):
-                before = store.binlog_state()
+                before = store.state()
                 target = new_disk(tmp_path / f"copy{number}")
                 report = back_up(RealDisk(tmp_path / "source"), target)
                 assert report.gtid_state.latest(0).seq_no >= before.latest(0).seq_no
@@ -103,7 +103,7 @@ def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
 
         back_up(RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy"), progress=reset_once)
         with BinlogStore(RealDisk(tmp_path / "copy"), OPTIONS) as copy:
-            assert copy.binlog_state() == GtidState.parse("0-1-5001")
+            assert copy.state() == GtidState.parse("0-1-5001")
             assert numbers_in(copy) == [5001]
 
 

@@ -14,6 +14,7 @@ from ibbmaster.errors import BusyError, ConfigurationError, FailedError, Positio
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
@@ -40,7 +41,7 @@ def feed(store, seq_no, size=100, domain_id=0):
 
 def read(store, position=""):
     """(GTID, bytes) of each group behind a position in domain 0."""
-    found = take(store.event_groups(store.seek(GtidPosition.parse(position))))
+    found = take(store.groups(store.seek(GtidPosition.parse(position))))
     names = [name for name, _ in found]
     return found[names.index(position) + 1 :] if position in names else found
 
@@ -89,10 +90,10 @@ def test_readers_see_a_group_only_once_it_is_durable(disk, durability):
     status = store.status()
     assert (status.durable_lsn == status.lsn) == (durability is Durability.SYNC)
     assert gtids(store) == (["0-1-1"] if durability is Durability.SYNC else [])
-    assert str(store.binlog_state()) == ("0-1-1" if durability is Durability.SYNC else "")
+    assert str(store.state()) == ("0-1-1" if durability is Durability.SYNC else "")
     store.sync()
     assert gtids(store) == ["0-1-1"]
-    assert str(store.binlog_state()) == "0-1-1"
+    assert str(store.state()) == "0-1-1"
 
 
 @pytest.mark.parametrize("durability", [Durability.LATER, Durability.WRITE], ids=lambda durability: durability.name)
@@ -125,7 +126,7 @@ def test_committers_of_many_threads_lose_nothing_and_readers_see_them_in_order(t
             feed(store, seq_no, 40 if seq_no % 7 else 30_000, domain_id)
 
     workers = [threading.Thread(target=commit, args=(number,)) for number in range(threads)]
-    reader = store.event_groups(store.seek(GtidPosition()))
+    reader = store.groups(store.seek(GtidPosition()))
     found = []
     for worker in workers:
         worker.start()
@@ -259,7 +260,7 @@ def test_a_group_that_is_given_up_leaves_garbage_that_a_purge_removes(store):
     store.flush()
     feed(store, 30)
     assert purge_all(store) > 4
-    assert gtids(store, str(store.initial_state())) == ["0-1-30"]
+    assert gtids(store, str(store.start_of_file().state)) == ["0-1-30"]
 
 
 def test_a_group_is_finished_once(store):
@@ -427,7 +428,7 @@ def test_a_domain_is_forgotten_once_no_file_holds_a_group_of_it(store):
     feed(store, 2)
     store.purge(PurgeRequest(to_file_no=1))
     store.flush(delete_domain_ids=[7])
-    assert str(store.binlog_state()) == "0-1-2"
+    assert str(store.state()) == "0-1-2"
     feed(store, 3)
     assert gtids(store, "0-1-2") == ["0-1-3"]
 
@@ -458,12 +459,12 @@ def test_a_forgotten_domain_stays_forgotten_after_a_crash(disk):
     store.purge(PurgeRequest(to_file_no=1))
     store.flush(delete_domain_ids=[7])
     with BinlogStore(crashed(disk), OPTIONS) as again:
-        assert str(again.binlog_state()) == "0-1-2"
+        assert str(again.state()) == "0-1-2"
 
 
 def test_reset_begins_again_with_the_state_it_is_given_and_ends_readers(store):
     feed(store, 1)
-    reader = store.event_groups(store.seek(GtidPosition()))
+    reader = store.groups(store.seek(GtidPosition()))
     store.reset(GtidState.parse("0-1-100"))
     with pytest.raises(PositionPurgedError, match="reset"):
         reader.next_group()
@@ -483,7 +484,7 @@ def test_reset_is_refused_while_a_transaction_is_prepared(store):
 def test_purge_never_takes_what_a_reader_needs(store):
     for number in range(1, 60):
         feed(store, number, 9000)
-    reader = store.event_groups(store.seek(GtidPosition()))
+    reader = store.groups(store.seek(GtidPosition()))
     assert str(reader.next_group().gtid) == "0-1-1"
     result = store.purge(PurgeRequest(to_file_no=3))
     assert (result.file_nos, result.kept.split(":")[0]) == ((), "binlog-000000.ibb is in use")
@@ -496,19 +497,32 @@ def test_purge_never_takes_what_a_reader_needs(store):
 def test_a_place_that_was_found_before_a_reset_is_none_of_the_new_log(store):
     for number in range(1, 60):
         feed(store, number, 9000)
-    places = [store.seek(GtidPosition.parse("0-1-50")), store.plan_of_file("binlog-000001.ibb")]
+    places = [store.seek(GtidPosition.parse("0-1-50")), store.start_of_file(1)]
     store.reset()
     for number in range(1, 60):
         feed(store, number, 9000)
     for place in places:
         with pytest.raises(PositionPurgedError, match="reset"):
-            store.event_groups(place).next_group()
+            store.groups(place).next_group()
+
+
+def test_a_search_after_a_reset_knows_no_state_of_the_old_log(store):
+    def searched(log):
+        return [log.seek(GtidPosition.parse(f"0-1-{number}")).position for number in range(0, 200, 7) if number]
+
+    for number in range(1, 200):
+        feed(store, number, size=3000)
+    old = searched(store)
+    store.reset()
+    for number in range(1, 200):
+        feed(store, number, size=1000)
+    assert searched(store) == searched(BinlogDirectory(store._visible, is_end_known=True)) != old
 
 
 def test_a_group_that_is_being_read_when_the_log_is_reset_goes_on_with_nothing_of_the_new_one(disk):
     store = BinlogStore(disk, OPTIONS)
     feed(store, 1, 60_000)  # out of band
-    reader = store.event_groups(store.seek(GtidPosition()))
+    reader = store.groups(store.seek(GtidPosition()))
     body = reader.next_group().body
     next(body)
     store.reset()
@@ -540,7 +554,7 @@ def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk):
     while store.end().file_no == 0:
         number += 1
         feed(store, number, 9000)
-    reader = store.event_groups(store.seek(GtidPosition()))
+    reader = store.groups(store.seek(GtidPosition()))
     while (group := reader.next_group()).end.file_no == 0:
         pass
     assert group.start.file_no == 0, "a group that reaches over the border was wanted"
@@ -555,7 +569,7 @@ def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk):
 def test_a_reader_that_was_closed_holds_no_file(store):
     for number in range(1, 60):
         feed(store, number, 9000)
-    readers = [store.event_groups(store.seek(GtidPosition())) for _ in range(2)]
+    readers = [store.groups(store.seek(GtidPosition())) for _ in range(2)]
     assert store.purge(PurgeRequest(to_file_no=3)).file_nos == ()
     readers[0].close()
     assert store.purge(PurgeRequest(to_file_no=3)).file_nos == ()
@@ -683,13 +697,13 @@ def test_who_begins_to_read_what_is_just_being_purged_is_told_so(store, disk):
 
     def begin_to_read(verb, name):
         if verb == "unlink":
-            readers.append(store.event_groups(place))
+            readers.append(store.groups(place))
 
     disk.fail = begin_to_read
     assert purge_all(store) == 3
     with pytest.raises(PositionPurgedError, match=r"binlog-000000\.ibb was purged before it could be read"):
         readers[0].next_group()
-    later = store.event_groups(store.plan_of_file(store.files()[0].name))
+    later = store.groups(store.start_of_file())
     assert take(later) == []
 
 

@@ -20,7 +20,7 @@ def read_whole(disk):
     groups = []
     try:
         directory = BinlogDirectory(disk)
-        reader = directory.event_groups(directory.seek(GtidPosition()))
+        reader = directory.groups(directory.seek(GtidPosition()))
         while (group := reader.next_group()) is not None:
             groups.append((group.gtid, group.gtid_event + b"".join(group.body)))
     except (FormatError, StoreError) as error:

@@ -7,11 +7,13 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
 
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.purge import PurgeRequest
@@ -31,6 +33,7 @@ import os, signal, sys
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 store = BinlogStore(RealDisk(sys.argv[1]), StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14))
@@ -53,7 +56,7 @@ options = StoreOptions(
     max_file_bytes=1 << 16, state_interval_bytes=1 << 14, redo_bytes=1 << 18, durability=Durability(int(sys.argv[2]))
 )
 with BinlogStore(RealDisk(sys.argv[1]), options) as store, Background(store, period_s=0.01):
-    seq_no = store.binlog_state().highest_seq_no(0) or 0
+    seq_no = store.state().highest_seq_no(0) or 0
     print(seq_no, flush=True)
     while True:
         seq_no += 1
@@ -95,26 +98,26 @@ def rest_of(reader):
 
 
 def reader_of(engine, position=""):
-    return engine.event_groups(engine.seek(GtidPosition.parse(position)))
+    return engine.groups(engine.seek(GtidPosition.parse(position)))
 
 
 def grow_to(engine, state):
     """Wait until the engine has come to a state."""
-    while str(engine.binlog_state()) != state:
-        assert engine.wait_for_growth(GROWTH_S), f"{engine.binlog_state()}, not {state}"
+    while str(engine.state()) != state:
+        assert engine.wait_for_growth(GROWTH_S), f"{engine.state()}, not {state}"
 
 
 def test_an_empty_directory_is_an_empty_log_until_a_writer_comes(tmp_path):
     engine = FollowedDirectory(RealDisk(tmp_path))
     assert not engine.wait_for_growth(0.0)
     assert engine.end() == (0, 16384)
-    assert (engine.binlog_state(), engine.initial_state()) == (GtidState(), GtidState())
+    assert (engine.state(), engine.start_of_file().state) == (GtidState(), GtidState())
     assert [file.name for file in engine.files()] == ["binlog-000000.ibb"]
     reader = reader_of(engine)
     assert reader.next_group() is None
-    assert engine.plan_of_file("binlog-000000.ibb").position == (0, 16384)
+    assert engine.start_of_file(0).position == (0, 16384)
     with pytest.raises(KeyError):
-        engine.plan_of_file("binlog-000001.ibb")
+        engine.start_of_file(1)
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         feed(store, range(1, 20))
         into_files(store)
@@ -135,12 +138,41 @@ def test_a_directory_that_is_not_there_is_an_error(tmp_path):
 def test_what_grew_between_the_first_answer_and_the_first_wait_is_growth(tmp_path):
     killed_writer(tmp_path, 1, 50)
     engine = FollowedDirectory(RealDisk(tmp_path))
-    assert str(engine.binlog_state()) == "0-1-49"
+    assert str(engine.state()) == "0-1-49"
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         feed(store, range(50, 60))
         into_files(store)
         assert engine.wait_for_growth(GROWTH_S)
-        assert str(engine.binlog_state()) == "0-1-59"
+        assert str(engine.state()) == "0-1-59"
+
+
+def test_a_directory_is_looked_at_when_somebody_has_written_there_and_not_again_and_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(followed, "LOOK_PERIOD_S", GROWTH_S)  # only the kernel can be sooner
+    waits, is_waiting = [], threading.Event()
+    wait = DirectoryWatch.wait
+
+    def note(self, timeout_s):
+        waits.append(timeout_s)
+        is_waiting.set()
+        return wait(self, timeout_s)
+
+    monkeypatch.setattr(DirectoryWatch, "wait", note)
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(1, 10))
+        into_files(store)
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        assert str(engine.state()) == "0-1-9"
+        found = []
+        waiting = threading.Thread(target=lambda: found.append(engine.wait_for_growth(GROWTH_S)))
+        waiting.start()
+        is_waiting.wait()
+        assert len(waits) == 1
+        feed(store, [10])
+        into_files(store)
+        waiting.join()
+        assert found == [True]
+        assert str(engine.state()) == "0-1-10"
+        assert len(waits) < 50  # writes of the store, not time, have called for each
 
 
 def test_it_is_in_no_writers_way_whoever_comes_first(tmp_path):
@@ -158,7 +190,7 @@ def test_what_a_killed_writer_has_left_in_its_redo_log_is_served_and_nothing_is_
     killed_writer(tmp_path, 1, 156)
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
     engine = FollowedDirectory(RealDisk(tmp_path))
-    assert str(engine.binlog_state()) == "0-1-155"
+    assert str(engine.state()) == "0-1-155"
     reader = reader_of(engine)
     assert rest_of(reader) == list(range(1, 156))
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == before
@@ -197,13 +229,13 @@ def test_of_a_writer_that_lives_what_is_durable_is_seen_at_once_and_nothing_else
     with BinlogStore(RealDisk(tmp_path), replace(OPTIONS, durability=Durability.WRITE)) as store:
         feed(store, range(1, 4))
         engine = FollowedDirectory(RealDisk(tmp_path))
-        assert str(engine.binlog_state()) == "", "written is not durable"
+        assert str(engine.state()) == "", "written is not durable"
         store.sync()
-        assert str(engine.binlog_state()) == "0-1-3"
+        assert str(engine.state()) == "0-1-3"
         reader = reader_of(engine)
         feed(store, range(4, 9))
         assert rest_of(reader) == [1, 2, 3]
-        assert str(engine.binlog_state()) == "0-1-3"
+        assert str(engine.state()) == "0-1-3"
         store.sync()
         assert engine.wait_for_growth(GROWTH_S)
         assert rest_of(reader) == [4, 5, 6, 7, 8]
@@ -225,7 +257,7 @@ def test_it_follows_over_segments_that_are_begun_anew_flushes_and_checkpoints(tm
                     store.flush()
                 case 1:
                     into_files(store)
-            assert str(engine.binlog_state()) == f"0-1-{last}"
+            assert str(engine.state()) == f"0-1-{last}"
             found += rest_of(reader)
             assert len(found) == last
     assert found == list(range(1, last + 1))
@@ -239,7 +271,7 @@ def test_a_reset_of_a_writer_that_lives_is_seen_in_its_redo_log(tmp_path):
         assert len(rest_of(reader)) == 199
         store.reset(GtidState.parse("0-1-500"))
         feed(store, [501])
-        assert str(engine.binlog_state()) == "0-1-501"
+        assert str(engine.state()) == "0-1-501"
         with pytest.raises(PositionPurgedError, match="the log was reset"):
             reader.next_group()
         assert rest_of(reader_of(engine, "0-1-500")) == [501]
@@ -249,14 +281,14 @@ def test_a_reset_ends_no_reader_that_began_behind_it_whatever_was_missed_of_the_
     with BinlogStore(RealDisk(tmp_path), replace(OPTIONS, redo_bytes=1 << 18)) as store:
         feed(store, range(1, 20))
         engine = FollowedDirectory(RealDisk(tmp_path))
-        assert str(engine.binlog_state()) == "0-1-19"
+        assert str(engine.state()) == "0-1-19"
         store.reset()
         feed(store, range(1, 20))
         engine.look()
         reader = reader_of(engine)
         assert rest_of(reader) == list(range(1, 20))
         feed(store, range(20, 1000))  # both segments are begun anew
-        assert str(engine.binlog_state()) == "0-1-999"
+        assert str(engine.state()) == "0-1-999"
         assert rest_of(reader) == list(range(20, 1000))
 
 
@@ -292,7 +324,7 @@ def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_
             engine.wait_for_growth(GROWTH_S)
             seen += len(rest_of(reader))
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
-        assert rest_of(store.event_groups(store.seek(GtidPosition()))) == list(range(1, seen + 1))
+        assert rest_of(store.groups(store.seek(GtidPosition()))) == list(range(1, seen + 1))
 
 
 def test_a_redo_log_that_does_not_apply_is_told_once_and_the_files_are_served(tmp_path, caplog):
@@ -308,7 +340,7 @@ def test_a_redo_log_that_does_not_apply_is_told_once_and_the_files_are_served(tm
     engine = FollowedDirectory(RealDisk(tmp_path))
     for _ in range(3):
         engine.look(is_urgent=True)
-    assert str(engine.binlog_state()) == "0-1-19"
+    assert str(engine.state()) == "0-1-19"
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 1
     assert "its redo log is left out: the files end at" in lines[0]
@@ -327,7 +359,7 @@ def test_a_reset_ends_readers_and_the_new_log_is_served(tmp_path, state):
         engine.look(is_urgent=True)
         with pytest.raises(PositionPurgedError, match="the log was reset"):
             reader.next_group()
-        assert str(engine.binlog_state()) == state
+        assert str(engine.state()) == state
         feed(store, range(501, 520))
         into_files(store)
         grow_to(engine, "0-1-519")
@@ -379,11 +411,12 @@ def test_a_reader_at_the_very_end_of_a_file_that_is_flushed_and_purged_goes_on(t
 READ_ONLY = """
 import os, sys
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.store.followed import FollowedDirectory
 os.setgid(65534); os.setuid(65534)
 engine = FollowedDirectory(RealDisk(sys.argv[1]))
 engine.wait_for_growth(0.3)
-print(engine.binlog_state())
+print(engine.state())
 """
 
 
@@ -414,7 +447,7 @@ def test_a_read_only_mount_is_served(tmp_path):
         subprocess.run(["mount", "-o", "remount,bind,ro", mount], check=True)
         disk = RealDisk(mount)
         engine = FollowedDirectory(disk)
-        assert str(engine.binlog_state()) == "0-1-49"
+        assert str(engine.state()) == "0-1-49"
         with BinlogStore(RealDisk(source), OPTIONS) as store:
             feed(store, range(50, 60))
         grow_to(engine, "0-1-59")

@@ -139,5 +139,5 @@ def test_committers_share_syncs():
             thread.start()
         for thread in threads:
             thread.join()
-        assert [gtid.seq_no for gtid in store.binlog_state()] == [30] * 16
+        assert [gtid.seq_no for gtid in store.state()] == [30] * 16
         assert len(syncs) < 16 * 30 / 3

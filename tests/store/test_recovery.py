@@ -35,7 +35,7 @@ def exhaust(reader, found=None):
 
 
 def numbers(engine):
-    return exhaust(engine.event_groups(engine.plan_of_file(engine.files()[0].name)))
+    return exhaust(engine.groups(engine.start_of_file()))
 
 
 def log_of(count, *, size=9000, closed):
@@ -99,10 +99,10 @@ def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_who
 
 def test_a_damaged_page_in_the_middle_is_found_by_the_reader_that_reaches_it(closed):
     store, _ = start(flipped(closed, "binlog-000000.ibb", 3 * PAGE_SIZE + 100))
-    reader = store.event_groups(store.seek(GtidPosition()))
+    reader = store.groups(store.seek(GtidPosition()))
     with pytest.raises(FormatError, match=r"binlog-000000\.ibb page 3"):
         exhaust(reader)
-    behind = store.event_groups(store.seek(GtidPosition.parse("0-1-20")))
+    behind = store.groups(store.seek(GtidPosition.parse("0-1-20")))
     assert behind.next_group() is not None
 
 
@@ -191,7 +191,7 @@ def test_what_a_start_refuses_can_be_read_up_to_the_damage(closed):
     last = last_page_no(closed[name])
     files = flipped(closed, name, last * PAGE_SIZE + 20)
     directory = BinlogDirectory(SimulatedDisk(files))
-    reader = directory.event_groups(directory.plan_of_file("binlog-000000.ibb"))
+    reader = directory.groups(directory.start_of_file(0))
     found = []
     with pytest.raises(FormatError, match=rf"binlog-000002\.ibb page {last}"):
         exhaust(reader, found)

@@ -44,7 +44,7 @@ def tail_of(disk):
 
 def groups(tail):
     log = BinlogDirectory(tail.pages)
-    reader = log.event_groups(log.seek(GtidPosition()))
+    reader = log.groups(log.seek(GtidPosition()))
     found = []
     while (group := reader.next_group()) is not None:
         found.append(group.gtid.seq_no)

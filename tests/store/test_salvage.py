@@ -45,7 +45,7 @@ def feed(log, numbers, size=3000, fill=0, domain_id=0):
 
 def groups_of(disk):
     log = BinlogDirectory(disk)
-    reader = log.event_groups(log.seek(log_start(log)))
+    reader = log.groups(log.seek(log_start(log)))
     found = []
     while (group := reader.next_group()) is not None:
         found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))
@@ -53,7 +53,7 @@ def groups_of(disk):
 
 
 def log_start(log):
-    return log.initial_state().position()
+    return log.start_of_file().state.position()
 
 
 def numbers(disk):
@@ -290,7 +290,7 @@ def test_what_was_logged_before_the_oldest_file_is_kept(closed):
     files = {name: content for name, content in closed.items() if name != "binlog-000000.ibb"}
     target, _, _ = salvaged(files)
     first = numbers(target)[0]
-    assert BinlogDirectory(target).initial_state() == GtidState([gtid(first - 1)])
+    assert BinlogDirectory(target).start_of_file().state == GtidState([gtid(first - 1)])
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -64,7 +64,7 @@ def checksum(directory: Path, file_no: int, page_no: int) -> int:
 def read_groups(directory: Path) -> list[tuple[Gtid | None, bytes]]:
     """What the read side finds from the beginning on."""
     store = BinlogDirectory(RealDisk(directory))
-    reader = store.event_groups(store.seek(GtidPosition()))
+    reader = store.groups(store.seek(GtidPosition()))
     found = []
     while (group := reader.next_group()) is not None:
         found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))
@@ -285,7 +285,7 @@ def test_what_was_written_is_read_over_pages_files_and_reopening(
     assert read_groups(tmp_path) == feeder.written
     check_log(tmp_path, feeder.gtids)
     assert list(verify(RealDisk(tmp_path), Totals())) == []
-    assert BinlogDirectory(RealDisk(tmp_path)).binlog_state() == GtidState(feeder.gtids)
+    assert BinlogDirectory(RealDisk(tmp_path)).state() == GtidState(feeder.gtids)
 
 
 def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path: Path) -> None:
@@ -469,12 +469,12 @@ def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, p
     state = before.copy()
     for value in feeder.gtids:
         state.log(value)
-    assert BinlogDirectory(RealDisk(tmp_path)).binlog_state() == state
+    assert BinlogDirectory(RealDisk(tmp_path)).state() == state
 
 
 def read_groups_from(directory: Path, state: GtidState) -> list[tuple[Gtid | None, bytes]]:
     store = BinlogDirectory(RealDisk(directory))
-    reader = store.event_groups(store.seek(state.position()))
+    reader = store.groups(store.seek(state.position()))
     found = []
     while (group := reader.next_group()) is not None:
         found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))

@@ -72,7 +72,7 @@ def run_dump(
         position=GtidPosition.parse(position),
         **{"capability": 4, "wants_annotate_rows": True, **options},
     )
-    check = check_start(request, engine.binlog_state())
+    check = check_start(request, engine.state())
     place = engine.seek(request.position)
     session = DumpSession(
         request,
@@ -80,11 +80,11 @@ def run_dump(
         profile=PROFILES[profile],
         server_id=1,
         start_state=place.state,
-        current_state=engine.binlog_state,
+        current_state=engine.state,
         position=place.position,
         file_name=engine.file_name,
     )
-    groups = engine.event_groups(place)
+    groups = engine.groups(place)
     counted = GroupCount(groups)
     producer = Producer(groups, session, shared or SharedBlocks())
     ours, theirs = socket.socketpair()

@@ -70,7 +70,7 @@ def test_random_logs_from_any_position(dump_of, tmp_path, seed):
     store = random_log(seed, RealDisk(tmp_path))
     chance = random.Random(seed)
     shared = SharedBlocks()
-    state = store.binlog_state()
+    state = store.state()
     positions = ["", ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids)]
     for _ in range(4):
         some = [f"{gtid.domain_id}-{gtid.server_id}-{gtid.seq_no}" for gtid in state if chance.random() < 0.5]
@@ -160,7 +160,7 @@ def test_a_domain_that_only_the_replica_knew_is_judged_when_it_turns_up(dump_of,
 def test_blocks_for_many_readers_hold_the_same_packets(dump_of, tmp_path, monkeypatch, seed):
     monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 2)
     store = random_log(seed, RealDisk(tmp_path))
-    state = store.binlog_state()
+    state = store.state()
     some = ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids if domain_id)
     shared = SharedBlocks()
     dumps = [
@@ -186,11 +186,11 @@ class Shown:
 
     def __init__(self, engine):
         self._engine = engine
-        self.groups = None
+        self.reader = None
 
-    def event_groups(self, place):
-        self.groups = self._engine.event_groups(place)
-        return self.groups
+    def groups(self, place):
+        self.reader = self._engine.groups(place)
+        return self.reader
 
     def __getattr__(self, name):
         return getattr(self._engine, name)
@@ -230,7 +230,7 @@ def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, tmp_path, 
         nonlocal calls
         calls += 1
         if calls == 3 + 2 * seed:
-            assert store.groups.next_group() is not None
+            assert store.reader.next_group() is not None
         assert calls < 1000
 
     check_broken_off(dump_of(store, between=take_one, **PATHS[path]), whole)
@@ -377,8 +377,8 @@ def test_reading_goes_on_where_a_group_ended_whatever_stands_between(tmp_path, k
                 engines[0].flush()
     chance = random.Random(1)
     for engine in engines:
-        place = engine.plan_of_file(engine.files()[0].name)
-        with contextlib.closing(engine.event_groups(place)) as groups:
+        place = engine.start_of_file()
+        with contextlib.closing(engine.groups(place)) as groups:
             ended = place.position
             count = 0
             while True:

@@ -19,7 +19,7 @@ IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
 def test_it_finds_the_groups_that_the_reader_finds(directory):
     found = check_log({path.name: path.read_bytes() for path in directory.glob("binlog-*.ibb")})
     log = BinlogDirectory(RealDisk(directory))
-    reader = log.event_groups(log.seek(GtidPosition()))
+    reader = log.groups(log.seek(GtidPosition()))
     groups = []
     while (group := reader.next_group()) is not None:
         gtid = group.gtid
@@ -31,7 +31,7 @@ def test_it_finds_the_groups_that_the_reader_finds(directory):
                 )
             )
     assert [(group.gtid, group.events) for group in found.groups] == groups
-    state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in log.binlog_state()}
+    state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in log.state()}
     assert found.state == state
 
 

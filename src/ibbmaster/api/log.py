@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ibbmaster.api.group import Group
-from ibbmaster.disk.interface import Disk
 from ibbmaster.disk.local import RealDisk, made_at_once
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
@@ -21,11 +20,11 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.archive import WHOLE_FILES
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.engine import BinlogEngine, BinlogFile, ReadPlan
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
+from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
+from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LOG_START, LogPosition
@@ -116,12 +115,10 @@ class LogVerification:
 
     def _of_events(self) -> Iterator[Fault]:
         """Traditional files: whether each divides into groups of whole events with right checksums."""
-        from ibbmaster.classic.archive import ClassicArchive
-
-        archive = ClassicArchive(self._log.path)
+        engine = self._log.engine
         found: list[str] = []
-        for log_range in archive.ranges(LOG_START, archive.end_point(), size=WHOLE_FILES):
-            for group in archive.groups(log_range, on_fault=lambda place, problem: found.append(problem)):
+        for log_range in engine.ranges(LOG_START, engine.end(), size=WHOLE_FILE):
+            for group in engine.groups_in(log_range, on_fault=lambda place, problem: found.append(problem)):
                 self.totals.groups += group.gtid is not None
                 for piece in group.body:
                     self._on_bytes(len(piece))
@@ -137,37 +134,28 @@ class Log:
     The log may grow meanwhile.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        engine: BinlogEngine,
-        *,
-        schema: Mapping[str, Declaration] | None = None,
-        disk: Disk | None = None,
-    ) -> None:
-        """`disk` is what the engine reads from, if it is to be closed with the log."""
+    def __init__(self, path: Path, engine: LogEngine, *, schema: Mapping[str, Declaration] | None = None) -> None:
         self.path = path
         self._engine = engine
         self._schema = dict(schema or {})
-        self._disk = disk
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.path}>"
 
     @property
-    def engine(self) -> BinlogEngine:
+    def engine(self) -> LogEngine:
         """What serves it: for `ibbmaster.serve`."""
         return self._engine
 
     @property
-    def files(self) -> list[BinlogFile]:
+    def files(self) -> list[LogFile]:
         """Every file with name and size in bytes, the oldest first."""
         return [file for file in self._engine.files() if file.size]
 
     @property
     def state(self) -> GtidState:
         """What is logged: the last sequence number of each domain and server."""
-        return self._engine.binlog_state()
+        return self._engine.state()
 
     @property
     def position(self) -> GtidPosition:
@@ -201,13 +189,13 @@ class Log:
         for gtid in (*position.values(), *(end or GtidPosition()).values()):
             _check_logged(gtid, state)
         if after is None:
-            plan = engine.plan_of_file(engine.files()[0].name)
+            plan = engine.start_of_file()
             position = plan.state.position()
         else:
             plan = engine.seek(position)
         request = DumpRequest(replica_server_id=0, position=position, until=end)
         check = check_start(request, state)
-        judge = Skipping(request, check, start_state=plan.state, current_state=engine.binlog_state)
+        judge = Skipping(request, check, start_state=plan.state, current_state=engine.state)
         return self._read(plan, judge)
 
     def __iter__(self) -> Iterator[Group]:
@@ -215,7 +203,7 @@ class Log:
 
     def _read(self, plan: ReadPlan, judge: Skipping) -> Iterator[Group]:
         rows = RowReader(declarations=self._schema)
-        with closing(self._engine.event_groups(plan)) as reader:
+        with closing(self._engine.groups(plan)) as reader:
             while not judge.is_until_reached and (found := reader.next_group()) is not None:
                 if found.gtid is not None and judge.judge(found.gtid).is_wanted:
                     group = Group(found, rows=rows, find=self._find, place=self._place)
@@ -225,12 +213,12 @@ class Log:
     def _find(self, start: LogPosition) -> Generator[EventGroup]:
         """The group that begins at a place; nothing if it is gone. It is good until more is asked for."""
         try:
-            plan = self._engine.plan_of_file(self._engine.file_name(start.file_no))
+            plan = self._engine.start_of_file(start.file_no)
         except LookupError:
             return
         if self.classic is None:  # not from the head of the file, but from the page
             plan = replace(plan, position=LogPosition.on_page(start.file_no, start.page_no))
-        with closing(self._engine.event_groups(plan)) as reader:
+        with closing(self._engine.groups(plan)) as reader:
             while (found := reader.next_group()) is not None and found.start <= start:
                 if found.start == start:
                     yield found
@@ -351,7 +339,7 @@ class Log:
         if self.classic is not None or not self.files:
             return
         with closing(RealDisk(self.path)) as disk:
-            missing = set(self.state) - set(BinlogDirectory(disk).binlog_state())
+            missing = set(self.state) - set(BinlogDirectory(disk).state())
             is_written = disk.is_locked()
         if missing and not is_written:
             raise DamageError(
@@ -363,8 +351,7 @@ class Log:
 
     def close(self) -> None:
         """Give back what is held; a second call does nothing."""
-        if self._disk is not None:
-            self._disk.close()
+        self._engine.close()
 
     def __enter__(self) -> Self:
         return self

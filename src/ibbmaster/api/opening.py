@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
@@ -106,7 +106,7 @@ def create(
     """
     where = Path(path)
     declared = _declarations(schema)
-    store_options(options).log_shape()  # what cannot be used shall leave no directory behind
+    store_options(options).log_limits()  # what cannot be used shall leave no directory behind
     initial = GtidState.parse(state) if isinstance(state, str) else state
     try:
         where.mkdir(parents=True, exist_ok=True)
@@ -128,13 +128,15 @@ def _open_to_read(path: Path, schema: Mapping[str, Declaration]) -> Log:
     if is_file or holds_classic_files(disk.list()):
         from ibbmaster.classic.engine import ClassicBinlog
 
-        return Log(path, ClassicBinlog([path]), schema=schema)
+        engine = ClassicBinlog([path])
+        engine.start_of_file()  # looks at each head, so that what is no binlog is refused at once
+        return Log(path, engine, schema=schema)
     from ibbmaster.store.followed import FollowedDirectory
 
-    return Log(path, FollowedDirectory(disk), schema=schema, disk=disk)
+    return Log(path, FollowedDirectory(disk), schema=schema)
 
 
-def holds_classic_files(names: list[str]) -> bool:
+def holds_classic_files(names: Sequence[str]) -> bool:
     """Whether these are files of a traditional binlog, and none of the engine's."""
     return any(map(_CLASSIC_NAME.fullmatch, names)) and not any(parse_file_name(name) is not None for name in names)
 

@@ -1,4 +1,4 @@
-"""Collects the events of a stretch of a log into batches: many groups at once where all is plain."""
+"""Collects the events of a range of a log into batches: many groups at once where all is plain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, in_group
-from ibbmaster.classic.archive import ClassicArchive
+from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
@@ -18,11 +18,12 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Conversion, EventColumn, Field, GroupColumn
-from ibbmaster.log.archive import Archive, IbbArchive
+from ibbmaster.log.boundary import FileBoundary
+from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
+from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.log_range import LogRange
-from ibbmaster.log.seam import Seam
 from ibbmaster.position import NOWHERE, LogPosition
 
 DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
@@ -32,25 +33,25 @@ BLOCK_PAGES = 64
 ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
 
 
-def event_batches(archive: Archive, log_range: LogRange, kernels: ModuleType) -> Iterable[EventBatch]:
-    """The events of a stretch of a log.
+def event_batches(source: GroupSource, log_range: LogRange, kernels: ModuleType) -> Iterable[EventBatch]:
+    """The events of a range of a log.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
         EventError: a group does not consist of events.
     """
-    if isinstance(archive, IbbArchive):
-        return IbbBatches(archive, log_range, kernels)
-    if isinstance(archive, ClassicArchive):
-        return ClassicBatches(archive, log_range, kernels)
-    return GroupBatches(archive, log_range, kernels)
+    if isinstance(source, BinlogDirectory):
+        return IbbBatches(source, log_range, kernels)
+    if isinstance(source, ClassicBinlog):
+        return ClassicBatches(source, log_range, kernels)
+    return GroupBatches(source, log_range, kernels)
 
 
 class GroupBatches:
     """The events of groups that come one by one."""
 
-    def __init__(self, archive: Archive, log_range: LogRange, kernels: ModuleType) -> None:
-        self._archive = archive
+    def __init__(self, source: GroupSource, log_range: LogRange, kernels: ModuleType) -> None:
+        self._source = source
         self._range = log_range
         self._kernels = kernels
         self._data = np.empty(DATA_BYTES, dtype=np.uint8)
@@ -68,7 +69,7 @@ class GroupBatches:
             yield self._taken()
 
     def _one_by_one(self) -> Iterator[EventGroup]:
-        return self._archive.groups(self._range)
+        return self._source.groups_in(self._range)
 
     @property
     def _is_full(self) -> bool:
@@ -80,7 +81,7 @@ class GroupBatches:
         count = int(self._state[Field.GROUPS])
         found = self._kernels.index_events(self._data, self._groups, count, self._events)
         self._state[Field.GROUPS] = self._state[Field.OUT] = 0
-        return EventBatch(self._data, self._groups[:count], self._events[:found], self._archive.file_name)
+        return EventBatch(self._data, self._groups[:count], self._events[:found], self._source.file_name)
 
     def _careful(self, group: EventGroup) -> Iterator[EventBatch]:
         """A group that is not plain, event by event."""
@@ -107,13 +108,13 @@ class GroupBatches:
                 self._groups[state[Field.GROUPS] - 1, GroupColumn.END] = state[Field.OUT]
                 number += 1
         except (EventError, FormatError, ClassicFormatError) as error:
-            raise in_group(error, group, self._archive.file_name) from error
+            raise in_group(error, group, self._source.file_name) from error
 
     def _alone(self, group: EventGroup, event: bytes, number: int) -> EventBatch:
         groups = np.array([self._row(group, 0, number)], dtype=np.int64)
         groups[0, GroupColumn.END] = len(event)
         events = np.array([[0, len(event), 0, number]], dtype=np.int64)
-        return EventBatch(np.frombuffer(event, dtype=np.uint8), groups, events, self._archive.file_name)
+        return EventBatch(np.frombuffer(event, dtype=np.uint8), groups, events, self._source.file_name)
 
     def _row(self, group: EventGroup, start: int, number: int) -> list[int]:
         gtid = group.gtid
@@ -134,18 +135,18 @@ class GroupBatches:
 
 
 class ClassicBatches(GroupBatches):
-    """The events of a stretch of a traditional file, many groups at once where all is plain."""
+    """The events of a range of a traditional file, many groups at once where all is plain."""
 
-    def __init__(self, archive: ClassicArchive, log_range: LogRange, kernels: ModuleType) -> None:
-        super().__init__(archive, log_range, kernels)
-        self._classic = archive
+    def __init__(self, log: ClassicBinlog, log_range: LogRange, kernels: ModuleType) -> None:
+        super().__init__(log, log_range, kernels)
+        self._log = log
         self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
         self._roles = [
             np.frombuffer(bytearray(roles), dtype=np.uint8) for roles in (TRANSACTION_ROLES, STANDALONE_ROLES)
         ]
 
     def _one_by_one(self) -> Iterator[EventGroup]:
-        return self._classic.groups(self._range, take=self._take)
+        return self._log.groups_in(self._range, take=self._take)
 
     def _take(self, window: EventWindow) -> bool:
         """Collect the groups at the begin of a window; False if the next one must come by itself."""
@@ -170,18 +171,18 @@ class ClassicBatches(GroupBatches):
 
 
 class IbbBatches(GroupBatches):
-    """The events of a stretch of an `.ibb` file, many groups at once where all is plain."""
+    """The events of a range of an `.ibb` file, many groups at once where all is plain."""
 
-    def __init__(self, archive: IbbArchive, log_range: LogRange, kernels: ModuleType) -> None:
-        super().__init__(archive, log_range, kernels)
-        self._disk = archive.disk
+    def __init__(self, log: BinlogDirectory, log_range: LogRange, kernels: ModuleType) -> None:
+        super().__init__(log, log_range, kernels)
+        self._disk = log.disk
         self._reader = EventGroupReader(
-            archive.disk,
+            log.disk,
             file_no=log_range.file_no,
             page_no=log_range.start_offset // PAGE_SIZE,
             end=LogPosition(log_range.file_no, log_range.end_offset),
         )
-        self._seam = Seam(archive.disk, log_range)
+        self._boundary = FileBoundary(log.disk, log_range)
         self._block: Any = np.empty(BLOCK_PAGES * PAGE_SIZE, dtype=np.uint8)
 
     def __iter__(self) -> Iterator[EventBatch]:
@@ -203,12 +204,12 @@ class IbbBatches(GroupBatches):
                 if group is None:
                     break
                 if group.gtid is not None and self._range.holds(group.start):
-                    self._seam.log([group.gtid])
+                    self._boundary.log([group.gtid])
                     yield from self._careful(group)
         if state[Field.GROUPS]:
             yield self._taken()
         if self._reader.position.file_no == self._range.file_no:
-            self._seam.check()
+            self._boundary.check()
 
     def _collect(self, position: LogPosition, inside: tuple[int, int]) -> tuple[LogPosition, tuple[int, int]] | None:
         """Collect from a position on; returns the one behind, None if nothing was passed."""
@@ -216,7 +217,7 @@ class IbbBatches(GroupBatches):
         if file_no != self._range.file_no or position.offset <= PAGE_SIZE or self._is_full:
             return None
         target = memoryview(self._block)
-        size = self._disk.read_into(self._archive.file_name(file_no), page_no * PAGE_SIZE, target) or 0
+        size = self._disk.read_into(self._source.file_name(file_no), page_no * PAGE_SIZE, target) or 0
         state = self._state
         before = int(state[Field.GROUPS])
         state[Field.PAGE], state[Field.OFFSET] = 0, position.page_offset
@@ -237,10 +238,10 @@ class IbbBatches(GroupBatches):
         inside = int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE])
         passed = last_gtids(self._groups[before : state[Field.GROUPS]])
         self._reader.pass_over(behind, passed, is_inside_record=inside[0] >= 0)
-        self._seam.log(passed)
+        self._boundary.log(passed)
         first = before
         while first < state[Field.GROUPS] and self._groups[first, GroupColumn.FILE_OFFSET] < self._range.start_offset:
-            first += 1  # the stretch begins behind them
+            first += 1  # the range begins behind them
         if first > before:
             kept = int(state[Field.GROUPS]) - first
             self._groups[before : before + kept] = self._groups[first : first + kept].copy()

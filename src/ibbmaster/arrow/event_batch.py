@@ -13,7 +13,7 @@ from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
-from ibbmaster.log.log_range import Selection
+from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.position import LogPosition
 
 ALL_BITS = 2**64
@@ -57,7 +57,7 @@ class EventBatch:
         return dataclasses.replace(self, events=self.events[wanted[self.events[:, EventColumn.GROUP]]])
 
 
-def wanted_groups(groups: Any, selection: Selection) -> Any:
+def wanted_groups(groups: Any, selection: GroupSelection) -> Any:
     """For each group of a batch whether a selection takes it."""
     wanted = np.ones(len(groups), dtype=bool)
     domains = groups[:, GroupColumn.DOMAIN]

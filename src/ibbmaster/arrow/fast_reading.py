@@ -1,4 +1,4 @@
-"""One stretch of a log as record batches, made by kernels: no Python object for an event or a row.
+"""A range of a log as record batches, made by kernels: no Python object for an event or a row.
 
 The twin, which takes what this does not: `ibbmaster.arrow.reading`.
 """
@@ -19,7 +19,7 @@ from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
 from ibbmaster.arrow.group_columns import GroupColumns
 from ibbmaster.arrow.image_columns import IMAGES, ImageColumns
-from ibbmaster.arrow.plan import ReadTask, find_fields, open_options, row_reader
+from ibbmaster.arrow.plan import ReadTask, find_fields, open_source, row_reader
 from ibbmaster.arrow.read_options import Granularity, Undecodable
 from ibbmaster.arrow.row_columns import RowColumns
 from ibbmaster.arrow.shape import GROUP_FIELDS, arrow_schema, arrow_type
@@ -45,7 +45,7 @@ def is_fast(task: ReadTask) -> bool:
 
 
 def is_sound(task: ReadTask, kernels: ModuleType) -> bool:
-    """Whether kernels read a whole stretch without an error; for faults, every value of every row.
+    """Whether kernels read a whole range without an error; for faults, every value of every row.
 
     To be known ahead where damage is passed over: of a group that turns out to be damaged
     nothing may have been given away.
@@ -64,7 +64,7 @@ def is_sound(task: ReadTask, kernels: ModuleType) -> bool:
 
 
 def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch]:
-    """The record batches of one stretch; an empty one if there is nothing.
+    """The record batches of one range; an empty one if there is nothing.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged.
@@ -75,8 +75,8 @@ def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch
     freeze()
     maker = _maker(task, kernels)
     has_yielded = False
-    with closing(open_options(task.options)) as archive:
-        for batch in event_batches(archive, task.log_range, kernels):
+    with closing(open_source(task.options)) as source:
+        for batch in event_batches(source, task.log_range, kernels):
             wanted = batch.of_groups(wanted_groups(batch.groups, task.selection))
             for found in maker.record_batches(wanted):
                 has_yielded = True

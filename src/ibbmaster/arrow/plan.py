@@ -1,17 +1,18 @@
-"""What a query reads, decided on the driver: the columns, which groups, and the stretches of the log."""
+"""What a query reads, decided on the driver: the columns, which groups, and the ranges of the log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.read_options import ReadOptions, Undecodable
 from ibbmaster.arrow.shape import Field, generic_shape, named_as_fields, table_shape
-from ibbmaster.classic.archive import open_archive
+from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType
@@ -19,9 +20,11 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
-from ibbmaster.log.archive import Archive
 from ibbmaster.log.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
-from ibbmaster.log.log_range import LogRange, Selection
+from ibbmaster.log.interface import GroupSource, LogEngine
+from ibbmaster.log.locating import locate
+from ibbmaster.log.log_range import GroupSelection, LogRange
+from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
 
 BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
@@ -29,21 +32,28 @@ BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTask:
-    """One stretch, and all that its reader needs to know. Sent to a worker."""
+    """One range, and all that its reader needs to know. Sent to a worker."""
 
     options: ReadOptions
     fields: tuple[Field, ...]
-    selection: Selection
+    selection: GroupSelection
     log_range: LogRange
 
 
-def open_options(options: ReadOptions) -> Archive:
-    """The archive that options name."""
-    if options.host is not None:
-        from ibbmaster.arrow.live import LiveArchive
+def open_log(options: ReadOptions) -> LogEngine:
+    """The log at the path of options."""
+    if options.is_classic:
+        return ClassicBinlog([Path(options.path)])
+    return open_directory(options.path, is_strict=options.is_strict)
 
-        return LiveArchive(options)
-    return open_archive(options.path, is_classic=options.is_classic, is_strict=options.is_strict)
+
+def open_source(options: ReadOptions) -> GroupSource:
+    """The log or the primary that options name."""
+    if options.host is not None:
+        from ibbmaster.arrow.live import LiveSource
+
+        return LiveSource(options)
+    return open_log(options)
 
 
 def load_kernels(options: ReadOptions) -> ModuleType | None:
@@ -78,23 +88,33 @@ def find_fields(options: ReadOptions) -> tuple[Field, ...]:
 
 
 def find_table(options: ReadOptions, name: str) -> TableSchema:
-    """The table as the log has it last, its columns called as in a DataFrame: looks from the end, stretch by stretch.
+    """The table as the log has it last, its columns called as in a DataFrame: looks from the end, range by range.
 
     Raises:
         ConfigurationError: no group changes that table.
     """
-    with closing(open_options(options)) as archive:
+    ranges = _all_ranges(options)
+    with closing(open_source(options)) as source:
         reader = RowReader(TableFilter((name,)), options.declarations, named=named_as_fields)
         kernels = load_kernels(options) if options.is_strict else None
-        ranges = archive.ranges(LOG_START, archive.end_point(), size=options.partition_bytes)
         for log_range in reversed(ranges):
             if kernels is not None:
-                found = _last_schema(event_batches(archive, log_range, kernels), reader)
+                found = _last_schema(event_batches(source, log_range, kernels), reader)
             else:
-                found = _last_schema_carefully(options, archive, log_range, reader)
+                found = _last_schema_carefully(options, source, log_range, reader)
             if found is not None:
                 return found
     raise ConfigurationError(f"no group in {options.path or options.host} changes rows of table {name}")
+
+
+def _all_ranges(options: ReadOptions) -> list[LogRange]:
+    """Ranges with all that is there now."""
+    if options.host is not None:
+        from ibbmaster.arrow.live import whole_range
+
+        return [whole_range(options)]
+    with closing(open_log(options)) as log:
+        return log.ranges(LOG_START, log.end(), size=options.partition_bytes)
 
 
 def _last_schema(batches: Iterable[EventBatch], reader: RowReader) -> TableSchema | None:
@@ -118,28 +138,30 @@ def _last_schema(batches: Iterable[EventBatch], reader: RowReader) -> TableSchem
 
 
 def _last_schema_carefully(
-    options: ReadOptions, archive: Archive, log_range: LogRange, reader: RowReader
+    options: ReadOptions, source: GroupSource, log_range: LogRange, reader: RowReader
 ) -> TableSchema | None:
     found = None
-    for group in archive.groups(log_range, on_fault=None if options.is_strict else lambda point, problem: None):
+    for group in source.groups_in(log_range, on_fault=damage_handler(is_strict=options.is_strict)):
         for found in reader.schemas(group_events(group)):  # noqa: B007  # the last one is wanted
             pass
     return found
 
 
-def find_selection(options: ReadOptions, archive: Archive) -> Selection:
+def find_selection(options: ReadOptions, log: LogEngine) -> GroupSelection:
     """Which groups the options ask for.
 
     Raises:
         PositionError: a GTID of them is not in the log.
     """
+    on_fault = damage_handler(is_strict=options.is_strict)
     starts: dict[int, LogPosition] = {}
     ends: dict[int, LogPosition] | None = None
     if options.starting_gtid:
-        starts = archive.cuts(GtidPosition.parse(options.starting_gtid))
+        starts = locate(log, GtidPosition.parse(options.starting_gtid), on_fault=on_fault)
     if options.ending_gtid is not None:
-        ends = archive.cuts(GtidPosition.parse(options.ending_gtid)) if options.ending_gtid else {}
-    return Selection(
+        position = GtidPosition.parse(options.ending_gtid)
+        ends = locate(log, position, on_fault=on_fault) if options.ending_gtid else {}
+    return GroupSelection(
         starts=tuple(starts.items()),
         ends=None if ends is None else tuple(ends.items()),
         domains=options.domains,
@@ -149,28 +171,26 @@ def find_selection(options: ReadOptions, archive: Archive) -> Selection:
 
 
 def plan_tasks(options: ReadOptions, fields: tuple[Field, ...]) -> list[ReadTask]:
-    """The stretches of one batch query; the end is fixed here, so a log that grows gives one answer.
+    """The ranges of one batch query; the end is fixed here, so a log that grows gives one answer.
 
     Raises:
         PositionError: a GTID of the options is not in the log.
         StoreError: the log has a hole, or there is none.
     """
-    with closing(open_options(options)) as archive:
-        return _plan_tasks(options, fields, archive)
-
-
-def _plan_tasks(options: ReadOptions, fields: tuple[Field, ...], archive: Archive) -> list[ReadTask]:
     if options.host is not None:
-        selection = Selection(domains=options.domains, start_time=options.starting_time, end_time=options.ending_time)
-        return tasks_between(options, fields, selection, archive.ranges(LOG_START, LOG_START, size=0))
-    selection = find_selection(options, archive)
-    end = archive.end_point()
-    if selection.ends is not None:
-        end = min(end, max((point for _, point in selection.ends), default=LOG_START))
-    start = LOG_START
-    if selection.starts and set(options.domains) and set(options.domains) <= set(dict(selection.starts)):
-        start = min(point for domain, point in selection.starts if domain in options.domains)
-    return tasks_between(options, fields, selection, archive.ranges(start, end, size=options.partition_bytes))
+        selection = GroupSelection(
+            domains=options.domains, start_time=options.starting_time, end_time=options.ending_time
+        )
+        return tasks_between(options, fields, selection, _all_ranges(options))
+    with closing(open_log(options)) as log:
+        selection = find_selection(options, log)
+        end = log.end()
+        if selection.ends is not None:
+            end = min(end, max((position for _, position in selection.ends), default=LOG_START))
+        start = LOG_START
+        if selection.starts and set(options.domains) and set(options.domains) <= set(dict(selection.starts)):
+            start = min(position for domain, position in selection.starts if domain in options.domains)
+        return tasks_between(options, fields, selection, log.ranges(start, end, size=options.partition_bytes))
 
 
 def bundled(tasks: Sequence[ReadTask]) -> list[list[ReadTask]]:
@@ -188,7 +208,7 @@ def bundled(tasks: Sequence[ReadTask]) -> list[list[ReadTask]]:
 
 
 def tasks_between(
-    options: ReadOptions, fields: tuple[Field, ...], selection: Selection, ranges: list[LogRange]
+    options: ReadOptions, fields: tuple[Field, ...], selection: GroupSelection, ranges: list[LogRange]
 ) -> list[ReadTask]:
-    """One task a stretch."""
+    """One task a range."""
     return [ReadTask(options=options, fields=fields, selection=selection, log_range=log_range) for log_range in ranges]

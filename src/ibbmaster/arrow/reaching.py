@@ -26,7 +26,7 @@ def expect_files(path: str, numbers: Iterable[int]) -> None:
 
 
 def expect_log(path: str, log_range: LogRange, *, is_classic: bool, is_strict: bool) -> None:
-    """In a worker: see that a log is there, and the file of a stretch unless files may be missing.
+    """In a worker: see that a log is there, and the file of a range unless files may be missing.
 
     Raises:
         StoreError: it is not; it names this machine.

@@ -1,4 +1,4 @@
-"""One stretch of a log as record batches. Runs in a worker; opens its files itself."""
+"""A range of a log as record batches. Runs in a worker; opens its files itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.arrow.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.arrow.event_batch import in_group
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound
-from ibbmaster.arrow.plan import ReadTask, load_kernels, open_options, row_reader
+from ibbmaster.arrow.plan import ReadTask, load_kernels, open_source, row_reader
 from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.shape import (
@@ -30,8 +30,8 @@ from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
-from ibbmaster.log.archive import Archive
 from ibbmaster.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
+from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import NOWHERE, LogPosition
 
@@ -45,7 +45,7 @@ Row = tuple[object, ...]
 
 
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """The record batches of one stretch.
+    """The record batches of one range.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged.
@@ -65,7 +65,7 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 
 def rows_of(task: ReadTask) -> Iterator[Row]:
-    """The rows of one stretch, a cell for each column of the task."""
+    """The rows of one range, a cell for each column of the task."""
     match task.options.granularity:
         case Granularity.PAGES:
             return _picked(task, _pages(task))
@@ -126,7 +126,7 @@ def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
 
 
 def _records(task: ReadTask) -> Iterator[dict[str, object]]:
-    """One row a record that begins in the stretch; its chunks are followed to its end."""
+    """One row a record that begins in the range; its chunks are followed to its end."""
     file_no = task.log_range.file_no
     with closing(RealDisk(task.options.path)) as disk:
         pages = PageReader(disk)
@@ -183,17 +183,17 @@ def _chunks(page: memoryview, file_no: int, page_no: int) -> Iterator[Chunk]:
 
 
 def _group_rows(task: ReadTask) -> Iterator[Row]:
-    with closing(open_options(task.options)) as archive:
-        yield from _Groups(task, archive).rows()
+    with closing(open_source(task.options)) as source:
+        yield from _Groups(task, source).rows()
 
 
 class _Groups:
-    """Rows out of the groups of one stretch."""
+    """Rows out of the groups of one range."""
 
-    def __init__(self, task: ReadTask, archive: Archive) -> None:
+    def __init__(self, task: ReadTask, source: GroupSource) -> None:
         self._task = task
         self._options: ReadOptions = task.options
-        self._archive = archive
+        self._source = source
         self._reader = row_reader(task.options)
         self._tables = TableFilter(task.options.tables)
         self._names = [field.name for field in task.fields]
@@ -211,7 +211,7 @@ class _Groups:
             Granularity.ROWS: self._changes if options.table is None else self._table_changes,
         }[options.granularity]
         is_lenient = not options.is_strict or options.granularity is Granularity.FAULTS
-        groups = self._archive.groups(self._task.log_range, on_fault=self._note if is_lenient else None)
+        groups = self._source.groups_in(self._task.log_range, on_fault=self._note if is_lenient else None)
         for group in groups:
             if group.gtid is None:
                 continue  # a FORMAT_DESCRIPTION, logged when a server started
@@ -226,8 +226,8 @@ class _Groups:
                     yield from rows_of(group, head)
             except (EventError, FormatError, ClassicFormatError) as error:
                 if not is_lenient:
-                    raise in_group(error, group, self._archive.file_name) from error
-                problem = str(in_group(error, group, self._archive.file_name))
+                    raise in_group(error, group, self._source.file_name) from error
+                problem = str(in_group(error, group, self._source.file_name))
                 self._faults.append((group.start, str(group.gtid), problem))
         if options.granularity is Granularity.FAULTS:
             for point, gtid, problem in self._faults:

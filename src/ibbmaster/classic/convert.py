@@ -18,7 +18,7 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.gtid_order import is_newer
-from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.store.appending import open_log
 from ibbmaster.store.owner import holds_log
 

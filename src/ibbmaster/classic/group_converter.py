@@ -63,7 +63,7 @@ class GroupConverter:
         numbers[:] = 0
         numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
         numbers[Conversion.CHECKSUM_BYTES], numbers[Conversion.PAIRS] = window.checksum_size, count
-        numbers[Conversion.RECORD_MAX] = self._writer.shape.inline_size_max
+        numbers[Conversion.RECORD_MAX] = self._writer.limits.inline_size_max
         source = self._numpy.frombuffer(window.block, dtype=self._numpy.uint8)
         pages, numbers[Conversion.WRITE_AT], numbers[Conversion.WRITE_END] = self._writer.room()
         self._kernels.convert_groups(

@@ -6,6 +6,7 @@ Names are plain file names of one directory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ibbmaster.codec.buffer import Buffer
@@ -14,8 +15,11 @@ from ibbmaster.codec.buffer import Buffer
 class ReadDisk(Protocol):
     """One directory to read from. Offsets and sizes are in bytes; every call may raise StoreError."""
 
-    def list(self) -> list[str]:
-        """Names of the regular files, in no order; links and other things are left out."""
+    def list(self) -> Sequence[str]:
+        """Names of the regular files, in no order; links and other things are left out.
+
+        It may be the same object as before, which then has the same names.
+        """
 
     def size(self, name: str) -> int: ...
 
@@ -41,6 +45,9 @@ class ReadDisk(Protocol):
 
         What is read there may end earlier than with `read`, with zeros or at the end of the file.
         """
+
+    def close(self) -> None:
+        """Give back what is held open; what is asked for later opens it again. A lock ends with it."""
 
 
 class Disk(ReadDisk, Protocol):
@@ -76,6 +83,3 @@ class Disk(ReadDisk, Protocol):
     def sync_dir(self) -> None: ...
 
     def unlink(self, name: str) -> None: ...
-
-    def close(self) -> None:
-        """Give back the lock and what else is held."""

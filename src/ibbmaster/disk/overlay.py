@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import MissingFileError, StoreError
@@ -44,7 +46,7 @@ class OverlayDisk:
     def lock(self) -> None:
         """Nobody else can write here."""
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         return [*(name for name in self._disk.list() if name not in self._gone | self._changed.keys()), *self._changed]
 
     def size(self, name: str) -> int:

@@ -68,7 +68,7 @@ class DirectoryWatch:
             return False
         time.sleep(max(0.0, self._told_at + GAP_S - time.monotonic()))
         self._told_at = time.monotonic()
-        while self._is_readable(0):
+        while self._descriptor is not None and self._is_readable(0):
             os.read(self._descriptor, EVENTS_SIZE)
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from ibbmaster.codec.buffer import Buffer
@@ -42,7 +43,7 @@ class WriteBehindDisk:
     def lock(self) -> None:
         self._settled().lock()
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         return self._settled().list()
 
     def size(self, name: str) -> int:

@@ -62,8 +62,8 @@ def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
     )
 
 
-def choose_file(request: DumpRequest, file_names: Sequence[str]) -> str:
-    """The file a dump without GTID position begins in; `file_names` are those there are, the oldest first.
+def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
+    """Which of the files a dump without GTID position begins in; `file_names` are those there are, the oldest first.
 
     Raises:
         DumpError: there is no such file, or the offset lies before its first event.
@@ -77,7 +77,7 @@ def choose_file(request: DumpRequest, file_names: Sequence[str]) -> str:
         )
     if request.file_position < FILE_POSITION_MIN:
         raise impossible_position(request)
-    return request.file_name or file_names[0]
+    return file_names.index(request.file_name) if request.file_name else 0
 
 
 def opening_file_name(request: DumpRequest, profile: Profile, *, start_file_name: str, newest_file_name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.plan import open_options
+from ibbmaster.arrow.plan import open_log
 from ibbmaster.arrow.read_options import ReadOptions, ZeroDates
 from ibbmaster.arrow.shape import own_name
 from ibbmaster.event.rows.column import TableSchema, ValueKind
@@ -56,8 +56,8 @@ def find_doubts(
 
 def _start_of(options: ReadOptions) -> str:
     """Where the log begins; empty if at its very beginning."""
-    with closing(open_options(options)) as archive:
-        return str(archive.start_position())
+    with closing(open_log(options)) as log:
+        return str(log.start_of_file().state.position())
 
 
 Seen = tuple[Place, str]

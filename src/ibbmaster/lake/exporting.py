@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from ibbmaster.arrow.plan import open_options
+from ibbmaster.arrow.plan import open_log
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.failure import plain_errors
 from ibbmaster.lake.placing import make_directory, only_writer
@@ -64,8 +64,8 @@ def export(
         if as_delta:
             _publish(place, runs)
         start = str(runs[-1]["gtid"]) if runs else ""
-        with closing(open_options(parse_options(source))) as archive:
-            end = str(archive.end_position())
+        with closing(open_log(parse_options(source))) as log:
+            end = str(log.state().position())
         common = source | {"endingGtid": end} | ({"startingGtid": start} if start else {})
         done: dict[str, object] = {"from": start, "to": end}
         with _staging(place) as staging:

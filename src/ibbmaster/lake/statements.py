@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import IDENTITY, in_group, wanted_groups
-from ibbmaster.arrow.plan import ReadTask, find_fields, open_options, plan_tasks
+from ibbmaster.arrow.plan import ReadTask, find_fields, open_source, plan_tasks
 from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.gtid_event import GtidFlag
@@ -66,7 +66,7 @@ def read_statements(session: SparkSession, path: str, at: str | None) -> list[Lo
 
 
 def statements_of(task: ReadTask) -> list[Logged]:
-    """In a worker: those of one stretch.
+    """In a worker: those of one range.
 
     Raises:
         EventError: a statement is damaged; it names the group.
@@ -75,10 +75,10 @@ def statements_of(task: ReadTask) -> list[Logged]:
     """
     expect_log(task.options.path, task.log_range, is_classic=task.options.is_classic, is_strict=True)
     kernels = load(KernelSet.READ)
-    with closing(open_options(task.options)) as archive:
+    with closing(open_source(task.options)) as source:
         found = _Found()
         if kernels is None:
-            for group in archive.groups(task.log_range):
+            for group in source.groups_in(task.log_range):
                 timestamp = decode_event_header(group.gtid_event).timestamp
                 if group.gtid is None or not task.selection.takes(group.gtid, group.start, timestamp):
                     continue
@@ -89,9 +89,9 @@ def statements_of(task: ReadTask) -> list[Logged]:
                         has_rows |= event[TYPE_OFFSET] in ROWS
                         found.take(head, event, has_rows)
                 except (EventError, FormatError, ClassicFormatError) as error:
-                    raise in_group(error, group, archive.file_name) from error
+                    raise in_group(error, group, source.file_name) from error
         else:
-            found.take_batches(event_batches(archive, task.log_range, kernels), task)
+            found.take_batches(event_batches(source, task.log_range, kernels), task)
     return found.logged
 
 

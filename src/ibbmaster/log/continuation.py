@@ -79,7 +79,7 @@ def find_continuation(disk: ReadDisk) -> Continuation | None:
     base = read_state_record(pages, file_no, FULL_STATE_PAGE)
     if base is None:
         raise StoreError(f"{name}: no GTID state on page {FULL_STATE_PAGE}")
-    state = directory.binlog_state()
+    state = directory.state()
     directory.check_end()
     size_pages = disk.size(name) // PAGE_SIZE
     return Continuation(

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import threading
 import time
+from collections.abc import Iterator, Sequence
 
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import FormatError, MissingFileError, StoreError
+from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.end_check import EndWatch, gap_error, page_behind
-from ibbmaster.log.engine import BinlogEngine, BinlogFile, ReadPlan
 from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.misplacement import MisplacementCheck
-from ibbmaster.log.pages import PageReader
+from ibbmaster.log.pages import PageReader, read_cached
+from ibbmaster.log.range_reading import groups_in_range, ranges_of_file
 from ibbmaster.log.seek import SeekPlan, seek
-from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
+from ibbmaster.log.states import FULL_STATE_PAGE, StateRecords, read_state_record, state_at
 from ibbmaster.position import LogPosition
 
-POLL_PERIOD_S = 0.002  # how late a group that another process wrote may be noticed
-POLLS_PER_LOOK = 10  # one byte is read at each; so often it is looked for a new file, too
+POLL_PERIOD_S = 0.002  # how late growth may be noticed
 END_POLL_PERIOD_S = 0.1
+NOTHING = (b"", b"\0")  # what is read where nothing was written yet
 EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
 
 
-class BinlogDirectory(BinlogEngine):
+class BinlogDirectory(LogEngine):
     """The read side of a directory. Thread-safe.
 
     Raises on first use, not when made:
@@ -39,6 +45,8 @@ class BinlogDirectory(BinlogEngine):
     def __init__(self, disk: ReadDisk, *, is_end_known: bool = False) -> None:
         """With `is_end_known` the disk shows nothing behind the end of the log."""
         self._disk = disk
+        self._records = StateRecords()
+        self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
         self._lock = threading.Lock()  # for everything below
         self._state: GtidState | None = None  # what `_tail` has seen
         self._tail: EventGroupReader | None = None  # stands at the end
@@ -49,13 +57,24 @@ class BinlogDirectory(BinlogEngine):
     def __str__(self) -> str:
         return str(self._disk)
 
-    def file_numbers(self) -> range:
+    @property
+    def disk(self) -> ReadDisk:
+        return self._disk
+
+    def close(self) -> None:
+        """Give back descriptors; what is asked for later opens files again."""
+        self._disk.close()
+
+    def file_numbers(self) -> Sequence[int]:
         """The numbers of the files, without a gap.
 
         Raises:
             StoreError: there is none, or one in the middle is missing.
         """
-        numbers = sorted(number for name in self._disk.list() if (number := parse_file_name(name)) is not None)
+        names, listed = self._disk.list(), self._listed
+        if listed is not None and names is listed[0]:
+            return listed[1]
+        numbers = sorted(number for name in names if (number := parse_file_name(name)) is not None)
         if not numbers:
             raise StoreError(f"{self._disk}: no binlog files (binlog-000000.ibb and so on)")
         for before, after in itertools.pairwise(numbers):
@@ -64,17 +83,19 @@ class BinlogDirectory(BinlogEngine):
                     f"{self._disk}: {format_file_name(before + 1)} is missing between {format_file_name(before)} and "
                     f"{format_file_name(after)}"
                 )
-        return range(numbers[0], numbers[-1] + 1)
+        found = range(numbers[0], numbers[-1] + 1)
+        self._listed = names, found
+        return found
 
-    def files(self) -> list[BinlogFile]:
+    def files(self) -> list[LogFile]:
         return [
-            BinlogFile(name=(name := format_file_name(number)), size=self._disk.size(name))
+            LogFile(file_no=number, name=(name := format_file_name(number)), size=self._disk.size(name))
             for number in self.file_numbers()
         ]
 
     def header(self, file_no: int) -> FileHeader | None:
         """The header of a file, None if it is pre-allocated and not used yet."""
-        return PageReader(self._disk).header(file_no)
+        return PageReader(self._disk, readahead_pages_max=1).header(file_no)
 
     def active_file_no(self, pages: PageReader | None = None) -> int:
         """The newest file with a header; 0 for a log that has only begun to exist."""
@@ -83,17 +104,13 @@ class BinlogDirectory(BinlogEngine):
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
-        with self._lock:
-            self._catch_up()
-            assert self._tail is not None
-            return self._tail.position
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        with self._at_end(only_cached=only_cached) as (_, tail):
+            return tail.position
 
-    def binlog_state(self) -> GtidState:
-        with self._lock:
-            self._catch_up()
-            assert self._state is not None
-            return self._state.copy()
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        with self._at_end(only_cached=only_cached) as (state, _):
+            return state.copy()
 
     def check_end(self, *, patience_s: float = 0.0, pages_max: int | None = None) -> None:
         """Look behind the end, in all that follows or in so many pages.
@@ -105,10 +122,8 @@ class BinlogDirectory(BinlogEngine):
         """
         deadline = time.monotonic() + patience_s
         while True:
-            with self._lock:
-                self._catch_up()
-                assert self._tail is not None
-                end = self._tail.stopped_at
+            with self._at_end() as (_, tail):
+                end = tail.stopped_at
             found = None if end is None else page_behind(self._disk, end, pages_max=pages_max)
             if end is None or found is None:
                 return
@@ -116,19 +131,19 @@ class BinlogDirectory(BinlogEngine):
                 raise gap_error(end, found)
             time.sleep(END_POLL_PERIOD_S)
 
-    def seek(self, position: GtidPosition) -> SeekPlan:
-        pages = PageReader(self._disk, readahead_pages_max=1)
-        numbers = self.file_numbers()
-        active = self._find_active(pages, numbers)
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
+        with self._at_end(only_cached=only_cached) as (state, tail):
+            current_state, active = state.copy(), tail.position.file_no
         return seek(
-            pages,
+            PageReader(self._disk, readahead_pages_max=1, only_cached=only_cached),
             position,
-            oldest_file_no=numbers[0],
+            oldest_file_no=self.file_numbers()[0],
             active_file_no=active,
-            current_state=self.binlog_state(),
+            current_state=current_state,
+            records=self._records,
         )
 
-    def event_groups(self, plan: ReadPlan) -> EventGroupReader:
+    def groups(self, plan: ReadPlan) -> EventGroupReader:
         page_no = plan.position.page_no
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
         state = plan.state if page_no == FULL_STATE_PAGE else None
@@ -142,10 +157,12 @@ class BinlogDirectory(BinlogEngine):
             at_step_back=self._misplacement.check,
         )
 
-    def plan_of_file(self, name: str) -> SeekPlan:
-        file_no = parse_file_name(name)
-        if file_no is None or file_no not in self.file_numbers():
-            raise KeyError(name)
+    def start_of_file(self, file_no: int | None = None) -> SeekPlan:
+        numbers = self.file_numbers()
+        if file_no is None:
+            file_no = numbers[0]
+        if file_no not in numbers:
+            raise KeyError(file_no)
         pages = PageReader(self._disk, readahead_pages_max=1)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
         return SeekPlan(
@@ -156,39 +173,31 @@ class BinlogDirectory(BinlogEngine):
             page_reads=pages.page_reads,
         )
 
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        ranges: list[LogRange] = []
+        for file_no in self.file_numbers():
+            if start.file_no <= file_no <= end.file_no:
+                first = start.offset if file_no == start.file_no else 0
+                last = end.offset if file_no == end.file_no else WHOLE_FILE
+                last = min(last, self._disk.size(format_file_name(file_no)))
+                ranges += ranges_of_file(file_no, self.header(file_no), first, last, size=size)
+        return ranges
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        return groups_in_range(self._disk, log_range, on_fault)
+
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
-        polls = 0
-        while True:
-            if (polls % POLLS_PER_LOOK == 0 or self._has_data_at_end()) and self._has_grown():
-                return True
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
+        while not (has_grown := self._has_grown()) and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, POLL_PERIOD_S))
-            polls += 1
-
-    def initial_state(self) -> GtidState:
-        return self.plan_of_file(format_file_name(self.file_numbers()[0])).state
-
-    def _has_data_at_end(self) -> bool:
-        """Whether there is something where the end was; costs a read of one byte."""
-        with self._lock:
-            if self._tail is None:
-                return True
-            file_no, offset = self._tail.position
-            if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
-                offset += PAGE_SIZE - offset % PAGE_SIZE
-            return self._disk.read(format_file_name(file_no), offset, 1) not in (b"", b"\0")
+        return has_grown
 
     def _has_grown(self) -> bool:
-        with self._lock:
-            self._catch_up()
-            assert self._tail is not None
-            end = self._tail.position
+        """Whether the end has moved since the last call, False at first; whoever reads behind damage is woken, too."""
+        with self._at_end() as (_, tail):
+            end, stopped_at = tail.position, tail.stopped_at
             has_grown = self._seen_end is not None and end != self._seen_end
             self._seen_end = end
-            stopped_at = self._tail.stopped_at
         if self._end_watch is not None and stopped_at is not None:
             try:
                 self._end_watch.check(stopped_at)
@@ -196,7 +205,7 @@ class BinlogDirectory(BinlogEngine):
                 return True  # whoever reads on is told
         return has_grown
 
-    def _find_active(self, pages: PageReader, numbers: range) -> int:
+    def _find_active(self, pages: PageReader, numbers: Sequence[int]) -> int:
         for empty, number in enumerate(reversed(numbers), start=1):
             if pages.header(number) is not None:
                 return number
@@ -208,6 +217,39 @@ class BinlogDirectory(BinlogEngine):
         if numbers[0] == 0:
             return 0
         raise StoreError(f"{self._disk}: only empty files are left, so the GTID state is unknown")
+
+    @contextlib.contextmanager
+    def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
+        """State and tail, at the end of what can be seen; nobody else has them meanwhile.
+
+        Raises:
+            BlockingIOError: with `only_cached`, somebody has them, or there is something to be read.
+        """
+        if not self._lock.acquire(blocking=not only_cached):
+            raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
+        try:
+            if self._tail is None or self._state is None or not self._stands_still(self._tail, only_cached=only_cached):
+                if only_cached:
+                    raise BlockingIOError(f"{self}: the log has grown")
+                self._catch_up()
+            assert self._state is not None
+            assert self._tail is not None
+            yield self._state, self._tail
+        finally:
+            self._lock.release()
+
+    def _stands_still(self, tail: EventGroupReader, *, only_cached: bool) -> bool:
+        """Whether nothing was written where the tail stands; costs a read of one byte, two where a file is ready."""
+        file_no, offset = tail.position
+        if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
+            offset += PAGE_SIZE - offset % PAGE_SIZE
+        read = functools.partial(read_cached, self._disk) if only_cached else self._disk.read
+        try:
+            if read(format_file_name(file_no), offset, 1) not in NOTHING:
+                return False
+            return file_no + 1 not in self.file_numbers() or read(format_file_name(file_no + 1), 0, 1) in NOTHING
+        except MissingFileError:
+            return False
 
     def _catch_up(self) -> None:
         """Bring state and tail to the end of what can be seen; the first time from the last state record."""

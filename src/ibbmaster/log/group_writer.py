@@ -16,7 +16,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.commit import HEADER_SIZE_USUAL, CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.oob import OobForest, encode_oob_node
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.log_shape import LogShape
+from ibbmaster.log.limits import LogLimits
 from ibbmaster.position import LogPosition
 
 NO_STREAM = encode_commit_header(CommitHeader())
@@ -32,7 +32,7 @@ class Ticket(NamedTuple):
 class GroupSink(Protocol):
     """What a group is written to; by default it keeps nothing for a group, and nobody waits for it."""
 
-    shape: LogShape
+    limits: LogLimits
 
     def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
         """Append an out-of-band record; from the first one on the group holds on to the file it lies in."""
@@ -200,15 +200,15 @@ class GroupWriter:
     def _take(self, stream: _Stream, data: Buffer) -> None:
         self._check_open()
         stream.buffer += data
-        if len(stream.buffer) > self._sink.shape.inline_size_max:
-            self._spill(stream, self._sink.shape.piece_size_max)
+        if len(stream.buffer) > self._sink.limits.inline_size_max:
+            self._spill(stream, self._sink.limits.piece_size_max)
 
     def _spill_all(self, gtid_event_size: int) -> tuple[OobStream, ...]:
         """Everything inline if it fits and nothing was spilled before; else everything out of band."""
         streams = [stream for stream in (self._statement, self._transaction) if stream.size]
         spilled = any(stream.forest.stream() is not None for stream in streams)
         size = len(NO_STREAM) + gtid_event_size + sum(stream.size for stream in streams)
-        if not spilled and size <= self._sink.shape.inline_size_max:
+        if not spilled and size <= self._sink.limits.inline_size_max:
             return ()
         for stream in streams:
             self._spill(stream, 1)
@@ -217,7 +217,7 @@ class GroupWriter:
     def _spill(self, stream: _Stream, rest_max: int) -> None:
         """Write pieces until fewer than `rest_max` bytes are left."""
         while len(stream.buffer) >= rest_max:
-            size = stream.piece_size(self._sink.shape.piece_size_max)
+            size = stream.piece_size(self._sink.limits.piece_size_max)
             record = encode_oob_node(stream.forest.next_node()) + stream.buffer[:size]
             stream.forest.add(self._sink.append_piece(self, record))
             del stream.buffer[:size]
@@ -239,7 +239,7 @@ def write_whole_group(sink: GroupSink, gtid: Gtid | None, gtid_event: Buffer, bo
     for piece in pieces:
         parts.append(piece)
         size += len(piece)
-        if size > sink.shape.inline_size_max:
+        if size > sink.limits.inline_size_max:
             break
     else:
         return sink.append_commit(None, b"".join(parts), gtid)

@@ -10,7 +10,7 @@ from ibbmaster.errors import DuplicateGtidError, FormatError, GtidOrderError, Po
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import decode_commit_header
-from ibbmaster.log.engine import BinlogEngine
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.position import LogPosition
 
@@ -40,46 +40,46 @@ def check_order(state: GtidState, gtid: Gtid) -> None:
 
 
 def explain_order(
-    error: GtidOrderError, gtid: Gtid, record: Buffer, engine: BinlogEngine, out_of_band: OutOfBandReader
+    error: GtidOrderError, gtid: Gtid, record: Buffer, log: LogEngine, out_of_band: OutOfBandReader
 ) -> GtidOrderError:
     """The error for a commit record that was refused: whether the log has the same group, or another of that GTID.
 
     Everything that is logged must be durable.
     """
     try:
-        group = find_group(engine, gtid)
+        group = find_group(log, gtid)
         if group is None:
             return error
         if _digest([group.gtid_event, *group.body]) != _digest(_events(record, out_of_band)):
             return GtidOrderError(
-                f"GTID {gtid} is in the log already, with other events, at {_place(engine, group)}: two histories "
+                f"GTID {gtid} is in the log already, with other events, at {_place(log, group)}: two histories "
                 "meet here; nothing was logged"
             )
     except (FormatError, PositionError, StoreError):
         return error  # what cannot be read cannot be compared
     return DuplicateGtidError(
-        f"GTID {gtid} is in the log already, with the same events, at {_place(engine, group)}: "
+        f"GTID {gtid} is in the log already, with the same events, at {_place(log, group)}: "
         "the group was fed twice; nothing was logged"
     )
 
 
-def _place(engine: BinlogEngine, group: EventGroup) -> str:
-    return f"{engine.file_name(group.start.file_no)} offset {group.start.offset}"
+def _place(log: LogEngine, group: EventGroup) -> str:
+    return f"{log.file_name(group.start.file_no)} offset {group.start.offset}"
 
 
-def find_group(engine: BinlogEngine, gtid: Gtid) -> EventGroup | None:
+def find_group(log: LogEngine, gtid: Gtid) -> EventGroup | None:
     """The group of a GTID; None if the log does not have it any more, or never had.
 
     Raises:
         FormatError, StoreError: the log cannot be read there.
         PositionPurgedError: its file is gone.
     """
-    state = engine.binlog_state()
+    state = log.state()
     if (state.seq_no(gtid.domain_id, gtid.server_id) or 0) < gtid.seq_no:
         return None
     others = [other for other in state.position().values() if other.domain_id != gtid.domain_id]
     before = Gtid(domain_id=gtid.domain_id, server_id=gtid.server_id, seq_no=gtid.seq_no - 1)
-    groups = engine.event_groups(engine.seek(GtidPosition([*others, before] if before.seq_no > 0 else others)))
+    groups = log.groups(log.seek(GtidPosition([*others, before] if before.seq_no > 0 else others)))
     while (group := groups.next_group()) is not None:
         if group.gtid == gtid:
             return group

@@ -1,4 +1,4 @@
-"""Stretches of a log as plain numbers, to be sent to other processes."""
+"""Ranges of a log as plain numbers, to be sent to other processes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LOG_START, LogPosition
 
+WHOLE_FILE = 1 << 62  # bytes; more than any file has
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRange:
-    """A stretch of one file. A group belongs to the stretch in which its commit record begins."""
+    """A range of one file. A group belongs to the range in which its commit record begins."""
 
     file_no: int
     start_offset: int
@@ -22,7 +24,7 @@ class LogRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class GroupSelection:
     """Which groups of a log are wanted. What is None or empty does not limit anything.
 
     `starts` gives for a domain the point where it begins, other domains begin at the start of

@@ -21,7 +21,7 @@ from ibbmaster.dump.error import DumpError, reading_failed
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.log.engine import EventGroups
+from ibbmaster.log.interface import EventGroups
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.server.sending import Sender
@@ -215,7 +215,7 @@ async def run_dump(
             try:
                 block = await trio.to_thread.run_sync(producer.next_block, generation)
             finally:
-                if producer.end_look():
+                if producer.end_look() and follower.generation == generation:  # else they are awake already
                     follower.announce()
         if block:
             await sender.send(block)

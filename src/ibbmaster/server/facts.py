@@ -11,7 +11,7 @@ from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.split import event_heads
 from ibbmaster.gtid import GtidState
-from ibbmaster.log.engine import BinlogEngine, EventGroups
+from ibbmaster.log.interface import EventGroups, LogEngine, LogFile
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
 
@@ -19,7 +19,7 @@ from ibbmaster.server.registry import Registry
 class PrimaryFacts:
     """`ServerFacts` of a running primary; called from worker threads."""
 
-    def __init__(self, engine: BinlogEngine, options: PrimaryOptions, registry: Registry) -> None:
+    def __init__(self, engine: LogEngine, options: PrimaryOptions, registry: Registry) -> None:
         self._engine = engine
         self._registry = registry
         self.server_id = options.server_id
@@ -29,7 +29,7 @@ class PrimaryFacts:
         self.started_at = int(time.time())  # in seconds since 1970
 
     def binlog_state(self) -> GtidState:
-        return self._engine.binlog_state()
+        return self._engine.state()
 
     def binlog_end(self) -> tuple[str, int]:
         end = self._engine.end()
@@ -39,10 +39,15 @@ class PrimaryFacts:
         return [(file.name, file.size) for file in self._engine.files()]
 
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
-        engine = self._engine
-        name = engine.files()[0].name if file_name is None else file_name
-        groups = engine.event_groups(engine.plan_of_file(name))
-        return self._event_rows(groups, name, offset)
+        file = self._file(file_name)
+        if file is None:
+            raise KeyError(file_name)
+        groups = self._engine.groups(self._engine.start_of_file(file.file_no))
+        return self._event_rows(groups, file.name, offset)
+
+    def _file(self, name: str | None) -> LogFile | None:
+        """A file by its name, the oldest without one."""
+        return next((file for file in self._engine.files() if name is None or file.name == name), None)
 
     def _event_rows(self, groups: EventGroups, file_name: str, offset: int) -> Iterator[BinlogEventRow]:
         with contextlib.closing(groups):
@@ -61,13 +66,12 @@ class PrimaryFacts:
 
     def gtid_position_at(self, file_name: str, offset: int) -> str | None:
         engine = self._engine
-        files = engine.files()
-        file = next((file for file in files if file.name == (file_name or files[0].name)), None)
+        file = self._file(file_name or None)
         if file is None or offset > file.size:
             return None
-        plan = engine.plan_of_file(file.name)
+        plan = engine.start_of_file(file.file_no)
         state = plan.state.copy()
-        with contextlib.closing(engine.event_groups(plan)) as groups:
+        with contextlib.closing(engine.groups(plan)) as groups:
             while (group := groups.next_group()) is not None and group.start.file_no == plan.position.file_no:
                 if group.start.offset >= offset:
                     break

@@ -14,7 +14,7 @@ import trio
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
-from ibbmaster.log.engine import BinlogEngine
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -36,7 +36,7 @@ class Primary:
     `engine` is only read. `serve` runs until it is cancelled or `stop` is called.
     """
 
-    def __init__(self, engine: BinlogEngine, options: PrimaryOptions) -> None:
+    def __init__(self, engine: LogEngine, options: PrimaryOptions) -> None:
         self.engine = engine
         self.options = options
         self.registry = Registry()

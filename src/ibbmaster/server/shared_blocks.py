@@ -12,7 +12,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.log.engine import EventGroups, PagedEventGroups
+from ibbmaster.log.interface import EventGroups, PagedEventGroups
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class FastReader:
             return False
         where = generation, self._groups.position
         look = self._shared.look
-        if look is not None and look.where == where and self._session.waits_at_end:
+        if look is not None and look.where == where and self._session.waits_at_end and self._session.selection:
             look.has_others = True
             return True
         return self._shared.known_end == where

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ibbmaster.arrow.live import LiveArchive, live_range
+from ibbmaster.arrow.live import address, live_range
 from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.capture.client import groups_between, logged_position
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import NOWHERE
@@ -18,7 +19,7 @@ class LiveTracker:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._archive = LiveArchive(options)
+        self._primary = address(options)
         self._target: GtidPosition | None = None
 
     def close(self) -> None:
@@ -33,20 +34,20 @@ class LiveTracker:
         return encode_offset(position_of_option(text), NOWHERE)
 
     def latest(self) -> Offset:
-        return encode_offset(self._archive.end_position(), NOWHERE)
+        return encode_offset(logged_position(self._primary), NOWHERE)
 
     def freeze(self) -> None:
-        self._target = self._archive.end_position()
+        self._target = logged_position(self._primary)
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
         """The offset at the end of the batch that begins at `start`; with limits the groups are read to count them."""
         position = decode_offset(start)
-        end = self._archive.end_position() if self._target is None else self._target
+        end = logged_position(self._primary) if self._target is None else self._target
         if limits.groups_max is None and limits.bytes_max is None:
             return encode_offset(end, NOWHERE)
         gtids = dict(position)
         size = 0
-        for count, group in enumerate(self._archive.groups(live_range(str(position), str(end)))):
+        for count, group in enumerate(groups_between(self._primary, position, end)):
             length = len(group.gtid_event) + sum(len(piece) for piece in group.body)
             is_full = limits.groups_max is not None and count >= limits.groups_max
             if count and (is_full or (limits.bytes_max is not None and size >= limits.bytes_max)):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TaskPartition(InputPartition):
-    """What one Spark task reads: some stretches of the log, one after the other."""
+    """What one Spark task reads: some ranges of the log, one after the other."""
 
     def __init__(self, tasks: Sequence[ReadTask]) -> None:
         super().__init__(tasks)
@@ -23,12 +23,12 @@ class TaskPartition(InputPartition):
 
 
 def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
-    """Small stretches put together: a Spark task costs more than to read them."""
+    """Small ranges put together: a Spark task costs more than to read them."""
     return [TaskPartition(bundle) for bundle in bundled(tasks)]
 
 
 def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The record batches of all its stretches."""
+    """The record batches of all its ranges."""
     assert isinstance(partition, TaskPartition)
     for task in partition.tasks:
         yield from read_task(task)

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.datasource import (
 from ibbmaster.arrow.plan import tasks_between
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import Field
-from ibbmaster.log.log_range import Selection
+from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.partition import partitions_of, read_partition
 from ibbmaster.spark.tracking import Limits, OffsetTracker
@@ -62,7 +62,7 @@ class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._offsets().freeze()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        selection = Selection(
+        selection = GroupSelection(
             domains=self._options.domains,
             start_time=self._options.starting_time,
             end_time=self._options.ending_time,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.archive import WHOLE_FILES, IbbArchive
-from ibbmaster.log.log_range import LogRange
+from ibbmaster.log.locating import locate
+from ibbmaster.log.log_range import WHOLE_FILE, LogRange
+from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 
@@ -32,13 +33,14 @@ class OffsetTracker:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._archive = IbbArchive(options.path, is_strict=options.is_strict)
+        self._log = open_directory(options.path, is_strict=options.is_strict)
+        self._on_fault = damage_handler(is_strict=options.is_strict)
         self._points: dict[str, LogPosition] = {}
         self._target: LogPosition | None = None
 
     def close(self) -> None:
         """Give back descriptors."""
-        self._archive.close()
+        self._log.close()
 
     def initial(self) -> Offset:
         """The offset a new stream begins at, by the option `startingOffsets`.
@@ -49,20 +51,20 @@ class OffsetTracker:
         """
         text = self._options.starting_offsets.strip()
         if text.lower() == "earliest":
-            return self._give(self._archive.start_position(), self._first_point())
+            return self._give(self._log.start_of_file().state.position(), self._first_point())
         if text.lower() == "latest":
-            point = self._archive.end_point()
-            return self._give(self._archive.end_position(), point)
+            point = self._log.end()
+            return self._give(self._log.state().position(), point)
         position = position_of_option(text)
         return self._give(position, self._find(position))
 
     def latest(self) -> Offset:
         """The offset behind everything that can be read now."""
-        return self._give(self._archive.end_position(), self._archive.end_point())
+        return self._give(self._log.state().position(), self._log.end())
 
     def freeze(self) -> None:
         """From now on behave as if the log did not grow."""
-        self._target = self._archive.end_point()
+        self._target = self._log.end()
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
         """The offset at the end of the batch that begins at `start`; `start` itself if there is nothing new.
@@ -72,13 +74,13 @@ class OffsetTracker:
             FormatError: the log is damaged there.
         """
         begin = self.point(start)
-        end = self._archive.end_point() if self._target is None else self._target
+        end = self._log.end() if self._target is None else self._target
         gtids = dict(decode_offset(start))
         point, count = begin, 0
-        for log_range in self._archive.ranges(begin, end, size=WHOLE_FILES):
+        for log_range in self._log.ranges(begin, end, size=WHOLE_FILE):
             if limits.files_max is not None and count and log_range.file_no - begin.file_no >= limits.files_max:
                 break
-            for group in self._archive.groups(log_range, on_fault=None if self._options.is_strict else _ignore):
+            for group in self._log.groups_in(log_range, on_fault=self._on_fault):
                 if count and self._is_enough(begin, group.start, count, limits):
                     return self._give(GtidPosition(gtids.values()), point)
                 if group.gtid is not None:
@@ -96,8 +98,8 @@ class OffsetTracker:
         return found
 
     def ranges(self, start: Mapping[str, object], end: Mapping[str, object]) -> list[LogRange]:
-        """The stretches of the log between two offsets."""
-        return self._archive.ranges(self.point(start), self.point(end), size=self._options.partition_bytes)
+        """The ranges of the log between two offsets."""
+        return self._log.ranges(self.point(start), self.point(end), size=self._options.partition_bytes)
 
     def _is_enough(self, begin: LogPosition, place: LogPosition, count: int, limits: Limits) -> bool:
         """Whether a batch that has `count` groups must not take the one at `place`."""
@@ -110,27 +112,23 @@ class OffsetTracker:
         if begin.file_no == end.file_no:
             return end.offset - begin.offset
         between = range(begin.file_no, end.file_no)
-        sizes = sum(self._archive.disk.size(self._archive.file_name(file_no)) for file_no in between)
+        sizes = sum(self._log.disk.size(self._log.file_name(file_no)) for file_no in between)
         return sizes - begin.offset + end.offset
 
     def _find(self, position: GtidPosition) -> LogPosition:
         """The place of a position; the oldest there is if it is purged and data loss is no failure."""
-        if not len(position) and not len(self._archive.start_position()):
+        if not len(position) and not len(self._log.start_of_file().state):
             return self._first_point()
         try:
-            return max(self._archive.cuts(position).values(), default=self._first_point())
+            return max(locate(self._log, position, on_fault=self._on_fault).values(), default=self._first_point())
         except PositionPurgedError:
             if self._options.is_strict:
                 raise
             return self._first_point()
 
     def _first_point(self) -> LogPosition:
-        return LogPosition(self._archive.file_numbers()[0], LOG_START.offset)
+        return LogPosition(self._log.file_numbers()[0], LOG_START.offset)
 
     def _give(self, position: GtidPosition, point: LogPosition) -> Offset:
         self._points[str(position)] = point
         return encode_offset(position, point)
-
-
-def _ignore(point: LogPosition, problem: str) -> None:
-    """Damage that the batch itself leaves out, and reports in `granularity=faults`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ibbmaster.arrow.shape import field_name, own_name
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
-from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.spark.options import ID_END, flag_of, list_of, local_path, number_of, parse_declarations_option, size_of
 
 NAMES = (
@@ -154,7 +154,7 @@ def _check(options: WriteOptions, fields: Mapping[str, str]) -> None:
     if options.has_gtids and options.creates_tables:
         raise ConfigurationError("option createTables needs GTIDs of its own: leave column _gtid out")
     try:  # here, and not when the tasks are done and their runs are merged
-        LogShape(max_file_bytes=options.max_file_bytes, state_interval_bytes=options.state_interval_bytes)
+        LogLimits(max_file_bytes=options.max_file_bytes, state_interval_bytes=options.state_interval_bytes)
     except ConfigurationError as error:
         raise ConfigurationError(f"options maxFileBytes and stateIntervalBytes: {error}") from None
     options.tables()

@@ -14,7 +14,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
 from ibbmaster.disk.write_behind import WriteBehindDisk
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import has_redo_log
@@ -115,7 +115,7 @@ class _Store:
 
     def __init__(self, store: BinlogStore) -> None:
         self._store = store
-        self.state = store.binlog_state()
+        self.state = store.state()
         self.flush = store.sync
 
     @property

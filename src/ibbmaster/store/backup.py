@@ -61,7 +61,7 @@ def back_up(source: Disk, target: Disk, *, progress: Callable[[int], object] = l
             files=tuple(file.name for file in store.files()),
             copied_bytes=copier.copied_bytes,
             lsn=copier.lsn,
-            gtid_state=store.binlog_state(),
+            gtid_state=store.state(),
         )
 
 

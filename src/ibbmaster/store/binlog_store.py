@@ -17,13 +17,14 @@ from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.engine import BinlogFile, ReadPlan, TransactionEngine, WritableBinlogEngine
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.gtid_order import explain_order
+from ibbmaster.log.interface import LogFile, ReadPlan, TransactionEngine, WritableLogEngine
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.log.seek import SeekPlan, seek
+from ibbmaster.log.states import StateRecords
 from ibbmaster.position import LogPosition
 from ibbmaster.store.cleaning import Cleaning
 from ibbmaster.store.in_doubt import decide
@@ -36,7 +37,7 @@ from ibbmaster.store.store_reader import StoreReader
 from ibbmaster.store.visible_pages import VisiblePages
 
 
-class BinlogStore(WritableBinlogEngine):
+class BinlogStore(WritableLogEngine):
     """A directory of `.ibb` files that is written and read. Thread-safe.
 
     Opening it recovers it. `initial_state` is what was logged before the first group of a
@@ -63,6 +64,7 @@ class BinlogStore(WritableBinlogEngine):
         self.connected_replicas: Callable[[], int] = lambda: 0
         self._disk = disk
         self._reset_count = 0
+        self._records = StateRecords()
         self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()  # taken before the writer's
         self._purged_to = 0  # files before this one are removed, or are about to be
@@ -160,35 +162,36 @@ class BinlogStore(WritableBinlogEngine):
 
     # Reading --------------------------------------------------------------------------------
 
-    def files(self) -> list[BinlogFile]:
+    def files(self) -> list[LogFile]:
         return self._directory.files()
 
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         return self._writer.durable.mark
 
-    def binlog_state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
         return self._writer.durable.snapshot()[1]
 
-    def initial_state(self) -> GtidState:
-        return self.plan_of_file(format_file_name(self._directory.file_numbers()[0])).state
-
-    def seek(self, position: GtidPosition) -> SeekPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
         resets = self._reset_count
         mark, state = self._writer.durable.snapshot()
-        pages = PageReader(self._visible, readahead_pages_max=1)
-        oldest = self._directory.file_numbers()[0]
-        plan = seek(pages, position, oldest_file_no=oldest, active_file_no=mark.file_no, current_state=state)
+        plan = seek(
+            PageReader(self._visible, readahead_pages_max=1, only_cached=only_cached),
+            position,
+            oldest_file_no=self._directory.file_numbers()[0],
+            active_file_no=mark.file_no,
+            current_state=state,
+            records=self._records,
+        )
         return replace(plan, resets=resets)
 
-    def event_groups(self, plan: ReadPlan) -> StoreReader:
-        began_at = plan.resets if isinstance(plan, SeekPlan) else self._reset_count
+    def groups(self, plan: ReadPlan) -> StoreReader:
         reader = StoreReader(
-            self._directory.event_groups(plan),
+            self._directory.groups(plan),
             resets=lambda: self._reset_count,
-            began_at=began_at,
+            began_at=plan.resets,
             closed=self._forget_reader,
         )
         with self._readers_lock:
@@ -201,9 +204,9 @@ class BinlogStore(WritableBinlogEngine):
         with self._readers_lock:
             self._readers.discard(reader)
 
-    def plan_of_file(self, name: str) -> SeekPlan:
+    def start_of_file(self, file_no: int | None = None) -> SeekPlan:
         resets = self._reset_count
-        return replace(self._directory.plan_of_file(name), resets=resets)
+        return replace(self._directory.start_of_file(file_no), resets=resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         durable, latch = self._writer.durable, self._writer.latch
@@ -243,7 +246,7 @@ class BinlogStore(WritableBinlogEngine):
             BusyError: a file still holds groups of a domain that is to be forgotten.
         """
         dropped = tuple(delete_domain_ids)
-        earliest = self.initial_state() if dropped else GtidState()
+        earliest = self.start_of_file().state if dropped else GtidState()
 
         def check() -> None:
             for domain_id in dropped:
@@ -262,8 +265,10 @@ class BinlogStore(WritableBinlogEngine):
     def _remove_files(self) -> None:
         self._reset_count += 1  # ends every reader
         self._purged_to = 0
+        self._records = StateRecords()
         for file_no in self._directory.file_numbers():
             self._disk.unlink(format_file_name(file_no))
+        self._records = StateRecords()  # a search meanwhile has put in some of files that were still there
         self._disk.sync_dir()
 
     def purge(self, request: PurgeRequest) -> PurgeResult:

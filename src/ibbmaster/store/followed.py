@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -25,8 +25,8 @@ from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.engine import BinlogEngine, BinlogFile, ReadPlan
 from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.position import LogPosition
@@ -48,7 +48,7 @@ Answer = TypeVar("Answer")
 Stamp = tuple[tuple[float, int], ...]
 
 
-class FollowedDirectory(BinlogEngine):
+class FollowedDirectory(LogEngine):
     """A binlog in a directory, as it is and as it grows, is purged or reset. Thread-safe.
 
     Raises on first use, not when made:
@@ -62,6 +62,7 @@ class FollowedDirectory(BinlogEngine):
         self._lock = threading.RLock()  # for everything below
         self._log: BinlogDirectory | None = None  # None while there is no file
         self._active: tuple[int, int] | None = None  # number and start LSN of a file that belongs to the log
+        self._listed: tuple[Sequence[str], list[int]] = ((), [])  # names, and the numbers of the files among them
         self._sizes: dict[int, int] = {}  # of files that are there, or were
         self._oldest = 0
         self._reset_count = 0
@@ -73,43 +74,44 @@ class FollowedDirectory(BinlogEngine):
     def __str__(self) -> str:
         return str(self._disk)
 
+    def close(self) -> None:
+        """Give back descriptors; what is asked for later opens files again."""
+        self._disk.close()
+
     # Reading --------------------------------------------------------------------------------
 
-    def files(self) -> list[BinlogFile]:
+    def files(self) -> list[LogFile]:
         found = self._ask(lambda opened: opened.files())
-        return [BinlogFile(name=format_file_name(0), size=0)] if found is None else found
+        return [LogFile(file_no=0, name=format_file_name(0), size=0)] if found is None else found
 
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
-        return self._ask(lambda opened: opened.end()) or _BEGIN
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        return self._ask(lambda opened: opened.end(only_cached=only_cached), only_cached=only_cached) or _BEGIN
 
-    def binlog_state(self) -> GtidState:
-        return self._ask(lambda opened: opened.binlog_state()) or GtidState()
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        found = self._ask(lambda opened: opened.state(only_cached=only_cached), only_cached=only_cached)
+        return found or GtidState()
 
-    def initial_state(self) -> GtidState:
-        return self._ask(lambda opened: opened.initial_state()) or GtidState()
-
-    def seek(self, position: GtidPosition) -> SeekPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
         resets = self._reset_count
-        plan = self._ask(lambda opened: opened.seek(position)) or _empty_plan(position)
-        return replace(plan, resets=resets)
+        plan = self._ask(lambda opened: opened.seek(position, only_cached=only_cached), only_cached=only_cached)
+        return replace(plan or _empty_plan(position), resets=resets)
 
-    def plan_of_file(self, name: str) -> SeekPlan:
+    def start_of_file(self, file_no: int | None = None) -> SeekPlan:
         resets = self._reset_count
-        found = self._ask(lambda opened: opened.plan_of_file(name))
-        if found is None and name != format_file_name(0):
-            raise KeyError(name)
+        found = self._ask(lambda opened: opened.start_of_file(file_no))
+        if found is None and file_no:
+            raise KeyError(file_no)
         return replace(found or _empty_plan(GtidPosition()), resets=resets)
 
-    def event_groups(self, plan: ReadPlan) -> FollowedReader:
+    def groups(self, plan: ReadPlan) -> FollowedReader:
         with self._lock:
-            began_at = plan.resets if isinstance(plan, SeekPlan) else self._reset_count
-            return FollowedReader(self._directory().event_groups(plan), self, began_at)
+            return FollowedReader(self._directory().groups(plan), self, plan.resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        deadline = time.monotonic() + timeout_s
+        deadline, watch = time.monotonic() + timeout_s, self._disk.watch()
         while True:
             self.look()
             end = self.end()
@@ -122,13 +124,13 @@ class FollowedDirectory(BinlogEngine):
             left = deadline - time.monotonic()
             if has_moved or left <= 0:
                 return has_moved
-            if self._watch is None:
-                self._watch = DirectoryWatch(self._disk.directory)
-                continue  # what came before it was watched
-            self._watch.wait(min(left, LOOK_PERIOD_S))
+            if not watch.wait(min(left, LOOK_PERIOD_S)) and time.monotonic() >= deadline:
+                return False  # nobody has written: what there was to see was seen above
 
-    def _ask(self, question: Callable[[BinlogDirectory], Answer]) -> Answer | None:
+    def _ask(self, question: Callable[[BinlogDirectory], Answer], *, only_cached: bool = False) -> Answer | None:
         """What the log says; None if there is none yet."""
+        if only_cached:
+            return self._ask_at_once(question)
         self.look()
         for attempt in range(2):
             opened = self._log
@@ -145,6 +147,19 @@ class FollowedDirectory(BinlogEngine):
     def _directory(self) -> BinlogDirectory:
         """The log as it is seen now; behind the end of a redo log there is nothing to look for."""
         return BinlogDirectory(self._view, is_end_known=self._view.tail is not None)
+
+    def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:
+        """As `_ask`, where nothing has to be looked for first.
+
+        Raises:
+            BlockingIOError: it has.
+        """
+        self._glance()
+        opened = self._log
+        if opened is not None and self._seen_end is not None:
+            with contextlib.suppress(StoreError):  # purged, or reset
+                return question(opened)
+        raise BlockingIOError(f"{self}: the log has to be looked for")
 
     # Following ------------------------------------------------------------------------------
 
@@ -174,7 +189,10 @@ class FollowedDirectory(BinlogEngine):
                 self._lock.release()
 
     def _look_at_files(self) -> None:
-        numbers = sorted(number for name in self._view.list() if (number := parse_file_name(name)) is not None)
+        names = self._view.list()
+        if names is not self._listed[0]:
+            self._listed = names, sorted(number for name in names if (number := parse_file_name(name)) is not None)
+        _, numbers = self._listed
         if self._active is not None and self._start_lsn(self._active[0]) != self._active[1]:
             if not numbers or numbers[-1] <= self._active[0]:
                 self._begin_anew()
@@ -339,7 +357,7 @@ class _View:
     def __str__(self) -> str:
         return str(self._real)
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         names, tail = self._shown.list(), self.tail
         if tail is None:
             return names
@@ -363,6 +381,9 @@ class _View:
 
     def open(self, name: str) -> int | None:
         return self._shown.open(name)
+
+    def close(self) -> None:
+        """The directory is closed by whoever follows it."""
 
 
 def _let_go(reader: StoreReader) -> None:

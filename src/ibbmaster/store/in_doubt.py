@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.engine import TransactionEngine
+from ibbmaster.log.interface import TransactionEngine
 from ibbmaster.store.log_writer import LogWriter
 from ibbmaster.store.redo_record import XaState
 

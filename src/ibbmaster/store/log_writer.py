@@ -22,7 +22,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.xa import XaComplete, XaPrepare, Xid, encode_xa_complete, encode_xa_prepare
 from ibbmaster.log.group_writer import GroupWriter, Ticket
-from ibbmaster.log.log_shape import PAIR_SIZE_MAX
+from ibbmaster.log.limits import PAIR_SIZE_MAX
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.store.durable_end import DurableEnd, Step
 from ibbmaster.store.flusher import Flusher
@@ -43,7 +43,7 @@ class LogWriter(StepWriter):
     """Appends steps, each of them whole or not at all after a crash. Thread-safe."""
 
     def __init__(self, disk: Disk, options: StoreOptions, found: Recovered, initial_state: GtidState) -> None:
-        super().__init__(options.log_shape(), gtid_strict=options.gtid_strict)
+        super().__init__(options.log_limits(), gtid_strict=options.gtid_strict)
         self.options = options
         self.wake = threading.Event()  # set when there is work for the background
         self.xa = XaTable(found.xa)
@@ -54,7 +54,7 @@ class LogWriter(StepWriter):
         self._ready: tuple[int, int] | None = None  # the file after the active one, and its pages
         end = found.end
         state = initial_state if end is None else end.state
-        self.shape.count_pairs(state)
+        self.limits.count_pairs(state)
         first_lsn = FIRST_LSN if end is None else end.header.start_lsn + end.size_pages * PAGE_SIZE
         self.redo = RedoLog(
             disk,
@@ -169,7 +169,7 @@ class LogWriter(StepWriter):
 
     def flush(self, dropped_domain_ids: tuple[int, ...], check: Callable[[], None]) -> None:
         """End the active file and begin the next; `check` may refuse it once nobody else can append."""
-        with self._room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.shape.state_size_max):
+        with self._room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.limits.state_size_max):
             check()
             with self.latch.step:
                 for domain_id in dropped_domain_ids:
@@ -226,7 +226,7 @@ class LogWriter(StepWriter):
         self.flusher.begin()
         self.flusher.make_file(0, self.appender.shape.size_pages)
         _, changes = self.appender.flush()
-        size = PAGE_SIZE + STEP_ROOM + self.shape.state_size_max
+        size = PAGE_SIZE + STEP_ROOM + self.limits.state_size_max
         if not self.redo.make_room(size, reserve=self._reserve, xa=self.xa.snapshot):
             raise StoreError("the redo log is too small for the GTID state")
         self._log(changes, ())
@@ -237,7 +237,7 @@ class LogWriter(StepWriter):
         return Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
 
     def _next_shape(self, file_no: int) -> FileShape:
-        size_pages, interval_pages = self.shape.next_file()
+        size_pages, interval_pages = self.limits.next_file()
         if self._ready is not None and self._ready[0] == file_no:
             size_pages = self._ready[1]
         return FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self.redo.end_lsn)
@@ -283,7 +283,7 @@ class LogWriter(StepWriter):
             self.redo.is_begun
             and self._ready is not None
             and self._ready[0] == self.appender.file_no + 1
-            and self._ready[1] >= self.shape.next_file()[0]
+            and self._ready[1] >= self.limits.next_file()[0]
             and len(self.fifo) < self.options.fifo_pages_max
             and self.redo.make_room(size, reserve=self._reserve, xa=self.xa.snapshot)
         )
@@ -305,7 +305,7 @@ class LogWriter(StepWriter):
         pages = data_size // DATA_SIZE + 3
         interval = self.appender.shape.state_interval_pages
         states = 2 + (pages // interval if interval else 0)
-        return data_size + PAGE_SIZE + STEP_ROOM + pages * PLACE_SIZE_MAX + states * (self.shape.state_size_max + 100)
+        return data_size + PAGE_SIZE + STEP_ROOM + pages * PLACE_SIZE_MAX + states * (self.limits.state_size_max + 100)
 
     @property
     def _reserve(self) -> int:
@@ -368,6 +368,6 @@ class LogWriter(StepWriter):
     def _next_file(self) -> tuple[int, int] | None:
         """Number and pages of the file after the active one, None if it is ready."""
         with self.ordered:
-            file_no, (size_pages, _) = self.appender.file_no + 1, self.shape.next_file()
+            file_no, (size_pages, _) = self.appender.file_no + 1, self.limits.next_file()
             ready = self._ready
         return None if ready is not None and ready[0] == file_no and ready[1] >= size_pages else (file_no, size_pages)

@@ -24,7 +24,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.log.damaged_log import DamagedLog, Loss
 from ibbmaster.log.gtid_order import BEHIND, is_newer
-from ibbmaster.log.log_shape import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
@@ -363,7 +363,7 @@ def _sizes_of(disk: Disk, log: DamagedLog) -> tuple[int, int]:
             header = PageReader(disk).header(file_no)
             if header is not None:
                 sizes = header.size_pages * PAGE_SIZE, header.state_interval_pages * PAGE_SIZE
-                LogShape(max_file_bytes=sizes[0], state_interval_bytes=sizes[1])
+                LogLimits(max_file_bytes=sizes[0], state_interval_bytes=sizes[1])
                 return sizes
         except IbbMasterError:
             continue

@@ -13,7 +13,7 @@ from ibbmaster.ibb.appender import Appender, PageChange, References
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.log.group_writer import GroupSink, GroupWriter, Ticket
 from ibbmaster.log.gtid_order import check_order
-from ibbmaster.log.log_shape import LogShape
+from ibbmaster.log.limits import LogLimits
 from ibbmaster.position import LogPosition
 from ibbmaster.store.failure_latch import FailureLatch
 from ibbmaster.store.redo_record import Purge, XaEntry
@@ -40,8 +40,8 @@ class StepWriter(GroupSink):
 
     appender: Appender
 
-    def __init__(self, shape: LogShape, *, gtid_strict: bool) -> None:
-        self.shape = shape
+    def __init__(self, limits: LogLimits, *, gtid_strict: bool) -> None:
+        self.limits = limits
         self.ordered = threading.RLock()  # who has it appends
         self.open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
         self.xa = XaTable()
@@ -90,7 +90,7 @@ class StepWriter(GroupSink):
             GtidOrderError: a GTID is not newer than what its domain has; nothing was appended.
             StoreError: the disk fails, or a record is too large.
         """
-        size, size_max = 0, self.shape.record_size_max
+        size, size_max = 0, self.limits.record_size_max
         for _, data, _ in records:
             if len(data) > size_max:
                 raise StoreError(f"a record of {len(data)} bytes: with this file size it can have {size_max}")
@@ -122,7 +122,7 @@ class StepWriter(GroupSink):
             if logged is not None:
                 gtid = logged
                 if self.appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
-                    self.shape.add_pair()
+                    self.limits.add_pair()
             ref, placed = self.appender.append(kind, data, logged)
             refs.append(ref)
             changes += placed

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.log.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.store.redo_log import SEGMENT_BYTES_MIN
 
 REDO_BYTES = 32 << 20
@@ -49,7 +49,7 @@ class StoreOptions:
     replicas_needed_for_purge: int = 1
     gtid_strict: bool = True
 
-    def log_shape(self) -> LogShape:
+    def log_limits(self) -> LogLimits:
         """The sizes of a log with these options.
 
         Raises:
@@ -57,7 +57,7 @@ class StoreOptions:
         """
         if self.redo_bytes < 2 * SEGMENT_BYTES_MIN:
             raise ConfigurationError(f"a redo log of {self.redo_bytes} bytes: at least {2 * SEGMENT_BYTES_MIN}")
-        return LogShape(
+        return LogLimits(
             max_file_bytes=self.max_file_bytes,
             state_interval_bytes=self.state_interval_bytes,
             oob_piece_bytes=self.oob_piece_bytes,

@@ -6,7 +6,7 @@ are zeros, as in a file that was never written further.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ibbmaster.disk.interface import ReadDisk
@@ -27,7 +27,7 @@ class VisiblePages:
     def __str__(self) -> str:
         return str(self._disk)
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         return self._disk.list()
 
     def size(self, name: str) -> int:
@@ -57,6 +57,9 @@ class VisiblePages:
 
     def open(self, name: str) -> int | None:
         return self._disk.open(name)  # a page comes into its file when it is durable, never before
+
+    def close(self) -> None:
+        """The directory is closed by its store."""
 
     def _view(self, name: str, offset: int, size: int) -> _View:
         """What a reader may see of this part of a file, whatever is written from now on."""

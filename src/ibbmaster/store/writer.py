@@ -28,7 +28,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.log.group_writer import GroupWriter, write_whole_group
-from ibbmaster.log.log_shape import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogShape
+from ibbmaster.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.position import LogPosition
 from ibbmaster.store.next_file import make_file
 from ibbmaster.store.owner import owning
@@ -77,13 +77,13 @@ class BinlogWriter(StepWriter):
         is_sparse: bool = False,
         gtid_strict: bool = True,
     ) -> None:
-        shape = LogShape(
+        limits = LogLimits(
             max_file_bytes=max_file_bytes,
             state_interval_bytes=state_interval_bytes,
             oob_piece_bytes=oob_piece_bytes,
             spill_bytes=spill_bytes,
         )
-        super().__init__(shape, gtid_strict=gtid_strict)
+        super().__init__(limits, gtid_strict=gtid_strict)
         self.changing = self.latch.unrepeatable
         self._disk = disk
         self._is_sparse = is_sparse
@@ -100,7 +100,7 @@ class BinlogWriter(StepWriter):
         self.is_new = end is None
         self.xa = XaTable(() if end is None else find_pending_xa(disk, end))
         state = end.state if end is not None else initial_state or GtidState()
-        self.shape.count_pairs(state)
+        self.limits.count_pairs(state)
         if end is None:
             self._pages = PageWriter(disk, 0)
             self.appender = Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
@@ -212,7 +212,7 @@ class BinlogWriter(StepWriter):
 
     def _next_shape(self, file_no: int) -> FileShape:
         """What the appender is to know of a file it is about to begin."""
-        size_pages, interval_pages = self.shape.next_file()
+        size_pages, interval_pages = self.limits.next_file()
         size_pages = self._make_file(file_no, size_pages)
         shape = FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self._next_lsn)
         self._next_lsn += size_pages * PAGE_SIZE  # any number that never decreases will do
@@ -221,7 +221,7 @@ class BinlogWriter(StepWriter):
     def _make_file(self, file_no: int, size_pages: int | None = None) -> int:
         """Have an empty file of at least this size; returns the size it has."""
         size_pages, is_changed = make_file(
-            self._disk, file_no, size_pages or self.shape.next_file()[0], is_sparse=self._is_sparse
+            self._disk, file_no, size_pages or self.limits.next_file()[0], is_sparse=self._is_sparse
         )
         if is_changed:
             self._disk.sync_dir()

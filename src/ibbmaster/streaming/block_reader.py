@@ -13,7 +13,7 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Status
-from ibbmaster.log.engine import PagedEventGroups
+from ibbmaster.log.interface import PagedEventGroups
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import NOWHERE
 from ibbmaster.streaming.block import Block, check_continues, longer, make_block, renumbered

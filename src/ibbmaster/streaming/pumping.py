@@ -16,7 +16,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Field, Progress
-from ibbmaster.log.engine import PagedEventGroups
+from ibbmaster.log.interface import PagedEventGroups
 from ibbmaster.streaming.block import Block, make_block
 from ibbmaster.streaming.block_reader import BlockReader
 from ibbmaster.streaming.buffers import Buffers, Workspace

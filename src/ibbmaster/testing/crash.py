@@ -134,7 +134,7 @@ class Workload:
         self._internal: set[GroupWriter] = set()
         self._xid_count = 0
         self.store = make_store(disk, options)
-        self._reader = self.store.event_groups(self.store.seek(GtidPosition()))
+        self._reader = self.store.groups(self.store.seek(GtidPosition()))
         self._read = 0  # groups that the reader gave since the last reset
 
     def step_at_random(self) -> None:
@@ -252,7 +252,7 @@ class Workload:
         self.store.flush()
 
     def purge_log(self) -> None:
-        numbers = [int(file.name[7:-4]) for file in self.store.files()]
+        numbers = [file.file_no for file in self.store.files()]
         to = self.chance.choice(numbers)
         self.oracle.purge_to = max(self.oracle.purge_to, to)
         self.store.purge(PurgeRequest(to_file_no=to))
@@ -306,9 +306,7 @@ class Workload:
     # Notes ----------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        self._reader = self.store.event_groups(
-            self.store.seek(GtidPosition(self.store.binlog_state().position().values()))
-        )
+        self._reader = self.store.groups(self.store.seek(GtidPosition(self.store.state().position().values())))
         while self._reader.next_group() is not None:
             pass
         self._read = len(self.oracle.steps[-1].groups)
@@ -478,7 +476,7 @@ class Judge:
     def _compare(self, store: BinlogStore, files: dict[str, bytes]) -> Expectation:
         """What the files hold must be what was fed up to some step that is late enough."""
         found = check_log(files)
-        state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.binlog_state()}
+        state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.state()}
         if state != found.state:
             raise CheckError(f"the store says state {state}, the files {found.state}")
         if {xid_bytes(xid) for xid in store.xa_recover()} != found.prepared:

@@ -12,11 +12,11 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import OobStream
-from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.engine import BinlogFile, ReadPlan, WritableBinlogEngine
 from ibbmaster.log.group_writer import GroupSink, GroupWriter, Ticket, write_whole_group
-from ibbmaster.log.log_shape import LogShape
+from ibbmaster.log.interface import LogFile, ReadPlan, WritableLogEngine
+from ibbmaster.log.limits import LogLimits
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.position import LogPosition
 
@@ -32,7 +32,7 @@ class _Group:
     end: LogPosition
 
 
-class _Unlimited(LogShape):
+class _Unlimited(LogLimits):
     """Nothing has to go out of band."""
 
     @property
@@ -40,11 +40,11 @@ class _Unlimited(LogShape):
         return 2**62
 
 
-class MemoryBinlog(GroupSink, WritableBinlogEngine):
-    """A `WritableBinlogEngine` without a disk; every group is durable at once, and there are no prepared ones."""
+class MemoryBinlog(GroupSink, WritableLogEngine):
+    """A `WritableLogEngine` without a disk; every group is durable at once, and there are no prepared ones."""
 
     def __init__(self, initial_state: GtidState | None = None) -> None:
-        self.shape = _Unlimited()
+        self.limits = _Unlimited()
         self._lock = threading.RLock()
         self._growth = threading.Condition(self._lock)
         self.resets = 0
@@ -57,46 +57,46 @@ class MemoryBinlog(GroupSink, WritableBinlogEngine):
         self._end = HEAD_SIZE  # of the last file
         self._count = 0  # changes since the beginning
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     # Reading
 
-    def files(self) -> list[BinlogFile]:
+    def files(self) -> list[LogFile]:
         with self._lock:
             return [
-                BinlogFile(name=format_file_name(number), size=groups[-1].end.offset if groups else HEAD_SIZE)
+                LogFile(
+                    file_no=number,
+                    name=format_file_name(number),
+                    size=groups[-1].end.offset if groups else HEAD_SIZE,
+                )
                 for number, (_, groups) in self._files.items()
             ]
 
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         with self._lock:
             return LogPosition(max(self._files), self._end)
 
-    def binlog_state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
         with self._lock:
             return self._state.copy()
 
-    def initial_state(self) -> GtidState:
-        with self._lock:
-            return self._files[min(self._files)][0].copy()
-
-    def seek(self, position: GtidPosition) -> ReadPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         with self._lock:
             for number, (state, _) in reversed(self._files.items()):
                 if state.is_before(position):
                     return self._plan(number)
         raise PositionPurgedError("could not find the GTID position: older files were purged")
 
-    def plan_of_file(self, name: str) -> ReadPlan:
+    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
         with self._lock:
-            file_no = parse_file_name(name)
-            if file_no is None or file_no not in self._files:
-                raise KeyError(name)
-            return self._plan(file_no)
+            return self._plan(min(self._files) if file_no is None else file_no)
 
-    def event_groups(self, plan: ReadPlan) -> MemoryGroups:
-        return MemoryGroups(self, plan.position.file_no)
+    def groups(self, plan: ReadPlan) -> MemoryGroups:
+        return MemoryGroups(self, plan)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         with self._growth:
@@ -105,7 +105,8 @@ class MemoryBinlog(GroupSink, WritableBinlogEngine):
             return has_grown
 
     def _plan(self, file_no: int) -> ReadPlan:
-        return ReadPlan(position=LogPosition(file_no, HEAD_SIZE), state=self._files[file_no][0].copy())
+        state, _ = self._files[file_no]
+        return ReadPlan(position=LogPosition(file_no, HEAD_SIZE), state=state.copy(), resets=self.resets)
 
     def group_at(self, file_no: int, index: int) -> EventGroup | None:
         """A group by its number in a file; None behind the last."""
@@ -145,7 +146,7 @@ class MemoryBinlog(GroupSink, WritableBinlogEngine):
         with self._growth:
             for domain_id in delete_domain_ids:
                 if [g for g in self._state if g.domain_id == domain_id] != [
-                    g for g in self.initial_state() if g.domain_id == domain_id
+                    g for g in self.start_of_file().state if g.domain_id == domain_id
                 ]:
                     raise BusyError(f"domain {domain_id} cannot be deleted: binlog files still hold groups of it")
                 self._state.drop_domain(domain_id)
@@ -162,7 +163,7 @@ class MemoryBinlog(GroupSink, WritableBinlogEngine):
     def purge(self, request: PurgeRequest) -> PurgeResult:
         with self._lock:
             result = choose_files(
-                [(int(file.name[7:-4]), file.size, 0.0) for file in self.files()],
+                [(file.file_no, file.size, 0.0) for file in self.files()],
                 request,
                 needed=max(self._files),
                 oob_file_no=lambda file_no: file_no,
@@ -203,12 +204,12 @@ class MemoryBinlog(GroupSink, WritableBinlogEngine):
 class MemoryGroups:
     """The groups from the head of a file on, for one reader."""
 
-    def __init__(self, binlog: MemoryBinlog, file_no: int) -> None:
+    def __init__(self, binlog: MemoryBinlog, plan: ReadPlan) -> None:
         self._binlog = binlog
-        self._file_no = file_no
+        self._file_no = plan.position.file_no
         self._index = 0
-        self._resets = binlog.resets
-        self.position = LogPosition(file_no, HEAD_SIZE)
+        self._resets = plan.resets
+        self.position = plan.position
 
     def close(self) -> None:
         """Nothing is held."""

@@ -21,7 +21,7 @@ from ibbmaster.errors import BusyError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.engine import BinlogFile
+from ibbmaster.log.interface import LogFile
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.position import LogPosition
 from ibbmaster.store.background import Background
@@ -290,7 +290,7 @@ class Life:
             case 0 | 1:
                 self.store.flush()
             case 2 | 3:
-                numbers = [int(file.name[7:-4]) for file in self._files()]
+                numbers = [file.file_no for file in self._files()]
                 to = rng.choice(numbers[:-1] or numbers)
                 if self.ledger.doomed is None:
                     self.ledger.purge_to = max(self.ledger.purge_to, to)
@@ -302,7 +302,7 @@ class Life:
                 if self.schedule.left_over:
                     self._finish(rng, WRITERS, *self.schedule.left_over.pop(0))
 
-    def _files(self) -> list[BinlogFile]:
+    def _files(self) -> list[LogFile]:
         while True:
             try:
                 return self.store.files()
@@ -425,7 +425,7 @@ class Life:
                 disk = SimulatedDisk(image)
                 store = BinlogStore(disk, self.schedule.options, engines=[engine])
                 found = check_log(disk.files())
-                state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.binlog_state()}
+                state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.state()}
                 if state != found.state:
                     raise CheckError(f"the store says state {state}, the files {found.state}")
                 self.ledger.check(found, self.ledger.required(is_kill=is_kill), is_kill=is_kill)

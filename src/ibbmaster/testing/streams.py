@@ -69,7 +69,7 @@ class StreamReader:
 
     def _groups(self) -> Iterator[tuple[GtidKey, bytes, int | None]]:
         life, store = self._life, self._life.store
-        reader = store.event_groups(store.plan_of_file(store.files()[0].name))
+        reader = store.groups(store.start_of_file())
         while True:
             is_complete = life.is_complete
             group = reader.next_group()
@@ -85,11 +85,11 @@ class StreamReader:
     def _dump(self) -> Iterator[tuple[GtidKey, bytes, int | None]]:
         """What a dump sends: every decision is the server's, only the clock and the wire are ours."""
         life, store = self._life, self._life.store
-        position = store.initial_state().position()
+        position = store.start_of_file().state.position()
         request = DumpRequest(
             replica_server_id=9, position=position, capability=4, wants_annotate_rows=True, heartbeat_period_s=0.05
         )
-        check = check_start(request, store.binlog_state())
+        check = check_start(request, store.state())
         plan = store.seek(position)
         session = DumpSession(
             request,
@@ -97,11 +97,11 @@ class StreamReader:
             profile=PROFILES["engine"],
             server_id=1,
             start_state=plan.state,
-            current_state=store.binlog_state,
+            current_state=store.state,
             position=plan.position,
             file_name=store.file_name,
         )
-        producer = Producer(store.event_groups(plan), session, SharedBlocks())
+        producer = Producer(store.groups(plan), session, SharedBlocks())
         stream = _Stream()
         session.start()
         stream.data += session.data_to_send()

@@ -14,11 +14,11 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
 
 
-class Seam:
-    """Compares the groups of a file's last stretch with the state that the next file begins with.
+class FileBoundary:
+    """Compares the groups of a file's last range with the state that the next file begins with.
 
     A file that was cut between two pages looks whole by itself. A pair of domain and server that
-    the stretch does not hold is not compared, unless the stretch is the whole file.
+    the range does not hold is not compared, unless the range is the whole file.
     """
 
     def __init__(self, disk: ReadDisk, log_range: LogRange) -> None:

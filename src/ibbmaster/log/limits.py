@@ -15,7 +15,7 @@ OOB_PIECE_BYTES = 512 << 10
 PAIR_SIZE_MAX = 5 + 5 + 9  # bytes of a (domain, server, number) in a state record
 
 
-class LogShape:
+class LogLimits:
     """What was asked for, made to fit the GTID state: no record spans more than two files.
 
     `record_size_max` is the largest record that may be written, `inline_size_max` the

@@ -1,35 +1,45 @@
-"""What a server needs of a binlog, whoever keeps it."""
+"""A binlog to read and to write, whatever the format of its files and whoever keeps it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.group_writer import GroupWriter, Ticket
+from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.purge import PurgeRequest, PurgeResult
 from ibbmaster.position import LogPosition
 
+OnFault = Callable[[LogPosition, str], object]  # where, and what is wrong there
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BinlogFile:
+class LogFile:
     """One file as SHOW BINARY LOGS lists it."""
 
+    file_no: int
     name: str
     size: int  # in bytes, on disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
-    """Where reading begins, at the head of a file or on a page of it, and what was logged before."""
+    """Where reading begins, at the head of a file or on a page of it, and what was logged before.
+
+    `resets` counts how often the log was reset before: the position is one of that log only.
+    """
 
     position: LogPosition
     state: GtidState
+    resets: int = 0
 
 
 class EventGroups(Protocol):
@@ -82,37 +92,59 @@ class TransactionEngine(Protocol):
     def rollback_by_xid(self, xid: Xid) -> None: ...
 
 
-class BinlogEngine(Protocol):
-    """A binlog to read. Thread-safe, but for the groups it hands out: each has one reader."""
+class GroupSource(Protocol):
+    """Groups to read range by range, by many readers at once."""
 
-    def files(self) -> list[BinlogFile]:
-        """Every file, the oldest first, one that is ready for later use included."""
+    def close(self) -> None:
+        """Give back what is held; a second call does nothing."""
 
     def file_name(self, file_no: int) -> str:
-        """The name of a file of this binlog."""
+        """The name of a file."""
 
-    def end(self) -> LogPosition:
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        """The groups of a range in order. Each body must be read, or dropped, before the next group.
+
+        With `on_fault` damage is reported there, and reading continues behind it, as far as that is possible.
+
+        Raises:
+            FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
+        """
+
+
+class LogEngine(GroupSource, Protocol):
+    """A binlog to read. Thread-safe, but for the groups it hands out: each has one reader.
+
+    With `only_cached` a call takes what is in memory, for those who may not wait.
+
+    Raises:
+        BlockingIOError: with `only_cached`, somebody else or the disk would have to be waited for.
+    """
+
+    def files(self) -> list[LogFile]:
+        """Every file, the oldest first, one that is ready for later use included."""
+
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         """The first byte behind the durable end, in the active file."""
 
-    def binlog_state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
         """What is logged up to the durable end; the caller may keep it."""
 
-    def seek(self, position: GtidPosition) -> ReadPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         """Where a replica at `position` begins to read.
 
         Raises:
             PositionPurgedError: what it needs is no longer there.
         """
 
-    def event_groups(self, plan: ReadPlan) -> EventGroups:
-        """A reader of the groups from where a plan begins."""
-
-    def plan_of_file(self, name: str) -> ReadPlan:
-        """To read a file from its head, whatever a replica has.
+    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
+        """To read a file from its head, the oldest one if none is named, whatever a replica has.
 
         Raises:
             KeyError: there is no such file.
         """
+
+    def groups(self, plan: ReadPlan) -> EventGroups:
+        """A reader of the groups from where a plan begins."""
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         """Wait until the durable end has moved since the last call; False if it has not in time, and at first.
@@ -120,11 +152,30 @@ class BinlogEngine(Protocol):
         For one who waits, what is logged and not durable is made durable at once.
         """
 
-    def initial_state(self) -> GtidState:
-        """What was logged before the oldest file that is there."""
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        """Ranges that hold every group between two positions, each of `size` bytes or more where that can be."""
+        ranges: list[LogRange] = []
+        for file in self.files():
+            first = start.offset if file.file_no == start.file_no else 0
+            last = end.offset if file.file_no == end.file_no else WHOLE_FILE
+            if start.file_no <= file.file_no <= end.file_no and first < last:
+                ranges.append(LogRange(file_no=file.file_no, start_offset=first, end_offset=last))
+        return ranges
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        end = LogPosition(log_range.file_no, log_range.end_offset)
+        with closing(self.groups(self.start_of_file(log_range.file_no))) as groups:
+            try:
+                while (group := groups.next_group()) is not None and group.start < end:
+                    if log_range.holds(group.start):
+                        yield group
+            except IbbMasterError as error:
+                if on_fault is None:
+                    raise
+                on_fault(groups.position, str(error))
 
 
-class WritableBinlogEngine(BinlogEngine, Protocol):
+class WritableLogEngine(LogEngine, Protocol):
     """A binlog to read and write. Thread-safe.
 
     Source: MariaDB 12.3, handler.h, the binlog methods of handlerton; protocol/store/engine.md says which is which.

@@ -1,0 +1,1 @@
+"""What reads a running primary over the replication protocol."""

@@ -1,0 +1,177 @@
+"""A client of MariaDB's replication protocol: the groups of a primary between two GTID positions.
+
+Any primary will do: ours, or a MariaDB server. Nothing is said of files: groups have no place there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError, SourceError
+from ibbmaster.event.group import EventGroup, GroupBoundary
+from ibbmaster.event.gtid_event import decode_gtid
+from ibbmaster.event.header import EventHeader, decode_event_header
+from ibbmaster.event.types import EventFlag, EventType
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.position import NOWHERE
+
+if TYPE_CHECKING:
+    import pymysql
+
+COM_BINLOG_DUMP = 0x12
+DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
+SEND_ANNOTATE_ROWS = 2
+HEARTBEAT_NS = 5_000_000_000
+TIMEOUT_S = 60  # without a byte, heartbeats included
+BETWEEN_GROUPS = (
+    EventType.FORMAT_DESCRIPTION,
+    EventType.ROTATE,
+    EventType.STOP,
+    EventType.GTID_LIST,
+    EventType.BINLOG_CHECKPOINT,
+    EventType.HEARTBEAT,
+    EventType.START_ENCRYPTION,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimaryAddress:
+    """Where a primary is, and who asks."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    uses_tls: bool
+    server_id: int  # of the client
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def logged_position(primary: PrimaryAddress) -> GtidPosition:
+    """What a primary has logged.
+
+    Raises:
+        SourceError: it cannot be reached, or refuses.
+    """
+    with connected(primary) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.gtid_binlog_pos")
+        (text,) = cursor.fetchone()
+        return GtidPosition.parse(text or "")
+
+
+def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPosition) -> Iterator[EventGroup]:
+    """The groups behind one position, up to another; the body of each is read with it.
+
+    Raises:
+        EventError: what the primary sends are no events.
+        SourceError: it cannot be reached, refuses, or breaks off.
+    """
+    if str(start) == str(end) or not len(end):
+        return
+    reached = {gtid.domain_id: gtid for gtid in start.values()}
+    with connected(primary) as connection:
+        for group in _groups(_events(connection, start, end, primary.server_id)):
+            assert group.gtid is not None
+            reached[group.gtid.domain_id] = group.gtid
+            yield group
+    _check_reached(primary, reached, end)
+
+
+def _check_reached(primary: PrimaryAddress, reached: Mapping[int, Gtid], end: GtidPosition) -> None:
+    """A primary, or a proxy before it, may end a dump early: what came would pass for all there is."""
+    for wanted in end.values():
+        found = reached.get(wanted.domain_id)
+        if found is None or found.seq_no < wanted.seq_no:
+            last = found or f"nothing of domain {wanted.domain_id}"
+            raise SourceError(f"{primary}: the primary ended the stream at {last}, before {wanted}: try again")
+
+
+@contextlib.contextmanager
+def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
+    """A connection to a primary."""
+    import pymysql
+
+    try:
+        with contextlib.closing(
+            pymysql.connect(
+                host=primary.host,
+                port=primary.port,
+                user=primary.user,
+                password=primary.password,
+                ssl_disabled=not primary.uses_tls,
+                connect_timeout=TIMEOUT_S,
+                read_timeout=TIMEOUT_S,
+                autocommit=True,
+            )
+        ) as connection:
+            yield connection
+    except (pymysql.Error, OSError) as error:
+        text = str(error.args[1]) if len(error.args) > 1 else str(error)
+        raise SourceError(f"{primary}: {text}") from error
+
+
+def _events(
+    connection: pymysql.Connection[Any], start: GtidPosition, end: GtidPosition, server_id: int
+) -> Iterator[tuple[EventHeader, bytes]]:
+    """The events of a dump, without checksums; ends where `end` is reached."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET @mariadb_slave_capability=4, @master_binlog_checksum='NONE'")
+        cursor.execute("SET @master_heartbeat_period=%s", (HEARTBEAT_NS,))
+        cursor.execute("SET @slave_connect_state=%s, @slave_until_gtid=%s", (str(start), str(end)))
+        cursor.execute("SET @slave_gtid_strict_mode=1, @slave_gtid_ignore_duplicates=0")
+    connection._execute_command(COM_BINLOG_DUMP, DUMP_HEAD.pack(4, SEND_ANNOTATE_ROWS, server_id))  # type: ignore[attr-defined]
+    checksum_size = 0
+    while True:
+        data = connection._read_packet().get_all_data()  # type: ignore[no-untyped-call]
+        if not data or data[0] != 0:
+            return  # EOF; errors were raised
+        header = decode_event_header(data, 1)
+        event = data[1:]
+        if header.event_type == EventType.FORMAT_DESCRIPTION:
+            checksum_size = (
+                4 if event[-5] == 1 and zlib.crc32(event[:-4]) == int.from_bytes(event[-4:], "little") else 0
+            )
+        elif checksum_size:
+            event = _without_checksum(event)
+        if header.size != len(data) - 1:
+            raise EventError(f"an event of {len(data) - 1} bytes says it has {header.size}")
+        yield header, event
+
+
+def _without_checksum(event: bytes) -> bytes:
+    size = len(event) - 4
+    if zlib.crc32(event[:size]) != int.from_bytes(event[size:], "little"):
+        raise EventError("the checksum of an event is wrong")
+    return event[:9] + size.to_bytes(4, "little") + event[13:size]
+
+
+def _groups(events: Iterator[tuple[EventHeader, bytes]]) -> Iterator[EventGroup]:
+    """Groups of a stream; the body of each is read with it."""
+    for header, event in events:
+        if header.flags & EventFlag.ARTIFICIAL or header.event_type in BETWEEN_GROUPS:
+            continue
+        if header.event_type != EventType.GTID:
+            raise EventError(f"the primary sends an event of type {header.event_type} outside of a group")
+        gtid, flags = decode_gtid(header, event)
+        body = _body(events, GroupBoundary(flags))
+        yield EventGroup(gtid=gtid, gtid_event=event, body=body, start=NOWHERE, end=NOWHERE)
+        for _ in body:
+            pass
+
+
+def _body(events: Iterator[tuple[EventHeader, bytes]], boundary: GroupBoundary) -> Iterator[Buffer]:
+    for header, event in events:
+        if header.event_type == EventType.HEARTBEAT or header.flags & EventFlag.ARTIFICIAL:
+            continue
+        yield event
+        if boundary.ends_with(header, event):
+            return
+    raise EventError("the primary ended the stream inside a group")

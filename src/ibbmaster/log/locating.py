@@ -1,0 +1,71 @@
+"""Where GTIDs are in a log, for readers who need more than the place to begin at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+
+from ibbmaster.errors import FormatError, PositionError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.log.interface import LogEngine, OnFault, ReadPlan
+from ibbmaster.log.log_range import WHOLE_FILE
+from ibbmaster.position import LOG_START, LogPosition
+
+
+def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None = None) -> dict[int, LogPosition]:
+    """For each domain of a position the place behind its GTID.
+
+    With `on_fault` damage is reported there, and what can be read is looked through.
+
+    Raises:
+        PositionPurgedError: the position is older than the oldest file.
+        PositionError: a GTID is not in this log.
+        FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
+    """
+    try:
+        plan = log.seek(position)
+    except FormatError:
+        if on_fault is None:
+            raise
+        plan = ReadPlan(position=LOG_START, state=GtidState())
+    groups = _groups_from(log, plan) if on_fault is None else readable_groups(log, plan.position, on_fault)
+    return _locate(position, plan, groups)
+
+
+def readable_groups(log: LogEngine, start: LogPosition, on_fault: OnFault) -> Iterator[EventGroup]:
+    """The groups from a place on, without what is damaged."""
+    for log_range in log.ranges(start, log.end(), size=WHOLE_FILE):
+        yield from log.groups_in(log_range, on_fault=on_fault)
+
+
+def _groups_from(log: LogEngine, plan: ReadPlan) -> Iterator[EventGroup]:
+    with closing(log.groups(plan)) as groups:
+        while (group := groups.next_group()) is not None:
+            yield group
+
+
+def _locate(position: GtidPosition, plan: ReadPlan, groups: Iterable[EventGroup]) -> dict[int, LogPosition]:
+    """A walk over the groups from where a plan begins: at most one state interval before the position."""
+    found: dict[int, LogPosition] = {}
+    wanted = dict(position)
+    for gtid in position.values():
+        logged = plan.state.seq_no(gtid.domain_id, gtid.server_id)
+        if logged is not None and logged >= gtid.seq_no:
+            found[gtid.domain_id] = plan.position
+            del wanted[gtid.domain_id]
+    for group in groups:
+        if not wanted:
+            break
+        gtid_here = group.gtid
+        if gtid_here is None or gtid_here.domain_id not in wanted:
+            continue
+        last = wanted[gtid_here.domain_id]
+        if gtid_here.server_id == last.server_id and gtid_here.seq_no >= last.seq_no:
+            is_it = gtid_here.seq_no == last.seq_no
+            found[last.domain_id] = group.start._replace(offset=group.start.offset + 1) if is_it else group.start
+            del wanted[last.domain_id]
+    if wanted:
+        missing = ",".join(map(str, wanted.values()))
+        raise PositionError(f"position [{position}]: this binlog does not hold {missing}")
+    return found

@@ -1,0 +1,78 @@
+"""Ranges of `.ibb` files: where they are cut, and the groups in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.errors import FormatError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.ibb.file_header import FileHeader
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.boundary import FileBoundary
+from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.interface import OnFault
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.position import LogPosition
+
+
+def ranges_of_file(file_no: int, header: FileHeader | None, first: int, end: int, *, size: int) -> list[LogRange]:
+    """The pages from one offset of a file to another, in ranges that begin where a state record is due."""
+    interval = PAGE_SIZE * (header.state_interval_pages if header is not None else 1) or PAGE_SIZE
+    step = max(1, -(-size // interval)) * interval
+    ranges = []
+    first = max(PAGE_SIZE, first)
+    while first < end:
+        last = min((first // step + 1) * step, end)
+        ranges.append(LogRange(file_no=file_no, start_offset=first, end_offset=last))
+        first = last
+    return ranges
+
+
+def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | None) -> Iterator[EventGroup]:
+    """The groups of a range; see `LogEngine.groups_in`. Behind a page that is damaged the next one is read."""
+    page_no = log_range.start_offset // PAGE_SIZE
+    end = LogPosition(log_range.file_no, log_range.end_offset)
+    boundary = _boundary(disk, log_range, is_strict=on_fault is None)
+    while page_no * PAGE_SIZE < log_range.end_offset:
+        reader = EventGroupReader(disk, file_no=log_range.file_no, page_no=page_no, end=end)
+        try:
+            while (group := reader.next_group()) is not None:
+                if log_range.holds(group.start):
+                    yield group
+                    if boundary is not None and group.gtid is not None:
+                        boundary.log([group.gtid])
+            if reader.position.file_no == log_range.file_no and boundary is not None:
+                _check(boundary, on_fault)
+            return
+        except FormatError as error:
+            position = reader.position
+            if on_fault is None:
+                raise
+            boundary = None  # what is missing is known
+            if position >= end:
+                return  # what is damaged belongs to the next range
+            location = error.location
+            on_fault(LogPosition.of(location), error.problem)
+            page_no = max(position.page_no, page_no)
+            if location.file_no == log_range.file_no:
+                page_no = max(page_no, location.page_no)
+            page_no += 1
+
+
+def _boundary(disk: ReadDisk, log_range: LogRange, *, is_strict: bool) -> FileBoundary | None:
+    try:
+        return FileBoundary(disk, log_range)
+    except FormatError:
+        if is_strict:
+            raise
+        return None  # the reader of the page says what is wrong with it
+
+
+def _check(boundary: FileBoundary, on_fault: OnFault | None) -> None:
+    try:
+        boundary.check()
+    except FormatError as error:
+        if on_fault is None:
+            raise
+        on_fault(LogPosition.on_page(error.location.file_no, error.location.page_no), error.problem)

@@ -1,0 +1,99 @@
+"""A primary that is read: what it sends is all it has promised, or an error."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from ibbmaster.capture import client
+from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position
+from ibbmaster.errors import SourceError
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.testing.crash import make_event, make_gtid_event
+
+EOF = b"\xfe\x00\x00\x00\x00"
+LOGGED = ("0-1-1", "5-1-7", "0-1-2", "0-2-3")
+
+
+class Packet:
+    def __init__(self, data):
+        self._data = data
+
+    def get_all_data(self):
+        return self._data
+
+
+class Peer:
+    """A connection to a primary, or to a proxy before it, that sends these groups and then EOF."""
+
+    def __init__(self, gtids, position):
+        self._packets = [Packet(b"\0" + event) for text in gtids for event in group(text)] + [Packet(EOF)]
+        self._position = position
+
+    def cursor(self):
+        return contextlib.nullcontext(self)
+
+    def execute(self, *statement):
+        pass
+
+    def fetchone(self):
+        return (self._position,)
+
+    def _execute_command(self, *command):
+        pass
+
+    def _read_packet(self):
+        return self._packets.pop(0)
+
+
+def group(text):
+    gtid = Gtid.parse(text)
+    return make_gtid_event(gtid), make_event(EventType.XID, gtid.server_id, bytes(8))
+
+
+@pytest.fixture
+def primary(monkeypatch):
+    """A primary that sends the first so many of its groups."""
+
+    def make(count):
+        peer = lambda address: contextlib.nullcontext(Peer(LOGGED[:count], "0-2-3,5-1-7"))  # noqa: E731
+        monkeypatch.setattr(client, "connected", peer)
+        return PrimaryAddress(host="primary.example", port=3306, user="root", password="x", uses_tls=False, server_id=9)
+
+    return make
+
+
+def read(address, start, end):
+    start, end = GtidPosition.parse(start), GtidPosition.parse(end)
+    return [str(group.gtid) for group in groups_between(address, start, end)]
+
+
+def test_a_primary_says_what_it_has_logged_and_its_address_no_password(primary):
+    assert str(logged_position(primary(4))) == "0-2-3,5-1-7"
+    assert "password" not in repr(primary(4))
+
+
+def test_everything_up_to_the_promised_position_is_read(primary):
+    assert read(primary(4), "", "0-2-3,5-1-7") == list(LOGGED)
+    assert read(primary(1), "5-1-7", "0-1-1,5-1-7") == ["0-1-1"]
+
+
+@pytest.mark.parametrize(
+    ("count", "missing"),
+    [
+        (0, "nothing of domain 0, before 0-2-3"),
+        (1, "0-1-1, before 0-2-3"),
+        (2, "0-1-1, before 0-2-3"),
+        (3, "0-1-2, before 0-2-3"),
+    ],
+)
+def test_a_dump_that_ends_before_the_promised_position_is_an_error_and_no_short_batch(primary, count, missing):
+    with pytest.raises(SourceError, match=rf"primary\.example:3306: the primary ended the stream at {missing}"):
+        read(primary(count), "", "0-2-3,5-1-7")
+
+
+def test_a_domain_of_which_nothing_came_is_missed(primary):
+    with pytest.raises(SourceError, match="nothing of domain 5, before 5-1-7"):
+        read(primary(1), "", "0-1-1,5-1-7")

@@ -1,0 +1,62 @@
+"""Where GTIDs are: found by seek and groups alone, so alike in each kind of log, and around damage."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.errors import FormatError, PositionError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.locating import locate
+from ibbmaster.log.strictness import LenientDirectory, StrictDirectory, open_directory
+
+CAPTURE = "11.8/domains"
+ALL = 99  # files of the capture
+
+
+def groups_of(log):
+    reader = log.groups(log.start_of_file())
+    found = []
+    while (group := reader.next_group()) is not None:
+        if group.gtid is not None:
+            found.append((group.gtid, group.start))
+    reader.close()
+    return found
+
+
+@pytest.mark.parametrize("is_classic", [True, False])
+def test_each_domain_is_located_behind_its_last_group(fixtures, grow, is_classic):
+    log = ClassicBinlog([fixtures / "classic" / CAPTURE]) if is_classic else open_directory(grow(ALL), is_strict=True)
+    groups = groups_of(log)
+    for count in range(1, len(groups), 17):
+        places = {gtid.domain_id: (gtid, start) for gtid, start in groups[:count]}
+        found = locate(log, GtidPosition(gtid for gtid, _ in places.values()))
+        assert found.keys() == places.keys()
+        for gtid, start in groups:
+            is_logged = any(gtid == one for one, _ in groups[:count])
+            if gtid.domain_id in found:
+                assert (start < found[gtid.domain_id]) == is_logged, (count, gtid)
+
+
+def test_a_gtid_that_was_never_logged_is_named(fixtures):
+    log = ClassicBinlog([fixtures / "classic" / CAPTURE])
+    with pytest.raises(PositionError, match="this binlog does not hold 0-1-999999"):
+        locate(log, GtidPosition.parse("0-1-999999"))
+
+
+def test_around_damage_the_rest_is_looked_through(new_log, event):
+    log = new_log(size_pages=4)
+    for seq_no in range(1, 30):
+        log.commit(f"0-1-{seq_no}", event(5000))
+    wanted = GtidPosition.parse("0-1-8")
+    before = locate(StrictDirectory(log.disk), wanted)
+    log.disk.files["binlog-000000.ibb"][PAGE_SIZE + 100] ^= 1  # the page with the state that the search ends at
+
+    with pytest.raises(FormatError):
+        locate(StrictDirectory(log.disk), wanted)
+    problems = []
+    found = locate(LenientDirectory(log.disk), wanted, on_fault=lambda position, _: problems.append(position))
+
+    assert found == before
+    assert [position.page_no for position in problems] == [1]
