@@ -81,6 +81,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--schedules", type=int, default=70, help="orders of threads that the store is run in (default: %(default)s)"
     )
+    group.addoption(
+        "--follow-kills",
+        type=int,
+        default=6,
+        help="kills of a writer that another process follows (default: %(default)s)",
+    )
     group.addoption("--planted", choices=("some", "all"), default="some", help="which planted bugs must be found")
     group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
 

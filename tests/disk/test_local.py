@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from ibbmaster.disk import local
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 from ibbmaster.gtid import Gtid
@@ -27,6 +30,76 @@ def test_reads_past_the_end_are_short(disk):
     disk.create("a")
     disk.write("a", 3, b"xyz")
     assert (disk.read("a", 0, 100), disk.read("a", 50, 1)) == (b"\0\0\0xyz", b"")
+
+
+class Clock:
+    """Counts how often a directory is read, and tells the time that a test says."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        self.scans = 0
+        scandir = os.scandir
+
+        def count(path):
+            self.scans += 1
+            return scandir(path)
+
+        monkeypatch.setattr(local.os, "scandir", count)
+        monkeypatch.setattr(local.time, "monotonic", lambda: self.now)
+
+
+def test_a_directory_is_read_again_only_when_it_was_changed(disk, tmp_path, monkeypatch):
+    clock = Clock(monkeypatch)
+    (tmp_path / "a").touch()
+    assert list(disk.list()) == ["a"]
+    clock.now += local.COARSE_TICK_S
+    known = disk.list()  # for as long as a later change might bear the same time, it is read again
+    assert clock.scans == 2
+    assert all(disk.list() is known for _ in range(10))
+    (tmp_path / "a").write_bytes(b"no new name")
+    assert disk.list() is known
+    assert clock.scans == 2
+    (tmp_path / "b").touch()  # by whomever
+    assert sorted(disk.list()) == ["a", "b"]
+    assert known == ["a"]
+    (tmp_path / "a").unlink()
+    assert disk.list() == ["b"]
+
+
+@pytest.mark.parametrize("change", ["by another", "by itself"])
+def test_a_change_is_seen_also_where_the_time_of_the_directory_stays_the_same(disk, tmp_path, monkeypatch, change):
+    """A file system whose clock ticks once in 2 s: what is made within one tick leaves no other trace."""
+    clock = Clock(monkeypatch)
+    stat, moment = os.stat, 1_700_000_000 * 10**9
+
+    def coarse_stat(path, **options):
+        found = stat(path, **options)
+        if Path(path) != tmp_path:
+            return found
+        return SimpleNamespace(st_dev=found.st_dev, st_ino=found.st_ino, st_mtime_ns=moment)
+
+    monkeypatch.setattr(local.os, "stat", coarse_stat)
+    assert disk.list() == []
+    clock.now += 2
+    assert disk.list() == []
+    if change == "by itself":
+        clock.now += 100
+        assert disk.list() == []
+        disk.create("a")
+    else:
+        (tmp_path / "a").touch()
+    assert disk.list() == ["a"]
+
+
+def test_a_watch_is_one_for_all_and_given_back_with_the_disk(disk, tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    watch = disk.watch()
+    assert disk.watch() is watch
+    (tmp_path / "a").touch()
+    assert watch.wait(60)
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    disk.close()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_holes_are_told_from_data(disk):

@@ -65,7 +65,6 @@ ASKED = {
     "allocate": lambda disk: disk.allocate("a", 9),
     "create": lambda disk: disk.create("b"),
     "unlink": lambda disk: disk.unlink("a"),
-    "rename": lambda disk: disk.rename("a", "b"),
     "read_into": lambda disk: disk.read_into("a", 0, memoryview(bytearray(3))),
     "next_data": lambda disk: disk.next_data("a", 0),
     "modified_at": lambda disk: disk.modified_at("a"),

@@ -42,6 +42,16 @@ def test_a_segment_has_the_fields_of_the_table():
     assert redo_log.SEGMENT_NAMES == ("ibbmaster-redo-0", "ibbmaster-redo-1")
 
 
+def test_what_a_writer_says_is_durable_has_the_fields_that_are_described():
+    data = redo_record.encode_durable_end(0x66778899AA)
+    assert sum(sizes("Durable end")) == redo_record.DURABLE_END.size == len(data)
+    assert data[:8] == bytes.fromhex("4942424401000000")
+    assert int.from_bytes(data[8:16], "little") == 0x66778899AA
+    assert redo_record.decode_durable_end(data) == 0x66778899AA
+    for size in range(len(data)):
+        assert redo_record.decode_durable_end(data[:size] + b"x" * (len(data) - size)) is None
+
+
 def test_a_record_has_the_fields_of_the_table():
     data = encode_record(0x0102030405060708, 0x0A0B0C0D, [Reset()])
     assert sum(sizes("Record")) == redo_record.RECORD_HEADER.size

@@ -14,6 +14,7 @@ from ibbmaster.errors import BusyError, ConfigurationError, FailedError, Positio
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
@@ -21,6 +22,7 @@ from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.log_checker import check_log
 from ibbmaster.testing.scheduler import Scheduler
+from ibbmaster.testing.schedules import SIMULATED
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
 OPTIONS = StoreOptions(
@@ -504,6 +506,19 @@ def test_a_place_that_was_found_before_a_reset_is_none_of_the_new_log(store):
             store.groups(place).next_group()
 
 
+def test_a_search_after_a_reset_knows_no_state_of_the_old_log(store):
+    def searched(log):
+        return [log.seek(GtidPosition.parse(f"0-1-{number}")).position for number in range(0, 200, 7) if number]
+
+    for number in range(1, 200):
+        feed(store, number, size=3000)
+    old = searched(store)
+    store.reset()
+    for number in range(1, 200):
+        feed(store, number, size=1000)
+    assert searched(store) == searched(BinlogDirectory(store._visible, is_end_known=True)) != old
+
+
 def test_a_group_that_is_being_read_when_the_log_is_reset_goes_on_with_nothing_of_the_new_one(disk):
     store = BinlogStore(disk, OPTIONS)
     feed(store, 1, 60_000)  # out of band
@@ -695,8 +710,7 @@ def test_who_begins_to_read_what_is_just_being_purged_is_told_so(store, disk):
 def test_of_two_threads_that_finish_a_prepared_transaction_one_is_told_that_it_came_too_late():
     for seed in range(30):
         scheduler = Scheduler(random.Random(seed))
-        names = ("store.log_writer", "store.redo_log", "store.flusher", "store.durable_end", "store.binlog_store")
-        with scheduler.installed([importlib.import_module(f"ibbmaster.{name}") for name in names]):
+        with scheduler.installed([importlib.import_module(f"ibbmaster.{name}") for name in SIMULATED]):
             disk = SimulatedDisk()
             disk.pause = scheduler.pause
             store = BinlogStore(disk, OPTIONS)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 
 import pytest
 
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.purge import PurgeRequest
@@ -17,7 +21,7 @@ from ibbmaster.store import followed
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.redo_log import SEGMENT_NAMES
-from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.crash import make_event, make_gtid_event
 
@@ -29,6 +33,7 @@ import os, signal, sys
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
 store = BinlogStore(RealDisk(sys.argv[1]), StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14))
@@ -36,6 +41,28 @@ for seq_no in range(int(sys.argv[2]), int(sys.argv[3])):
     gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
     store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(700))])
 os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+FEEDING = """
+import sys
+from ibbmaster.gtid import Gtid
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.store.background import Background
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import Durability, StoreOptions
+from ibbmaster.testing.crash import make_event, make_gtid_event
+options = StoreOptions(
+    max_file_bytes=1 << 16, state_interval_bytes=1 << 14, redo_bytes=1 << 18, durability=Durability(int(sys.argv[2]))
+)
+with BinlogStore(RealDisk(sys.argv[1]), options) as store, Background(store, period_s=0.01):
+    seq_no = store.state().highest_seq_no(0) or 0
+    print(seq_no, flush=True)
+    while True:
+        seq_no += 1
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(seq_no * 7919 % 3000))])
+        print(seq_no, flush=True)
 """
 
 
@@ -119,6 +146,35 @@ def test_what_grew_between_the_first_answer_and_the_first_wait_is_growth(tmp_pat
         assert str(engine.state()) == "0-1-59"
 
 
+def test_a_directory_is_looked_at_when_somebody_has_written_there_and_not_again_and_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(followed, "LOOK_PERIOD_S", GROWTH_S)  # only the kernel can be sooner
+    waits, is_waiting = [], threading.Event()
+    wait = DirectoryWatch.wait
+
+    def note(self, timeout_s):
+        waits.append(timeout_s)
+        is_waiting.set()
+        return wait(self, timeout_s)
+
+    monkeypatch.setattr(DirectoryWatch, "wait", note)
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(1, 10))
+        into_files(store)
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        assert str(engine.state()) == "0-1-9"
+        found = []
+        waiting = threading.Thread(target=lambda: found.append(engine.wait_for_growth(GROWTH_S)))
+        waiting.start()
+        is_waiting.wait()
+        assert len(waits) == 1
+        feed(store, [10])
+        into_files(store)
+        waiting.join()
+        assert found == [True]
+        assert str(engine.state()) == "0-1-10"
+        assert len(waits) < 50  # writes of the store, not time, have called for each
+
+
 def test_it_is_in_no_writers_way_whoever_comes_first(tmp_path):
     engine = FollowedDirectory(RealDisk(tmp_path))
     for first in (1, 101, 201):
@@ -169,13 +225,106 @@ def test_a_redo_log_is_not_mixed_with_what_the_next_writer_writes(tmp_path, monk
         assert found + rest_of(reader) == list(range(156, 156 + count))
 
 
-def test_of_a_writer_that_lives_nothing_is_seen_before_it_is_in_the_files(tmp_path):
-    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+def test_of_a_writer_that_lives_what_is_durable_is_seen_at_once_and_nothing_else(tmp_path):
+    with BinlogStore(RealDisk(tmp_path), replace(OPTIONS, durability=Durability.WRITE)) as store:
         feed(store, range(1, 4))
         engine = FollowedDirectory(RealDisk(tmp_path))
-        assert str(engine.state()) == ""
-        into_files(store)
-        grow_to(engine, "0-1-3")
+        assert str(engine.state()) == "", "written is not durable"
+        store.sync()
+        assert str(engine.state()) == "0-1-3"
+        reader = reader_of(engine)
+        feed(store, range(4, 9))
+        assert rest_of(reader) == [1, 2, 3]
+        assert str(engine.state()) == "0-1-3"
+        store.sync()
+        assert engine.wait_for_growth(GROWTH_S)
+        assert rest_of(reader) == [4, 5, 6, 7, 8]
+        assert store.status().checkpoint_lsn < store.status().lsn, "nothing had to come into the files for that"
+
+
+def test_it_follows_over_segments_that_are_begun_anew_flushes_and_checkpoints(tmp_path):
+    """Looks now and then: what it missed of the redo log is in the files by then."""
+    rng = random.Random(7)
+    with BinlogStore(RealDisk(tmp_path), replace(OPTIONS, redo_bytes=1 << 18)) as store:
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        reader, found, last = reader_of(engine), [], 0
+        for _ in range(60):
+            count = rng.choice((1, 2, 20, 150))
+            feed(store, range(last + 1, last + 1 + count), size=rng.choice((100, 700, 9000)))
+            last += count
+            match rng.randrange(6):
+                case 0:
+                    store.flush()
+                case 1:
+                    into_files(store)
+            assert str(engine.state()) == f"0-1-{last}"
+            found += rest_of(reader)
+            assert len(found) == last
+    assert found == list(range(1, last + 1))
+
+
+def test_a_reset_of_a_writer_that_lives_is_seen_in_its_redo_log(tmp_path):
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        feed(store, range(1, 200))
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        reader = reader_of(engine)
+        assert len(rest_of(reader)) == 199
+        store.reset(GtidState.parse("0-1-500"))
+        feed(store, [501])
+        assert str(engine.state()) == "0-1-501"
+        with pytest.raises(PositionPurgedError, match="the log was reset"):
+            reader.next_group()
+        assert rest_of(reader_of(engine, "0-1-500")) == [501]
+
+
+def test_a_reset_ends_no_reader_that_began_behind_it_whatever_was_missed_of_the_redo_log(tmp_path):
+    with BinlogStore(RealDisk(tmp_path), replace(OPTIONS, redo_bytes=1 << 18)) as store:
+        feed(store, range(1, 20))
+        engine = FollowedDirectory(RealDisk(tmp_path))
+        assert str(engine.state()) == "0-1-19"
+        store.reset()
+        feed(store, range(1, 20))
+        engine.look()
+        reader = reader_of(engine)
+        assert rest_of(reader) == list(range(1, 20))
+        feed(store, range(20, 1000))  # both segments are begun anew
+        assert str(engine.state()) == "0-1-999"
+        assert rest_of(reader) == list(range(20, 1000))
+
+
+@pytest.mark.timeout(300)
+def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_is_seen(tmp_path, pytestconfig):
+    """A process that feeds is killed at a random group, again and again; another process would see this."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    engine = FollowedDirectory(RealDisk(tmp_path))
+    seen, reader = 0, reader_of(engine)
+    for number in range(pytestconfig.getoption("--follow-kills")):
+        durability = rng.choice(list(Durability))
+        writer = subprocess.Popen(
+            [sys.executable, "-c", FEEDING, tmp_path, str(durability.value)], stdout=subprocess.PIPE, text=True
+        )
+        recovered = int(writer.stdout.readline())
+        assert recovered >= seen, f"kill {number}: group {seen} was seen, and recovered is {recovered}"
+        acknowledged = 0
+        for _ in range(rng.randrange(1, 300)):
+            acknowledged = int(writer.stdout.readline())
+            if not rng.randrange(4):
+                for seq_no in rest_of(reader):
+                    assert seq_no == seen + 1
+                    seen = seq_no
+                engine.wait_for_growth(0.0)
+        seen += len(rest_of(reader))
+        os.kill(writer.pid, signal.SIGKILL)
+        acknowledged = max([acknowledged, *map(int, writer.stdout.read().split())])
+        writer.wait()
+        writer.stdout.close()
+        while seen < acknowledged and durability is not Durability.LATER:  # a kill loses nothing that was written
+            engine.wait_for_growth(GROWTH_S)
+            seen += len(rest_of(reader))
+    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+        assert rest_of(store.groups(store.seek(GtidPosition()))) == list(range(1, seen + 1))
 
 
 def test_a_redo_log_that_does_not_apply_is_told_once_and_the_files_are_served(tmp_path, caplog):
@@ -262,6 +411,7 @@ def test_a_reader_at_the_very_end_of_a_file_that_is_flushed_and_purged_goes_on(t
 READ_ONLY = """
 import os, sys
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.store.followed import FollowedDirectory
 os.setgid(65534); os.setuid(65534)
 engine = FollowedDirectory(RealDisk(sys.argv[1]))

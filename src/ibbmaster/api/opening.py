@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
@@ -18,7 +18,7 @@ from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import has_redo_log
+from ibbmaster.store.owner import holds_log
 
 log = logging.getLogger(__name__)
 
@@ -67,10 +67,9 @@ def open(
             raise TypeError(f"{', '.join(options)}: for a log that is written, with writable=True")
         return _open_to_read(where, declared)
     disk = RealDisk(where)
-    names = disk.list()
-    if holds_classic_files(names):
+    if holds_classic_files(disk.list()):
         raise StoreError(f"{where} holds traditional binlog files, which are only read; `ibbmaster import` copies them")
-    if not has_redo_log(disk) and not any(parse_file_name(name) is not None for name in names):
+    if not holds_log(disk):
         raise StoreError(f"{where}: no binlog files (binlog-000000.ibb and so on)")
     return _open_store(where, options, None, declared, has_background)
 
@@ -114,9 +113,7 @@ def create(
     except OSError as error:
         raise StoreError(f"{where}: {error.strerror}") from error
     disk = RealDisk(where)
-    names = disk.list()
-    has_log = has_redo_log(disk) or any(parse_file_name(name) is not None for name in names)
-    if holds_classic_files(names) or (has_log and not exist_ok):
+    if holds_classic_files(disk.list()) or (holds_log(disk) and not exist_ok):
         raise StoreError(
             f"{where} holds a log already: ibbmaster.open(path, writable=True) continues one of .ibb files"
         )
@@ -139,7 +136,7 @@ def _open_to_read(path: Path, schema: Mapping[str, Declaration]) -> Log:
     return Log(path, FollowedDirectory(disk), schema=schema)
 
 
-def holds_classic_files(names: list[str]) -> bool:
+def holds_classic_files(names: Sequence[str]) -> bool:
     """Whether these are files of a traditional binlog, and none of the engine's."""
     return any(map(_CLASSIC_NAME.fullmatch, names)) and not any(parse_file_name(name) is not None for name in names)
 

@@ -15,12 +15,12 @@ from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.gtid_order import is_newer
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.store.appending import open_log
-from ibbmaster.store.redo_log import has_redo_log
+from ibbmaster.store.owner import holds_log
 
 PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
 
@@ -66,7 +66,7 @@ def import_classic(
         StoreError: the directory cannot be written, holds a log although `append` is not
             set, or one that the files do not continue.
     """
-    if not append and (has_redo_log(disk) or any(parse_file_name(name) is not None for name in disk.list())):
+    if not append and holds_log(disk):
         raise StoreError(f"{disk} holds a binlog already: give an empty directory, or ask to append")
     reader = ClassicReader(find_series(paths))
     with open_log(

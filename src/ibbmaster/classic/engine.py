@@ -61,10 +61,12 @@ class ClassicBinlog(LogEngine):
     def file_name(self, file_no: int) -> str:
         return self._files[file_no].name
 
-    def end(self) -> LogPosition:
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         return LogPosition(self._files[-1].index, self._files[-1].size_bytes)
 
-    def state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        if only_cached and self._state is None:
+            raise BlockingIOError("the last file has to be read")
         with self._lock:
             if self._state is None:
                 reader = ClassicReader(self._files[-1:])
@@ -73,7 +75,7 @@ class ClassicBinlog(LogEngine):
                 self._state = reader.state
             return self._state.copy()
 
-    def seek(self, position: GtidPosition) -> ReadPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         for head in reversed(self._heads):
             if head.state.is_before(position):
                 return head

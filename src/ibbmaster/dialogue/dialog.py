@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES, Catalog
+from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, is_light
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import (
     RefusedError,
@@ -133,13 +134,29 @@ class Dialog:
         if len(sql) > STATEMENT_SIZE_MAX:
             text = "Got a packet bigger than 'max_allowed_packet' bytes"
             return [Err(code=1153, sqlstate="08S01", text=text)]
-        answers: list[Response | Kill] = []
+        return self._answers(lambda: self._parse(sql))
+
+    def query_at_once(self, sql: bytes) -> list[Response | Kill] | None:
+        """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
+        if len(sql) > LIGHT_SIZE_MAX:
+            return None
+        try:
+            statements = self._parse(sql)
+        except (SqlError, RefusedError):
+            return None
+        return self._answers(lambda: statements) if all(map(is_light, statements)) else None
+
+    def _parse(self, sql: bytes) -> list[Statement]:
         text = sql.decode("utf-8", "surrogateescape")
+        if not text.strip(" \t\r\n;"):
+            raise RefusedError(1065, "42000", "Query was empty")
+        return parse(text, version=version_number(self._facts))
+
+    def _answers(self, statements: Callable[[], list[Statement]]) -> list[Response | Kill]:
+        answers: list[Response | Kill] = []
         kept_error = None
         try:
-            if not text.strip(" \t\r\n;"):
-                raise RefusedError(1065, "42000", "Query was empty")
-            for statement in parse(text, version=version_number(self._facts)):
+            for statement in statements():
                 self._evaluator.begin_statement()
                 kept_error = self._last_error if _is_about_errors(statement) else None
                 answers.append(self._answer(statement))

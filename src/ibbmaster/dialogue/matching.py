@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 def like(pattern: str, text: str, *, escape: str = "\\") -> bool:
     """LIKE without regard to case: % any letters, _ one letter, `escape` takes the next as it is."""
+    return matcher(pattern, escape=escape)(text)
+
+
+def matcher(pattern: str, *, escape: str = "\\") -> Callable[[str], bool]:
+    """As `like`, to match many texts with one pattern."""
     parts = list(_parts(pattern.lower(), escape.lower()))
+    head = "".join(letter for letter, _ in itertools.takewhile(lambda part: not part[1], parts))
+    rest = parts[len(head) :]
+
+    def matches(text: str) -> bool:
+        lower = text.lower()
+        return lower.startswith(head) and _matches(rest, lower[len(head) :])
+
+    return matches
+
+
+def _matches(parts: list[tuple[str, bool]], text: str) -> bool:
     states = {0}  # places in `parts` that match what was read so far: linear, whatever the pattern
-    for letter in itertools.chain(text.lower(), (None,)):
+    for letter in itertools.chain(text, (None,)):
         pending, reached = list(states), set()
         while pending:
             place = pending.pop()

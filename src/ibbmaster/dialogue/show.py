@@ -16,7 +16,7 @@ from ibbmaster.dialogue.information_schema import (
     collation_rows,
     gtid_slave_pos,
 )
-from ibbmaster.dialogue.matching import like
+from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.refusal import (
     RefusedError,
     missing_privilege,
@@ -107,6 +107,8 @@ class Shower:
             case "VARIABLES":
                 settings = self.evaluator.settings
                 names = [n for n in settings.names() if show.scope != "global" or not settings.is_of_sessions(n)]
+                if show.pattern is not None:  # before values are computed: one of many is asked for
+                    names = list(filter(matcher(show.pattern), names))
                 return _named([(name, shown(settings.value(name, show.scope))) for name in names], "VARIABLES", show)
             case "STATUS":
                 return _named([(name, str(value)) for name, value in self.status().items()], "STATUS", show)
@@ -160,8 +162,8 @@ class Shower:
     def _chosen(self, show: Show, relation: Relation) -> Relation:
         """The rows that LIKE and WHERE choose; LIKE is about the first column."""
         if show.pattern is not None and show.what != "COUNT":
-            pattern = show.pattern
-            return replace(relation, rows=[row for row in relation.rows if like(pattern, str(row[0]))])
+            matches = matcher(show.pattern)
+            return replace(relation, rows=[row for row in relation.rows if matches(str(row[0]))])
         condition = show.where
         if condition is None:
             return relation

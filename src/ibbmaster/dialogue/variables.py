@@ -157,7 +157,9 @@ COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "version": lambda facts: facts.server_version,
     "version_comment": lambda facts: facts.profile.version_comment,
 }
+OF_THE_LOG = frozenset(("gtid_binlog_pos", "gtid_binlog_state", "gtid_current_pos"))  # asked of the facts: these read
 STORAGE_ENGINE = "binlog_storage_engine"  # there, but on traditional primaries
+_NAMES = sorted({*FIXED, *COMPUTED, *SESSION_DEFAULTS, STORAGE_ENGINE})
 READ_ONLY = frozenset(("version", "version_comment", "server_id", "gtid_binlog_pos", "gtid_current_pos", "log_bin"))
 UCA_DEFAULT_SINCE = 110500  # the version whose Unicode character sets have collations of UCA 14.0 by default
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)
@@ -196,7 +198,7 @@ def variable(facts: ServerFacts, name: str) -> SystemValue:
 
 def variable_names(facts: ServerFacts) -> list[str]:
     """Every name, sorted."""
-    return sorted(name for name in {*FIXED, *COMPUTED, *SESSION_DEFAULTS, STORAGE_ENGINE} if has_variable(facts, name))
+    return [name for name in _NAMES if name != STORAGE_ENGINE or has_variable(facts, name)]
 
 
 def shown(value: SystemValue) -> str:

@@ -6,28 +6,20 @@ Names are plain file names of one directory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ibbmaster.codec.buffer import Buffer
 
 
-class Disk(Protocol):
-    """One directory. Offsets and sizes are in bytes.
+class ReadDisk(Protocol):
+    """One directory to read from. Offsets and sizes are in bytes; every call may raise StoreError."""
 
-    What was written or truncated is durable after `sync(name)`, what was created, renamed
-    or removed after `sync_dir()`. Every call may raise StoreError; those that need room
-    raise DiskFullError and may be made again, but a `sync` that fails is final.
-    """
+    def list(self) -> Sequence[str]:
+        """Names of the regular files, in no order; links and other things are left out.
 
-    def lock(self) -> None:
-        """Have the directory for this process alone, until `close` or the end of the process.
-
-        Raises:
-            BusyError: another process has it.
+        It may be the same object as before, which then has the same names.
         """
-
-    def list(self) -> list[str]:
-        """Names of the regular files, in no order; links and other things are left out."""
 
     def size(self, name: str) -> int: ...
 
@@ -54,10 +46,32 @@ class Disk(Protocol):
         What is read there may end earlier than with `read`, with zeros or at the end of the file.
         """
 
+    def close(self) -> None:
+        """Give back what is held open; what is asked for later opens it again. A lock ends with it."""
+
+
+class Disk(ReadDisk, Protocol):
+    """One directory.
+
+    What was written or truncated is durable after `sync(name)`, what was created or removed
+    after `sync_dir()`. Calls that need room raise DiskFullError and may be made again, but a
+    `sync` that fails is final.
+    """
+
+    def lock(self) -> None:
+        """Have the directory for this process alone, until `close` or the end of the process.
+
+        Raises:
+            BusyError: another process has it.
+        """
+
     def create(self, name: str) -> None:
         """Make an empty file, which must not be there yet."""
 
     def write(self, name: str, offset: int, data: Buffer) -> None: ...
+
+    def publish(self, name: str, data: Buffer) -> None:
+        """Write the whole of a small file for other processes to read; a crash may leave anything older of it."""
 
     def allocate(self, name: str, size: int) -> None:
         """Extend a file with zeros to `size`, with room on the disk where that can be had."""
@@ -69,8 +83,3 @@ class Disk(Protocol):
     def sync_dir(self) -> None: ...
 
     def unlink(self, name: str) -> None: ...
-
-    def rename(self, old: str, new: str) -> None: ...
-
-    def close(self) -> None:
-        """Give back the lock and what else is held."""

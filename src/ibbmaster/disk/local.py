@@ -11,16 +11,32 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 
 OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
 WRITABLE_FILES_MAX = 4  # kept for writing
 FULL = (errno.ENOSPC, errno.EDQUOT)
 LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that somebody may only be looking at
+TICK_S, COARSE_TICK_S = 0.1, 3.0  # within so long two changes of a directory may bear the same time
+SECOND_NS = 10**9
+
+
+class _Listing(NamedTuple):
+    """The names in a directory, whose `stamp` was first seen at `seen_at` on the monotonic clock.
+
+    While `is_settled` the names are those of that stamp, whatever the clock of the file system.
+    """
+
+    stamp: tuple[int, int, int]
+    seen_at: float
+    is_settled: bool
+    names: Sequence[str]
 
 
 class RealDisk:
@@ -30,7 +46,10 @@ class RealDisk:
         self.directory = Path(directory)
         self._open_files: OrderedDict[str, int] = OrderedDict()
         self._writable_files: OrderedDict[str, int] = OrderedDict()
+        self._published_files: dict[str, int] = {}
         self._directory_lock: int | None = None
+        self._listing: _Listing | None = None
+        self._watch: DirectoryWatch | None = None
         self._lock = threading.Lock()
 
     def __str__(self) -> str:
@@ -57,6 +76,13 @@ class RealDisk:
             finally:
                 os.close(descriptor)
 
+    def watch(self) -> DirectoryWatch:
+        """Notices from now on what anybody writes here, until `close`."""
+        with self._lock:
+            if self._watch is None:
+                self._watch = DirectoryWatch(self.directory)
+            return self._watch
+
     def settle(self, name: str) -> None:
         """Make durable what another process has written to a file, perhaps one that was killed since."""
         with self._errors(name), self._lock:
@@ -64,9 +90,21 @@ class RealDisk:
             with contextlib.suppress(OSError):  # a read-only file system has nothing to make durable
                 os.fdatasync(descriptor)
 
-    def list(self) -> list[str]:
-        with self._errors(""), os.scandir(self.directory) as entries:
-            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+    def list(self) -> Sequence[str]:
+        with self._errors(""):
+            known, found = self._listing, os.stat(self.directory)
+            stamp = (found.st_dev, found.st_ino, found.st_mtime_ns)
+            if known is not None and known.is_settled and known.stamp == stamp:
+                return known.names
+            now = time.monotonic()
+            seen_at = known.seen_at if known is not None and known.stamp == stamp else now
+            with os.scandir(self.directory) as entries:
+                names: Sequence[str] = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+            if known is not None and known.names == names:
+                names = known.names
+            tick_s = TICK_S if found.st_mtime_ns % SECOND_NS else COARSE_TICK_S
+            self._listing = _Listing(stamp, seen_at, now >= seen_at + tick_s, names)
+            return names
 
     def size(self, name: str) -> int:
         with self._errors(name):
@@ -109,6 +147,7 @@ class RealDisk:
 
     def create(self, name: str) -> None:
         with self._errors(name):
+            self._forget(name)
             os.close(os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640))
 
     def write(self, name: str, offset: int, data: Buffer) -> None:
@@ -118,6 +157,14 @@ class RealDisk:
                 written = os.pwrite(descriptor, view, offset)
                 offset += written
                 view = view[written:]
+
+    def publish(self, name: str, data: Buffer) -> None:
+        with self._errors(name):
+            descriptor = self._published_files.get(name)
+            if descriptor is None:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                descriptor = self._published_files[name] = os.open(self._path(name), flags, 0o640)
+            os.pwrite(descriptor, data, 0)
 
     def allocate(self, name: str, size: int) -> None:
         with self._errors(name), self._writable(name) as descriptor:
@@ -150,18 +197,15 @@ class RealDisk:
             self._forget(name)
             os.unlink(self._path(name))
 
-    def rename(self, old: str, new: str) -> None:
-        with self._errors(old):
-            self._forget(old)
-            self._forget(new)
-            os.rename(self._path(old), self._path(new))
-
     def close(self) -> None:
         """Give back lock and descriptors; the latter are opened again when they are needed."""
         with self._lock:
-            for files in (self._open_files, self._writable_files):
+            for files in (self._open_files, self._writable_files, self._published_files):
                 while files:
                     os.close(files.popitem()[1])
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
             if self._directory_lock is not None:
                 os.close(self._directory_lock)
                 self._directory_lock = None
@@ -187,6 +231,8 @@ class RealDisk:
         return descriptor
 
     def _forget(self, name: str) -> None:
+        """A name is about to mean something else, or nothing."""
+        self._listing = None
         with self._lock:
             for files in (self._open_files, self._writable_files):
                 descriptor = files.pop(name, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import MissingFileError, StoreError
 from ibbmaster.ibb.page import PAGE_SIZE
 
@@ -23,7 +25,7 @@ class OverlayDisk:
     It takes about as much memory as is written to it. With `is_empty` nothing below is seen.
     """
 
-    def __init__(self, disk: Disk, *, is_empty: bool = False) -> None:
+    def __init__(self, disk: ReadDisk, *, is_empty: bool = False) -> None:
         self._disk = disk
         self._changed: dict[str, _Changed] = {}
         self._gone: set[str] = set(disk.list()) if is_empty else set()
@@ -44,7 +46,7 @@ class OverlayDisk:
     def lock(self) -> None:
         """Nobody else can write here."""
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         return [*(name for name in self._disk.list() if name not in self._gone | self._changed.keys()), *self._changed]
 
     def size(self, name: str) -> int:
@@ -106,6 +108,9 @@ class OverlayDisk:
             done += len(piece)
         changed.size = max(changed.size, offset + len(data))
 
+    def publish(self, name: str, data: Buffer) -> None:
+        """Nobody else sees this."""
+
     def allocate(self, name: str, size: int) -> None:
         changed = self._change(name)
         changed.size = max(changed.size, size)
@@ -127,13 +132,10 @@ class OverlayDisk:
         self._changed.pop(name, None)
         self._gone.add(name)
 
-    def rename(self, old: str, new: str) -> None:
-        raise StoreError(f"{self}: {old} cannot become {new} here")
-
     def close(self) -> None:
-        self._disk.close()
+        """There is nothing to give back."""
 
-    def _below(self, name: str) -> Disk:
+    def _below(self, name: str) -> ReadDisk:
         if name in self._gone:
             raise MissingFileError(f"{self}: {name}: no such file or directory")
         return self._disk

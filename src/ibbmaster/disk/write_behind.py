@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from ibbmaster.codec.buffer import Buffer
@@ -42,7 +43,7 @@ class WriteBehindDisk:
     def lock(self) -> None:
         self._settled().lock()
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         return self._settled().list()
 
     def size(self, name: str) -> int:
@@ -66,6 +67,9 @@ class WriteBehindDisk:
     def create(self, name: str) -> None:
         self._settled().create(name)
 
+    def publish(self, name: str, data: Buffer) -> None:
+        self._settled().publish(name, data)
+
     def allocate(self, name: str, size: int) -> None:
         self._settled().allocate(name, size)
 
@@ -77,9 +81,6 @@ class WriteBehindDisk:
 
     def unlink(self, name: str) -> None:
         self._settled().unlink(name)
-
-    def rename(self, old: str, new: str) -> None:
-        self._settled().rename(old, new)
 
     def close(self) -> None:
         """End the thread, and give back what the disk holds, its lock too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import Location
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
@@ -21,7 +21,7 @@ class FileBoundary:
     the range does not hold is not compared, unless the range is the whole file.
     """
 
-    def __init__(self, disk: Disk, log_range: LogRange) -> None:
+    def __init__(self, disk: ReadDisk, log_range: LogRange) -> None:
         """Raises FormatError: the state of the file is damaged."""
         self._disk = disk
         self._range = log_range

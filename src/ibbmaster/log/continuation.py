@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import Disk, ReadDisk
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.appender import Appender, FileShape, References
@@ -56,7 +56,7 @@ class Continuation:
         )
 
 
-def find_continuation(disk: Disk) -> Continuation | None:
+def find_continuation(disk: ReadDisk) -> Continuation | None:
     """The end of the log in a directory; None if nothing was ever logged there.
 
     Reads what lies behind the last state record, and a few pages to find it.

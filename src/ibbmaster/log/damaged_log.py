@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ibbmaster.codec.buffer import is_zero
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, RecordError, StoreError
 from ibbmaster.event.group import EventGroup
@@ -61,7 +61,7 @@ class Loss:
 class DamagedLog:
     """Reads a log; `lost` hears of each loss when it is found. `numbers` are those of its files."""
 
-    def __init__(self, disk: Disk, lost: Callable[[Loss], None]) -> None:
+    def __init__(self, disk: ReadDisk, lost: Callable[[Loss], None]) -> None:
         self._disk = disk
         self._lost = lost
         self._noted: set[tuple[int, int, str]] = set()
@@ -261,6 +261,6 @@ def _is_full(page: memoryview, file_no: int, page_no: int) -> bool:
 class _Until(OverlayDisk):
     """A directory whose log ends with a file."""
 
-    def __init__(self, disk: Disk, last_file_no: int) -> None:
+    def __init__(self, disk: ReadDisk, last_file_no: int) -> None:
         super().__init__(disk)
         self._gone = {name for name in disk.list() if (parse_file_name(name) or 0) > last_file_no}

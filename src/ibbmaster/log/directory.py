@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import threading
 import time
 from collections.abc import Iterator, Sequence
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import FormatError, MissingFileError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -20,15 +22,15 @@ from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.misplacement import MisplacementCheck
-from ibbmaster.log.pages import PageReader
+from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.log.range_reading import groups_in_range, ranges_of_file
 from ibbmaster.log.seek import SeekPlan, seek
-from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
+from ibbmaster.log.states import FULL_STATE_PAGE, StateRecords, read_state_record, state_at
 from ibbmaster.position import LogPosition
 
-POLL_PERIOD_S = 0.002  # how late a group that another process wrote may be noticed
-POLLS_PER_LOOK = 10  # one byte is read at each; so often it is looked for a new file, too
+POLL_PERIOD_S = 0.002  # how late growth may be noticed
 END_POLL_PERIOD_S = 0.1
+NOTHING = (b"", b"\0")  # what is read where nothing was written yet
 EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
 
 
@@ -40,9 +42,11 @@ class BinlogDirectory(LogEngine):
         FormatError: a header or state that must be read is damaged.
     """
 
-    def __init__(self, disk: Disk, *, is_end_known: bool = False) -> None:
+    def __init__(self, disk: ReadDisk, *, is_end_known: bool = False) -> None:
         """With `is_end_known` the disk shows nothing behind the end of the log."""
         self._disk = disk
+        self._records = StateRecords()
+        self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
         self._lock = threading.Lock()  # for everything below
         self._state: GtidState | None = None  # what `_tail` has seen
         self._tail: EventGroupReader | None = None  # stands at the end
@@ -54,7 +58,7 @@ class BinlogDirectory(LogEngine):
         return str(self._disk)
 
     @property
-    def disk(self) -> Disk:
+    def disk(self) -> ReadDisk:
         return self._disk
 
     def close(self) -> None:
@@ -67,7 +71,10 @@ class BinlogDirectory(LogEngine):
         Raises:
             StoreError: there is none, or one in the middle is missing.
         """
-        numbers = sorted(number for name in self._disk.list() if (number := parse_file_name(name)) is not None)
+        names, listed = self._disk.list(), self._listed
+        if listed is not None and names is listed[0]:
+            return listed[1]
+        numbers = sorted(number for name in names if (number := parse_file_name(name)) is not None)
         if not numbers:
             raise StoreError(f"{self._disk}: no binlog files (binlog-000000.ibb and so on)")
         for before, after in itertools.pairwise(numbers):
@@ -76,7 +83,9 @@ class BinlogDirectory(LogEngine):
                     f"{self._disk}: {format_file_name(before + 1)} is missing between {format_file_name(before)} and "
                     f"{format_file_name(after)}"
                 )
-        return range(numbers[0], numbers[-1] + 1)
+        found = range(numbers[0], numbers[-1] + 1)
+        self._listed = names, found
+        return found
 
     def files(self) -> list[LogFile]:
         return [
@@ -95,17 +104,13 @@ class BinlogDirectory(LogEngine):
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
-        with self._lock:
-            self._catch_up()
-            assert self._tail is not None
-            return self._tail.position
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        with self._at_end(only_cached=only_cached) as (_, tail):
+            return tail.position
 
-    def state(self) -> GtidState:
-        with self._lock:
-            self._catch_up()
-            assert self._state is not None
-            return self._state.copy()
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        with self._at_end(only_cached=only_cached) as (state, _):
+            return state.copy()
 
     def check_end(self, *, patience_s: float = 0.0, pages_max: int | None = None) -> None:
         """Look behind the end, in all that follows or in so many pages.
@@ -117,10 +122,8 @@ class BinlogDirectory(LogEngine):
         """
         deadline = time.monotonic() + patience_s
         while True:
-            with self._lock:
-                self._catch_up()
-                assert self._tail is not None
-                end = self._tail.stopped_at
+            with self._at_end() as (_, tail):
+                end = tail.stopped_at
             found = None if end is None else page_behind(self._disk, end, pages_max=pages_max)
             if end is None or found is None:
                 return
@@ -128,16 +131,16 @@ class BinlogDirectory(LogEngine):
                 raise gap_error(end, found)
             time.sleep(END_POLL_PERIOD_S)
 
-    def seek(self, position: GtidPosition) -> SeekPlan:
-        pages = PageReader(self._disk, readahead_pages_max=1)
-        numbers = self.file_numbers()
-        active = self._find_active(pages, numbers)
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
+        with self._at_end(only_cached=only_cached) as (state, tail):
+            current_state, active = state.copy(), tail.position.file_no
         return seek(
-            pages,
+            PageReader(self._disk, readahead_pages_max=1, only_cached=only_cached),
             position,
-            oldest_file_no=numbers[0],
+            oldest_file_no=self.file_numbers()[0],
             active_file_no=active,
-            current_state=self.state(),
+            current_state=current_state,
+            records=self._records,
         )
 
     def groups(self, plan: ReadPlan) -> EventGroupReader:
@@ -185,34 +188,16 @@ class BinlogDirectory(LogEngine):
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
-        polls = 0
-        while True:
-            if (polls % POLLS_PER_LOOK == 0 or self._has_data_at_end()) and self._has_grown():
-                return True
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
+        while not (has_grown := self._has_grown()) and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, POLL_PERIOD_S))
-            polls += 1
-
-    def _has_data_at_end(self) -> bool:
-        """Whether there is something where the end was; costs a read of one byte."""
-        with self._lock:
-            if self._tail is None:
-                return True
-            file_no, offset = self._tail.position
-            if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
-                offset += PAGE_SIZE - offset % PAGE_SIZE
-            return self._disk.read(format_file_name(file_no), offset, 1) not in (b"", b"\0")
+        return has_grown
 
     def _has_grown(self) -> bool:
-        with self._lock:
-            self._catch_up()
-            assert self._tail is not None
-            end = self._tail.position
+        """Whether the end has moved since the last call, False at first; whoever reads behind damage is woken, too."""
+        with self._at_end() as (_, tail):
+            end, stopped_at = tail.position, tail.stopped_at
             has_grown = self._seen_end is not None and end != self._seen_end
             self._seen_end = end
-            stopped_at = self._tail.stopped_at
         if self._end_watch is not None and stopped_at is not None:
             try:
                 self._end_watch.check(stopped_at)
@@ -232,6 +217,39 @@ class BinlogDirectory(LogEngine):
         if numbers[0] == 0:
             return 0
         raise StoreError(f"{self._disk}: only empty files are left, so the GTID state is unknown")
+
+    @contextlib.contextmanager
+    def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
+        """State and tail, at the end of what can be seen; nobody else has them meanwhile.
+
+        Raises:
+            BlockingIOError: with `only_cached`, somebody has them, or there is something to be read.
+        """
+        if not self._lock.acquire(blocking=not only_cached):
+            raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
+        try:
+            if self._tail is None or self._state is None or not self._stands_still(self._tail, only_cached=only_cached):
+                if only_cached:
+                    raise BlockingIOError(f"{self}: the log has grown")
+                self._catch_up()
+            assert self._state is not None
+            assert self._tail is not None
+            yield self._state, self._tail
+        finally:
+            self._lock.release()
+
+    def _stands_still(self, tail: EventGroupReader, *, only_cached: bool) -> bool:
+        """Whether nothing was written where the tail stands; costs a read of one byte, two where a file is ready."""
+        file_no, offset = tail.position
+        if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
+            offset += PAGE_SIZE - offset % PAGE_SIZE
+        read = functools.partial(read_cached, self._disk) if only_cached else self._disk.read
+        try:
+            if read(format_file_name(file_no), offset, 1) not in NOTHING:
+                return False
+            return file_no + 1 not in self.file_numbers() or read(format_file_name(file_no + 1), 0, 1) in NOTHING
+        except MissingFileError:
+            return False
 
     def _catch_up(self) -> None:
         """Bring state and tail to the end of what can be seen; the first time from the last state record."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from ibbmaster.codec.buffer import is_zero
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChunkError, Location
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
@@ -23,7 +23,7 @@ NEAR_PAGES = 256  # behind the end that are looked at again when the file was ch
 STEP_PAGES = 1024  # of those farther away, at a time
 
 
-def page_behind(disk: Disk, end: Location, *, pages_max: int | None = None) -> Location | None:
+def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) -> Location | None:
     """The first page behind `end`, in its file and in the next, that has data; `end` if that is on its page.
 
     The next file is the one that is ready before it is needed. Holes cost nothing, zeros on the disk are read;
@@ -35,12 +35,12 @@ def page_behind(disk: Disk, end: Location, *, pages_max: int | None = None) -> L
     return first_data(disk, Location(file_no=end.file_no + 1, page_no=0))
 
 
-def page_behind_in_file(disk: Disk, end: Location) -> Location | None:
+def page_behind_in_file(disk: ReadDisk, end: Location) -> Location | None:
     """As `page_behind`, in the file of `end` alone."""
     return _data_near(disk, end, None)
 
 
-def _data_near(disk: Disk, end: Location, pages_max: int | None) -> Location | None:
+def _data_near(disk: ReadDisk, end: Location, pages_max: int | None) -> Location | None:
     if end.page_offset:
         page = disk.read(format_file_name(end.file_no), end.page_no * PAGE_SIZE, PAGE_SIZE)
         if not is_zero(page[end.page_offset : DATA_SIZE]):
@@ -49,7 +49,7 @@ def _data_near(disk: Disk, end: Location, pages_max: int | None) -> Location | N
     return first_data(disk, first, pages_max=pages_max)
 
 
-def first_data(disk: Disk, first: Location, *, pages_max: int | None = None) -> Location | None:
+def first_data(disk: ReadDisk, first: Location, *, pages_max: int | None = None) -> Location | None:
     """The first page of a file from a page on that is not all zeros."""
     name, page_no = format_file_name(first.file_no), first.page_no
     while pages_max is None or page_no < first.page_no + pages_max:
@@ -85,7 +85,7 @@ class EndWatch:
     there while the end does not move, is damage.
     """
 
-    def __init__(self, disk: Disk, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, disk: ReadDisk, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._disk = disk
         self._clock = clock
         self._lock = threading.Lock()

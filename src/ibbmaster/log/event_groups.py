@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChunkError, EventError, Location, RecordError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import decode_gtid
@@ -53,7 +53,7 @@ class EventGroupReader:
 
     def __init__(
         self,
-        disk: Disk,
+        disk: ReadDisk,
         *,
         file_no: int,
         page_no: int,
@@ -90,7 +90,7 @@ class EventGroupReader:
         return (self._behind or self._cursor).position
 
     @property
-    def disk(self) -> Disk:
+    def disk(self) -> ReadDisk:
         return self._pages.disk
 
     def check_log(self) -> None:

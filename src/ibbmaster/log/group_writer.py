@@ -30,10 +30,9 @@ class Ticket(NamedTuple):
 
 
 class GroupSink(Protocol):
-    """What a group is written to."""
+    """What a group is written to; by default it keeps nothing for a group, and nobody waits for it."""
 
-    @property
-    def limits(self) -> LogLimits: ...
+    limits: LogLimits
 
     def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
         """Append an out-of-band record; from the first one on the group holds on to the file it lies in."""
@@ -43,12 +42,14 @@ class GroupSink(Protocol):
 
     def settle(self, ticket: Ticket) -> None:
         """Make a group as durable as was asked for."""
+        return
 
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
         """Note that a group is prepared."""
 
     def release(self, group: GroupWriter) -> None:
         """The group was given up."""
+        return
 
 
 @dataclass(slots=True)

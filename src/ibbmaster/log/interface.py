@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
@@ -61,7 +61,7 @@ class PagedEventGroups(EventGroups, Protocol):
     """Groups that lie in pages of `.ibb` files, so that somebody may read them there."""
 
     @property
-    def disk(self) -> Disk: ...
+    def disk(self) -> ReadDisk: ...
 
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with.
@@ -116,18 +116,24 @@ class GroupSource(Protocol):
 
 
 class LogEngine(GroupSource, Protocol):
-    """A binlog to read. Thread-safe, but for the groups it hands out: each has one reader."""
+    """A binlog to read. Thread-safe, but for the groups it hands out: each has one reader.
+
+    With `only_cached` a call takes what is in memory, for those who may not wait.
+
+    Raises:
+        BlockingIOError: with `only_cached`, somebody else or the disk would have to be waited for.
+    """
 
     def files(self) -> list[LogFile]:
         """Every file, the oldest first, one that is ready for later use included."""
 
-    def end(self) -> LogPosition:
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         """The first byte behind the durable end, in the active file."""
 
-    def state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
         """What is logged up to the durable end; the caller may keep it."""
 
-    def seek(self, position: GtidPosition) -> ReadPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         """Where a replica at `position` begins to read.
 
         Raises:

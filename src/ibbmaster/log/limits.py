@@ -55,6 +55,9 @@ class LogLimits:
 
     def next_file(self) -> tuple[int, int]:
         """Pages and interval of the next file: what was asked for, or more for a large GTID state."""
+        return self._next_file
+
+    def _fit_next_file(self) -> tuple[int, int]:
         interval_pages = self._interval_pages
         while interval_pages * DATA_SIZE < 4 * self.state_size_max:
             interval_pages *= 2  # or a file would hold little but states
@@ -76,7 +79,7 @@ class LogLimits:
 
     def _limit_records(self) -> None:
         """Keep records so short that the rest of one, begun in the active file, fits into the next."""
-        size_pages, interval_pages = self.next_file()
+        size_pages, interval_pages = self._next_file = self._fit_next_file()
         state_count = 1 + size_pages // interval_pages
         state_chunks = -(-self.state_size_max // CHUNK_DATA_MAX)
         room = (size_pages - 1) * (DATA_SIZE - CHUNK_HEADER_SIZE - CHUNK_SIZE_MIN)

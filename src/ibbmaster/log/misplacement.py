@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import Location, RecordError
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.log.fault import Fault
@@ -21,7 +21,7 @@ class MisplacementCheck:
     verified once.
     """
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
         self._lock = threading.Lock()
         self._faults: dict[tuple[int, int], Fault | None] = {}

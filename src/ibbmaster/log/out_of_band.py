@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import FormatError, RecordError
 from ibbmaster.ibb.chunk import Chunk, RecordType
 from ibbmaster.ibb.commit import OobStream
@@ -27,7 +27,7 @@ class FoundNode(NamedTuple):
 class OutOfBandReader:
     """Reads the nodes that commit records refer to; holds a block of pages, never a whole node."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
         self._data_pages = PageReader(disk)  # nodes are read in the order they lie in the files ...
         self._node_pages = PageReader(disk, readahead_pages_max=1)  # ... but inner nodes are looked at before

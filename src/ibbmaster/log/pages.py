@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibbmaster.codec.buffer import is_zero
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChecksumError, Location, MissingFileError
 from ibbmaster.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name
@@ -17,11 +17,15 @@ class PageReader:
     """Reads pages, each checked once; holds the block read last.
 
     With `readahead_pages_max` 1 every page is a read of its own, for access at random.
+    With `only_cached` each call raises BlockingIOError where it would have to wait for the disk.
     `page_reads` counts pages asked of the disk. Not thread-safe: one for each reader.
     """
 
-    def __init__(self, disk: Disk, *, readahead_pages_max: int = READAHEAD_PAGES_MAX) -> None:
+    def __init__(
+        self, disk: ReadDisk, *, readahead_pages_max: int = READAHEAD_PAGES_MAX, only_cached: bool = False
+    ) -> None:
         self.disk = disk
+        self._only_cached = only_cached
         self.page_reads = 0
         self._readahead_pages_max = readahead_pages_max
         self._readahead_pages = 1
@@ -79,7 +83,7 @@ class PageReader:
             HeaderError, ChecksumError: page 0 is neither blank nor a header that can be read.
         """
         try:
-            data = self.disk.read(format_file_name(file_no), 0, PAGE_SIZE)
+            data = self._read(file_no, 0, 1)
         except MissingFileError:
             return None
         self.page_reads += 1
@@ -94,7 +98,7 @@ class PageReader:
         is_next = file_no == self._file_no and page_no == self._first_no + len(self._is_verified)
         self._readahead_pages = min(self._readahead_pages * 2, self._readahead_pages_max) if is_next else 1
         try:
-            data = self.disk.read(format_file_name(file_no), page_no * PAGE_SIZE, self._readahead_pages * PAGE_SIZE)
+            data = self._read(file_no, page_no, self._readahead_pages)
         except MissingFileError:
             return False
         count = len(data) // PAGE_SIZE
@@ -105,3 +109,22 @@ class PageReader:
         self._block = memoryview(data)
         self._is_verified = bytearray(count)
         return True
+
+    def _read(self, file_no: int, page_no: int, count: int) -> bytes:
+        name, offset, size = format_file_name(file_no), page_no * PAGE_SIZE, count * PAGE_SIZE
+        if not self._only_cached:
+            return self.disk.read(name, offset, size)
+        return read_cached(self.disk, name, offset, size)
+
+
+def read_cached(disk: ReadDisk, name: str, offset: int, size: int) -> bytes:
+    """As `disk.read`, of what is in memory.
+
+    Raises:
+        BlockingIOError: it is not, or somebody else reads just now.
+    """
+    target = bytearray(size)
+    found = disk.read_into(name, offset, memoryview(target), only_cached=True)
+    if found is None:
+        raise BlockingIOError(f"{disk}: {name} is not in memory at offset {offset}")
+    return bytes(target[:found])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.ibb.file_header import FileHeader
@@ -29,7 +29,7 @@ def ranges_of_file(file_no: int, header: FileHeader | None, first: int, end: int
     return ranges
 
 
-def groups_in_range(disk: Disk, log_range: LogRange, on_fault: OnFault | None) -> Iterator[EventGroup]:
+def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | None) -> Iterator[EventGroup]:
     """The groups of a range; see `LogEngine.groups_in`. Behind a page that is damaged the next one is read."""
     page_no = log_range.start_offset // PAGE_SIZE
     end = LogPosition(log_range.file_no, log_range.end_offset)
@@ -60,7 +60,7 @@ def groups_in_range(disk: Disk, log_range: LogRange, on_fault: OnFault | None) -
             page_no += 1
 
 
-def _boundary(disk: Disk, log_range: LogRange, *, is_strict: bool) -> FileBoundary | None:
+def _boundary(disk: ReadDisk, log_range: LogRange, *, is_strict: bool) -> FileBoundary | None:
     try:
         return FileBoundary(disk, log_range)
     except FormatError:

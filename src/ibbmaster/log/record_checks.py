@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import EventError, FormatError, Location
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.gtid import Gtid, GtidState
@@ -48,7 +48,7 @@ class RecordChecks:
         is_lost: what comes next may be inside a record.
     """
 
-    def __init__(self, disk: Disk, totals: Totals, order: OrderChecks) -> None:
+    def __init__(self, disk: ReadDisk, totals: Totals, order: OrderChecks) -> None:
         self.header: FileHeader | None = None
         self.is_lost = True
         self._totals = totals

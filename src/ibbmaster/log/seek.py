@@ -19,7 +19,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import GtidStateRecord
 from ibbmaster.log.interface import ReadPlan
 from ibbmaster.log.pages import PageReader
-from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
+from ibbmaster.log.states import FULL_STATE_PAGE, StateRecords, state_at
 from ibbmaster.position import LogPosition
 
 WALKED_STATES_MAX = 16  # in one file: so few are read one by one
@@ -78,15 +78,27 @@ class _Search:
     """What one search looks at, and what it has seen."""
 
     pages: PageReader
+    records: StateRecords
     position: GtidPosition
     oldest: int  # file
     steps: list[SeekStep] = field(default_factory=list)
     _full: dict[int, GtidState | None] = field(default_factory=dict)  # what page 1 of a file says
     _judged: dict[int, bool] = field(default_factory=dict)  # files that are among the steps
 
+    def record(self, file_no: int, page_no: int) -> GtidStateRecord | None:
+        """The state record of a page, if it has one."""
+        return self.records.read(self.pages, file_no, page_no)
+
+    def is_behind_the_end(self, file_no: int, page_no: int) -> bool:
+        """Whether nothing was written to a page yet, or the file has been cut before it."""
+        if (file_no, page_no) in self.records:
+            return False
+        page = self.pages.page(file_no, page_no)
+        return page is None or not page[0]
+
     def full_state(self, file_no: int) -> GtidState | None:
         if file_no not in self._full:
-            record = read_state_record(self.pages, file_no, FULL_STATE_PAGE)
+            record = self.record(file_no, FULL_STATE_PAGE)
             self._full[file_no] = None if record is None else GtidState(record.gtids)
         return self._full[file_no]
 
@@ -138,11 +150,12 @@ def seek(
     oldest_file_no: int,
     active_file_no: int,
     current_state: GtidState | None = None,
+    records: StateRecords | None = None,
 ) -> SeekPlan:
     """Where a replica at `position` begins to read.
 
     Files `oldest_file_no` to `active_file_no` all have a header. `current_state` is what is
-    logged up to the end, if that is known.
+    logged up to the end, if that is known, `records` are those that are known already.
 
     Raises:
         PositionPurgedError: even the oldest file begins after something the replica lacks.
@@ -151,7 +164,7 @@ def seek(
     Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
     """
     reads_before = pages.page_reads
-    search = _Search(pages, position, oldest_file_no)
+    search = _Search(pages, records or StateRecords(), position, oldest_file_no)
     file_no, base = _find_file(search, active_file_no)
     page_no, state = _find_page(search, file_no, base, current_state if file_no == active_file_no else None)
     return SeekPlan(
@@ -237,7 +250,7 @@ def _find_page(
     page_no, state = _halve_pages(search, file_no, base, count, interval)
     if page_no > FULL_STATE_PAGE:
         end = current_state or search.full_state(file_no + 1)
-        if end is None or not _tells_all(search.pages, file_no, page_no, base, end):
+        if end is None or not _tells_all(search, file_no, page_no, base, end):
             return _walk_pages(search, file_no, base, page_no, interval)
     return page_no, state
 
@@ -251,13 +264,13 @@ def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, int
     low, high = 0, count  # both count intervals
     while high - low > 1:
         middle = probe = (low + high) // 2
-        if _is_behind_the_end(search.pages, file_no, middle * interval):
+        if search.is_behind_the_end(file_no, middle * interval):
             search.is_before(file_no, middle * interval, None)
             high = middle
             continue
         record = None
         while probe > low and record is None:
-            record = _differential(search.pages, file_no, probe * interval)
+            record = search.record(file_no, probe * interval) if probe * interval > FULL_STATE_PAGE else None
             probe -= record is None
         if record is None:
             low = middle  # as good as the state we have
@@ -270,13 +283,13 @@ def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, int
     return page_no, state
 
 
-def _tells_all(pages: PageReader, file_no: int, page_no: int, base: GtidState, end: GtidState) -> bool:
+def _tells_all(search: _Search, file_no: int, page_no: int, base: GtidState, end: GtidState) -> bool:
     """Whether a differential state names every pair that was logged in its file before the next one began.
 
     After a restart in the middle of a file MariaDB leaves out pairs that were logged before
     it and not since. Then such a state looks as if less had been logged.
     """
-    record = read_state_record(pages, file_no, page_no)
+    record = search.record(file_no, page_no)
     told = set() if record is None else {(gtid.domain_id, gtid.server_id) for gtid in record.gtids}
     return all(
         (gtid.domain_id, gtid.server_id) in told or base.seq_no(gtid.domain_id, gtid.server_id) == gtid.seq_no
@@ -292,9 +305,9 @@ def _walk_pages(
     for probe in range(interval, last_page_no + 1, interval):
         if probe <= FULL_STATE_PAGE:
             continue
-        record = read_state_record(search.pages, file_no, probe)
+        record = search.record(file_no, probe)
         if record is None:
-            if _is_behind_the_end(search.pages, file_no, probe):
+            if search.is_behind_the_end(file_no, probe):
                 search.is_before(file_no, probe, None)
                 break
             continue
@@ -303,16 +316,6 @@ def _walk_pages(
             break
         page_no, best = probe, state
     return page_no, best
-
-
-def _differential(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
-    return None if page_no <= FULL_STATE_PAGE else read_state_record(pages, file_no, page_no)
-
-
-def _is_behind_the_end(pages: PageReader, file_no: int, page_no: int) -> bool:
-    """Whether nothing was written to a page yet, or the file has been cut before it."""
-    page = pages.page(file_no, page_no)
-    return page is None or not page[0]
 
 
 def explain_purged(position: GtidPosition, name: str, oldest_state: GtidState) -> str:

@@ -14,6 +14,7 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LogPosition
 
 FULL_STATE_PAGE = 1
+KNOWN_MAX = 1024  # state records that are kept: those of a file of 1 GB, and more than a search of many files meets
 
 
 def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
@@ -35,6 +36,27 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
     if not last.is_last:
         return None
     return decode_gtid_state(data, LogPosition(file_no, page_no * PAGE_SIZE).location)
+
+
+class StateRecords:
+    """State records of one log that were read lately: they are not read again, as a record never changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], GtidStateRecord] = {}
+
+    def read(self, pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
+        """As `read_state_record`."""
+        record = self._known.get((file_no, page_no))
+        if record is None:
+            record = read_state_record(pages, file_no, page_no)
+            if record is not None:
+                if len(self._known) >= KNOWN_MAX:
+                    self._known.clear()
+                self._known[file_no, page_no] = record
+        return record
+
+    def __contains__(self, page: tuple[int, int]) -> bool:
+        return page in self._known
 
 
 def check_continuation(

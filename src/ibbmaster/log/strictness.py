@@ -19,8 +19,8 @@ from ibbmaster.position import LOG_START, LogPosition
 class StrictDirectory(BinlogDirectory):
     """Refuses a log with a hole, also one behind which data was written."""
 
-    def end(self) -> LogPosition:
-        end = super().end()
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        end = super().end(only_cached=only_cached)
         self.check_end(patience_s=PATIENCE_S, pages_max=STEP_PAGES)
         return end
 
@@ -45,16 +45,16 @@ class LenientDirectory(BinlogDirectory):
         except FormatError:
             return None
 
-    def end(self) -> LogPosition:
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         try:
-            return super().end()
+            return super().end(only_cached=only_cached)
         except IbbMasterError:
             last = self.file_numbers()[-1]
             return LogPosition(last, self.disk.size(format_file_name(last)))
 
-    def state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
         try:
-            return super().state()
+            return super().state(only_cached=only_cached)
         except IbbMasterError:
             groups = readable_groups(self, LOG_START, _leave_out)
             return GtidState(group.gtid for group in groups if group.gtid is not None)

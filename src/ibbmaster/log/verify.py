@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import is_zero
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import FormatError, IbbMasterError, Location, StoreError
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, next_chunk
 from ibbmaster.ibb.file_header import decode_file_header
@@ -31,10 +31,10 @@ BLANK_BLOCK = bytes(BLOCK_PAGES * PAGE_SIZE)
 
 
 def verify(
-    disk: Disk,
+    disk: ReadDisk,
     totals: Totals,
     *,
-    others: Sequence[Disk] = (),
+    others: Sequence[ReadDisk] = (),
     on_pages: Callable[[int], object] = lambda count: None,
 ) -> Iterator[Fault]:
     """Yield every fault of a directory, in the order of the files.
@@ -77,7 +77,7 @@ def parts_of(numbers: list[int], count: int) -> list[Part]:
 
 
 def verify_part(
-    disk: Disk, part: Part, *, on_pages: Callable[[int], object] = lambda count: None
+    disk: ReadDisk, part: Part, *, on_pages: Callable[[int], object] = lambda count: None
 ) -> tuple[list[Fault], Totals]:
     """Every fault of a part, and what was read; what is wrong where two parts meet may be found by both."""
     totals = Totals()
@@ -97,7 +97,7 @@ def joined_faults(found: Iterable[tuple[list[Fault], Totals]], totals: Totals) -
 class _Verifier:
     """The files and pages of a log, or of a part of it."""
 
-    def __init__(self, disk: Disk, totals: Totals, on_pages: Callable[[int], object]) -> None:
+    def __init__(self, disk: ReadDisk, totals: Totals, on_pages: Callable[[int], object]) -> None:
         self._disk = disk
         self._totals = totals
         self._on_pages = on_pages

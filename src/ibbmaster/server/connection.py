@@ -6,9 +6,7 @@ import contextlib
 import logging
 import secrets
 import ssl
-import string
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import trio
@@ -16,9 +14,9 @@ import trio
 from ibbmaster.dialogue.dialog import Dialog, Kill
 from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.profile import OpeningTimestamp
-from ibbmaster.dump.request import DumpRequest, dump_request
+from ibbmaster.dump.request import dump_request
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import StartCheck, check_start, choose_file, opening_file_name
+from ibbmaster.dump.start import check_start, choose_file, opening_file_name
 from ibbmaster.errors import (
     ClassicFormatError,
     FormatError,
@@ -28,13 +26,13 @@ from ibbmaster.errors import (
     StoreError,
 )
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.log.interface import LogEngine, ReadPlan
+from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan
 from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry, Session
-from ibbmaster.server.sending import WRITE_TIMEOUT_S, Sender
+from ibbmaster.server.sending import Sender
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire import command as commands
@@ -57,7 +55,6 @@ RECEIVE_SIZE = 16 * 1024
 LOGIN_TIMEOUT_S = 10.0  # MariaDB's connect_timeout, for the whole login
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
 NONCE_SIZE = 32  # of the ed25519 plugin
-SEED_ALPHABET = (string.ascii_letters + string.digits).encode()
 TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
 
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
@@ -106,13 +103,14 @@ class _Connection:
 
     def __init__(self, stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
         self.stream: Stream = stream
+        self._sender = Sender(stream)
         self._session = session
         self._primary = primary
         self._wire = ServerConnection(
             connection_id=session.connection_id,
             server_version=primary.options.profile.greeting_version,
             accounts=[primary.options.account, *(account for account, _ in primary.options.other_accounts)],
-            seed=bytes(secrets.choice(SEED_ALPHABET) for _ in range(SEED_SIZE)),
+            seed=secrets.token_urlsafe(SEED_SIZE)[:SEED_SIZE].encode(),  # printable
             nonce=secrets.token_bytes(NONCE_SIZE),
             peer_host=session.host,
             offers_tls=primary.options.certificate is not None,
@@ -134,8 +132,7 @@ class _Connection:
     async def flush(self) -> None:
         """Send what is to be sent."""
         if data := self._wire.data_to_send():
-            with trio.fail_after(WRITE_TIMEOUT_S):
-                await self.stream.send_all(data)
+            await self._sender.send(data)
 
     async def _login(self) -> bool:
         """Whether the client may stay."""
@@ -175,6 +172,7 @@ class _Connection:
         await self.flush()
         self.stream = trio.SSLStream(self.stream, certificate.context, server_side=True, https_compatible=True)
         await self.stream.do_handshake()
+        self._sender = Sender(self.stream)
         self._wire.tls_started(certificate.der)
 
     async def _converse(self) -> None:
@@ -202,12 +200,17 @@ class _Connection:
             self._wire.receive_data(data)
 
     async def _answer(self, command: commands.AnyCommand) -> None:
+        """Answer a command; in a worker thread if that may read the disk, or take long."""
         responses: tuple[Response, ...]
+        is_light = True
         match command:
             case commands.QueryCommand(sql=sql):
                 log.debug("%s: %r", self, sql[:200])
                 self._session.note("Query", "", time.monotonic())
-                answers = await trio.to_thread.run_sync(self._dialog.query, sql)
+                answers = self._dialog.query_at_once(sql)
+                if answers is None:
+                    is_light = False
+                    answers = await trio.to_thread.run_sync(self._dialog.query, sql)
                 for answer in answers:
                     if isinstance(answer, Kill):
                         self._primary.registry.kill(answer.connection_id, query_only=answer.query_only)
@@ -236,13 +239,12 @@ class _Connection:
                 responses = (answer,)
             case _:
                 responses = ()
-        await self._send(self._wire.answer(*responses))
-
-    async def _send(self, pieces: Iterator[bytes]) -> None:
-        """Send pieces that a worker thread makes: their rows may come from the disk."""
-        while (piece := await trio.to_thread.run_sync(next, pieces, None)) is not None:
-            with trio.fail_after(WRITE_TIMEOUT_S):
-                await self.stream.send_all(piece)
+        pieces = self._wire.answer(*responses)
+        if is_light:
+            await self._sender.send(b"".join(pieces))
+            return
+        while (piece := await trio.to_thread.run_sync(next, pieces, None)) is not None:  # of rows from the disk
+            await self._sender.send(piece)
 
     async def _dump(self, command: commands.BinlogDump) -> None:
         """The last answer of a connection: events until one of us ends it."""
@@ -251,53 +253,33 @@ class _Connection:
             self._dialog.check_dump()
             if command.server_id:
                 primary.registry.end_dumps_of(command.server_id, but=session)
-            request, check, plan = await trio.to_thread.run_sync(self._prepare_dump, command)
-            opening_timestamp = await trio.to_thread.run_sync(self._opening_timestamp, plan)
+            try:
+                dump, groups = self._prepare_dump(command, only_cached=True)
+            except BlockingIOError:
+                dump, groups = await trio.to_thread.run_sync(self._prepare_dump, command)
         except DumpError as error:
             log.warning("%s (server id %d) refused: %s", self, command.server_id, error)
             self._wire.close(error.err)
             await self.flush()
             return
-        engine = primary.engine
-        file_name = engine.file_name(plan.position.file_no)
-        log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, file_name)
-        dump = DumpSession(
-            request,
-            check,
-            profile=primary.options.profile,
-            server_id=primary.options.server_id,
-            start_state=plan.state,
-            current_state=engine.state,
-            position=plan.position,
-            file_name=engine.file_name,
-            announced_file_name=opening_file_name(
-                request,
-                primary.options.profile,
-                start_file_name=file_name,
-                newest_file_name=engine.file_name(engine.end().file_no),
-            ),
-            started_at=primary.facts.started_at,
-            opening_timestamp=opening_timestamp,
-        )
         session.dump_server_id = command.server_id
         session.note("Binlog Dump", "", time.monotonic())
-        await self._run_dump(dump, plan)
+        await self._run_dump(dump, groups)
         if dump.error is not None:
-            log.warning("%s (server id %d) ended: %s", self, command.server_id, dump.error)
+            name = str(self)  # a log that is kept shall not keep the connection
+            log.warning("%s (server id %d) ended: %s", name, command.server_id, dump.error)
 
-    async def _run_dump(self, dump: DumpSession, plan: ReadPlan) -> None:
+    async def _run_dump(self, dump: DumpSession, groups: EventGroups) -> None:
         """Send until the dump is finished or the client has left."""
         primary = self._primary
-        sender = Sender(self.stream)
         lost: Exception | None = None
-        groups = primary.engine.groups(plan)
         make_stage = primary.options.stage
         stage = None if make_stage is None else make_stage(self._session)
         with contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
                 try:
-                    await run_dump(source, dump, primary.follower, self._session, sender, primary.pumps, stage)
+                    await run_dump(source, dump, primary.follower, self._session, self._sender, primary.pumps, stage)
                 except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
                     lost = error  # a nursery would wrap it
                 nursery.cancel_scope.cancel()
@@ -307,25 +289,56 @@ class _Connection:
             finally:
                 del lost  # its traceback holds this frame: together they would outlive the dump, and keep its block
 
-    def _prepare_dump(self, command: commands.BinlogDump) -> tuple[DumpRequest, StartCheck, ReadPlan]:
-        """Everything that may refuse a dump; reads the disk."""
-        engine = self._primary.engine
+    def _prepare_dump(
+        self, command: commands.BinlogDump, *, only_cached: bool = False
+    ) -> tuple[DumpSession, EventGroups]:
+        """Everything that may refuse a dump, and all that is read before its first event.
+
+        Raises:
+            BlockingIOError: with `only_cached`, something is not in memory.
+            DumpError: it is refused.
+        """
+        engine, options = self._primary.engine, self._primary.options
         request = dump_request(
             command,
             self._dialog.variables,
-            self._primary.options.profile,
+            options.profile,
             skip_replication=self._dialog.skip_replication,
             is_registered=self._session.replica_server_id is not None,
         )
-        check = check_start(request, engine.state())
+        is_of_file = request.position is None
+        if only_cached and (is_of_file or options.profile.opening_timestamp is not OpeningTimestamp.ZERO):
+            raise BlockingIOError("groups have to be read")
+        check = check_start(request, engine.state(only_cached=only_cached))
         try:
             if request.position is None:
                 files = engine.files()
-                chosen = files[choose_file(request, [file.name for file in files])]
-                return request, check, engine.start_of_file(chosen.file_no)
-            return request, check, engine.seek(request.position)
+                plan = engine.start_of_file(files[choose_file(request, [file.name for file in files])].file_no)
+            else:
+                plan = engine.seek(request.position, only_cached=only_cached)
         except (PositionPurgedError, FormatError, ClassicFormatError, StoreError) as error:
             raise seeking_failed(error) from error
+        file_name, newest = engine.file_name(plan.position.file_no), engine.end(only_cached=only_cached)
+        log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, file_name)
+        dump = DumpSession(
+            request,
+            check,
+            profile=options.profile,
+            server_id=options.server_id,
+            start_state=plan.state,
+            current_state=engine.state,
+            position=plan.position,
+            file_name=engine.file_name,
+            announced_file_name=opening_file_name(
+                request,
+                options.profile,
+                start_file_name=file_name,
+                newest_file_name=engine.file_name(newest.file_no),
+            ),
+            started_at=self._primary.facts.started_at,
+            opening_timestamp=self._opening_timestamp(plan),
+        )
+        return dump, engine.groups(plan)
 
     def _opening_timestamp(self, plan: ReadPlan) -> int:
         """In seconds since 1970; where nothing is logged behind a place, when this primary started."""

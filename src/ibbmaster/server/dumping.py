@@ -58,7 +58,7 @@ async def run_dump(
             try:
                 found = await trio.to_thread.run_sync(partial(source.next_block, generation, may_wait=True))
             finally:
-                if source.end_probe():
+                if source.end_probe() and follower.generation == generation:  # else they are awake already
                     follower.announce()
             assert found is not None
         if found:

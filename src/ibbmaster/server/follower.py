@@ -27,6 +27,7 @@ class Follower:
         self._waiting = 0
         self._somebody_waits = trio.Event()
         self._growth = trio.Event()
+        self._limiter = trio.CapacityLimiter(1)  # its own: what others do in threads is no reason to be late
         self.generation = 0
 
     async def wait_for_growth(self, generation: int) -> None:
@@ -50,7 +51,7 @@ class Follower:
                 self._somebody_waits = trio.Event()
                 await self._somebody_waits.wait()
             try:
-                if await trio.to_thread.run_sync(self._wait_for_growth, WAIT_S):
+                if await trio.to_thread.run_sync(self._wait_for_growth, WAIT_S, limiter=self._limiter):
                     self.announce()
             except IbbMasterError as error:
                 log.error("cannot look at the end of the log: %s", error)

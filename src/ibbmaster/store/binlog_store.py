@@ -24,15 +24,17 @@ from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.log.seek import SeekPlan, seek
+from ibbmaster.log.states import StateRecords
 from ibbmaster.position import LogPosition
 from ibbmaster.store.cleaning import Cleaning
 from ibbmaster.store.in_doubt import decide
 from ibbmaster.store.log_writer import LogWriter
+from ibbmaster.store.owner import owning
 from ibbmaster.store.recovery import recover
 from ibbmaster.store.redo_record import Purge, XaEntry, XaState
 from ibbmaster.store.store_options import DEFAULT_OPTIONS, StoreOptions, StoreStatus
 from ibbmaster.store.store_reader import StoreReader
-from ibbmaster.store.visible_disk import VisibleDisk
+from ibbmaster.store.visible_pages import VisiblePages
 
 
 class BinlogStore(WritableLogEngine):
@@ -62,21 +64,18 @@ class BinlogStore(WritableLogEngine):
         self.connected_replicas: Callable[[], int] = lambda: 0
         self._disk = disk
         self._reset_count = 0
+        self._records = StateRecords()
         self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()  # taken before the writer's
         self._purged_to = 0  # files before this one are removed, or are about to be
-        disk.lock()
-        try:
+        with owning(disk):
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
-            self._visible = VisibleDisk(disk, self._writer.fifo, lambda: self._writer.durable.mark)
+            self._visible = VisiblePages(disk, self._writer.fifo, lambda: self._writer.durable.mark)
             self._directory = BinlogDirectory(self._visible, is_end_known=True)
             self._writer.explain_order = self._explain_order
             self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)
             decide(self._writer, engines, was_replayed=found.replayed_records > 0)
-        except BaseException:
-            disk.close()
-            raise
         self.replayed_records = found.replayed_records
         self.rolled_back = len(self._writer.xa.entries(XaState.ROLLED_BACK))
 
@@ -169,18 +168,23 @@ class BinlogStore(WritableLogEngine):
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         return self._writer.durable.mark
 
-    def state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
         return self._writer.durable.snapshot()[1]
 
-    def seek(self, position: GtidPosition) -> SeekPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
         resets = self._reset_count
         mark, state = self._writer.durable.snapshot()
-        pages = PageReader(self._visible, readahead_pages_max=1)
-        oldest = self._directory.file_numbers()[0]
-        plan = seek(pages, position, oldest_file_no=oldest, active_file_no=mark.file_no, current_state=state)
+        plan = seek(
+            PageReader(self._visible, readahead_pages_max=1, only_cached=only_cached),
+            position,
+            oldest_file_no=self._directory.file_numbers()[0],
+            active_file_no=mark.file_no,
+            current_state=state,
+            records=self._records,
+        )
         return replace(plan, resets=resets)
 
     def groups(self, plan: ReadPlan) -> StoreReader:
@@ -205,9 +209,9 @@ class BinlogStore(WritableLogEngine):
         return replace(self._directory.start_of_file(file_no), resets=resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        durable, redo = self._writer.durable, self._writer.redo
-        durable.wait(timeout_s, is_hopeless=lambda: redo.failure is not None)
-        if durable.is_behind and redo.failure is None:
+        durable, latch = self._writer.durable, self._writer.latch
+        durable.wait(timeout_s, is_hopeless=lambda: latch.failure is not None)
+        if durable.is_behind and latch.failure is None:
             with contextlib.suppress(DiskFullError):
                 self.sync()
         return durable.has_moved()
@@ -216,7 +220,7 @@ class BinlogStore(WritableLogEngine):
         """What the store is doing."""
         writer = self._writer
         with writer.ordered:
-            end, mark, failure = writer.end(), writer.durable.mark, writer.redo.failure
+            end, mark, failure = writer.end, writer.durable.mark, writer.latch.failure
             return StoreStatus(
                 state="closed" if writer.is_closed else "failed" if failure else "running",
                 failure=None if failure is None else str(failure),
@@ -261,8 +265,10 @@ class BinlogStore(WritableLogEngine):
     def _remove_files(self) -> None:
         self._reset_count += 1  # ends every reader
         self._purged_to = 0
+        self._records = StateRecords()
         for file_no in self._directory.file_numbers():
             self._disk.unlink(format_file_name(file_no))
+        self._records = StateRecords()  # a search meanwhile has put in some of files that were still there
         self._disk.sync_dir()
 
     def purge(self, request: PurgeRequest) -> PurgeResult:
@@ -289,7 +295,7 @@ class BinlogStore(WritableLogEngine):
                     raise
                 for file_no in result.file_nos:
                     self._disk.unlink(format_file_name(file_no))
-                with writer.failing():
+                with writer.latch.step:
                     self._disk.sync_dir()
             return result
 
@@ -366,7 +372,7 @@ class BinlogStore(WritableLogEngine):
         self.stop_waiting()
         self.wake.set()
         try:
-            if self._writer.redo.failure is None:
+            if self._writer.latch.failure is None:
                 self.checkpoint()
                 self.sync()
         finally:

@@ -12,7 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader
 from ibbmaster.store.redo_record import XaEntry
@@ -30,7 +30,7 @@ class Cleaning:
 
     def __init__(
         self,
-        disk: Disk,
+        disk: ReadDisk,
         next_entry: Callable[[], XaEntry | None],
         finished: Callable[[XaEntry], None],
     ) -> None:

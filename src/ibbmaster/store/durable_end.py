@@ -29,8 +29,10 @@ class DurableEnd:
         self.mark = mark
         self._state = state.copy()
         self._seen = mark
+        self._durable_lsn = 0
         self._pending: deque[Step] = deque()
         self._growth = threading.Condition()
+        self._waiting = 0  # for growth
 
     @property
     def is_behind(self) -> bool:
@@ -47,21 +49,26 @@ class DurableEnd:
             return self.mark, self._state.copy()
 
     def add(self, step: Step) -> None:
-        """Note a step that is in the log and not durable."""
+        """Note a step that is in the log, and durable already if a sync of another thread was that quick."""
         with self._growth:
             self._pending.append(step)
-            self._growth.notify_all()
+            self._advance()
 
     def advance(self, durable_lsn: int) -> None:
         """Move the end to what is durable now."""
         with self._growth:
-            while self._pending and self._pending[0].lsn <= durable_lsn:
-                step = self._pending.popleft()
-                self.mark = step.end
-                for domain_id in step.dropped_domain_ids:
-                    self._state.drop_domain(domain_id)
-                if step.gtid is not None:
-                    self._state.log(step.gtid)
+            self._durable_lsn = durable_lsn
+            self._advance()
+
+    def _advance(self) -> None:
+        while self._pending and self._pending[0].lsn <= self._durable_lsn:
+            step = self._pending.popleft()
+            self.mark = step.end
+            for domain_id in step.dropped_domain_ids:
+                self._state.drop_domain(domain_id)
+            if step.gtid is not None:
+                self._state.log(step.gtid)
+        if self._waiting:
             self._growth.notify_all()
 
     def restart(self, mark: LogPosition, state: GtidState) -> None:
@@ -73,7 +80,13 @@ class DurableEnd:
     def wait(self, timeout_s: float, is_hopeless: Callable[[], bool]) -> None:
         """Wait until the end has moved since `has_moved`, or something waits to become durable that can."""
         with self._growth:
-            self._growth.wait_for(lambda: self.mark != self._seen or (self.is_behind and not is_hopeless()), timeout_s)
+            self._waiting += 1
+            try:
+                self._growth.wait_for(
+                    lambda: self.mark != self._seen or (self.is_behind and not is_hopeless()), timeout_s
+                )
+            finally:
+                self._waiting -= 1
 
     def has_moved(self) -> bool:
         """Whether the end has moved since the last call."""

@@ -7,13 +7,16 @@ while the disk works.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 
 from ibbmaster.disk.interface import Disk
+from ibbmaster.errors import MissingFileError
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.position import LogPosition
+from ibbmaster.store.next_file import make_file
 from ibbmaster.store.page_fifo import PageFifo, PageRun
 from ibbmaster.store.redo_log import RedoLog
 from ibbmaster.store.redo_record import Checkpoint, Cut, XaEntry
@@ -57,8 +60,8 @@ class Flusher:
                 end, xa = self._snapshot()
                 if end is not None:
                     for file_no in {max(end.file_no - 1, 0), end.file_no}:  # they may only have been copied here
-                        if (name := format_file_name(file_no)) in self._disk.list():
-                            self._disk.sync(name)
+                        with contextlib.suppress(MissingFileError):
+                            self._disk.sync(format_file_name(file_no))
                 self._redo.begin(Checkpoint(lsn=self._redo.end_lsn, end=end, xa=xa))
                 self._covered_lsn = self._redo.end_lsn
 
@@ -118,20 +121,10 @@ class Flusher:
                 self._sync(self._redo.end_lsn)
                 self.write_pages()
                 self._sync_files({number for number in self._dirty if number < file_no - 1})
-            name = format_file_name(file_no)
-            size = size_pages * PAGE_SIZE
-            if name in self._disk.list():
-                size = max(size, self._disk.size(name) // PAGE_SIZE * PAGE_SIZE)
-            else:
-                self._disk.create(name)
-            if self._disk.size(name) != size:
-                if self._is_sparse:
-                    self._disk.truncate(name, size)
-                else:
-                    self._disk.allocate(name, size)
-            self._disk.sync(name)
+            size_pages, _ = make_file(self._disk, file_no, size_pages, is_sparse=self._is_sparse)
+            self._disk.sync(format_file_name(file_no))
             self._disk.sync_dir()
-            return size // PAGE_SIZE
+            return size_pages
 
     def forget_files(self) -> None:
         """Every file is about to be removed, and all of it was durable."""

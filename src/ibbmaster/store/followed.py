@@ -1,7 +1,7 @@
 """A directory that another process may write, read and followed without ever writing to it.
 
-It may be empty at first, and its file system read-only. What a writer that was killed has
-left in its redo log is read from there; once a writer is back, its files have all of that.
+It may be empty at first, and its file system read-only. What is durable and not in the files
+yet is read from the redo log, while its writer lives and after it was killed.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.disk.overlay import OverlayDisk
-from ibbmaster.errors import IbbMasterError, MissingFileError, PositionPurgedError, StoreError
+from ibbmaster.disk.watch import DirectoryWatch
+from ibbmaster.errors import DamageError, IbbMasterError, MissingFileError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
@@ -30,11 +30,10 @@ from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.position import LogPosition
-from ibbmaster.store.recovery import recover
 from ibbmaster.store.redo_check import check_redo
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_log import SEGMENT_NAMES, read_durable_end, scan_redo
+from ibbmaster.store.redo_tail import RedoTail
 from ibbmaster.store.store_reader import StoreReader
-from ibbmaster.store.visible_disk import ReadOnlyDisk
 
 log = logging.getLogger(__name__)
 
@@ -59,15 +58,18 @@ class FollowedDirectory(LogEngine):
     def __init__(self, disk: RealDisk) -> None:
         self._disk = disk
         self._view = _View(disk)
+        self._watch: DirectoryWatch | None = None  # once somebody waits
         self._lock = threading.RLock()  # for everything below
         self._log: BinlogDirectory | None = None  # None while there is no file
         self._active: tuple[int, int] | None = None  # number and start LSN of a file that belongs to the log
+        self._listed: tuple[Sequence[str], list[int]] = ((), [])  # names, and the numbers of the files among them
         self._sizes: dict[int, int] = {}  # of files that are there, or were
         self._oldest = 0
         self._reset_count = 0
         self._seen_end: LogPosition | None = None
         self._looked_at = self._redo_looked_at = float("-inf")
-        self._redo_stamp: Stamp | None = None  # of a redo log that was examined
+        self._redo_stamp: Stamp | None = None  # of a redo log without a writer that was examined
+        self._durable_lsn: int | None = None  # that the redo log was followed to
 
     def __str__(self) -> str:
         return str(self._disk)
@@ -85,16 +87,17 @@ class FollowedDirectory(LogEngine):
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
-        return self._ask(lambda opened: opened.end()) or _BEGIN
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        return self._ask(lambda opened: opened.end(only_cached=only_cached), only_cached=only_cached) or _BEGIN
 
-    def state(self) -> GtidState:
-        return self._ask(lambda opened: opened.state()) or GtidState()
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        found = self._ask(lambda opened: opened.state(only_cached=only_cached), only_cached=only_cached)
+        return found or GtidState()
 
-    def seek(self, position: GtidPosition) -> SeekPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
         resets = self._reset_count
-        plan = self._ask(lambda opened: opened.seek(position)) or _empty_plan(position)
-        return replace(plan, resets=resets)
+        plan = self._ask(lambda opened: opened.seek(position, only_cached=only_cached), only_cached=only_cached)
+        return replace(plan or _empty_plan(position), resets=resets)
 
     def start_of_file(self, file_no: int | None = None) -> SeekPlan:
         resets = self._reset_count
@@ -104,27 +107,30 @@ class FollowedDirectory(LogEngine):
         return replace(found or _empty_plan(GtidPosition()), resets=resets)
 
     def groups(self, plan: ReadPlan) -> FollowedReader:
-        return FollowedReader(BinlogDirectory(self._view).groups(plan), self, plan.resets)
+        with self._lock:
+            return FollowedReader(self._directory().groups(plan), self, plan.resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        deadline = time.monotonic() + timeout_s
+        deadline, watch = time.monotonic() + timeout_s, self._disk.watch()
         while True:
             self.look()
-            left = deadline - time.monotonic()
-            opened = self._log
-            if opened is not None:
-                with contextlib.suppress(MissingFileError):  # purged, or reset: the next look tells
-                    opened.wait_for_growth(max(0.0, min(left, LOOK_PERIOD_S)))
-            elif left > 0:
-                time.sleep(min(left, LOOK_PERIOD_S / 5))
             end = self.end()
             with self._lock:
                 has_moved, self._seen_end = self._seen_end not in (None, end), end
+            opened = self._log
+            if opened is not None:
+                with contextlib.suppress(MissingFileError):  # purged, or reset: the next look tells
+                    has_moved |= opened.wait_for_growth(0.0)  # or there is damage at the end
+            left = deadline - time.monotonic()
             if has_moved or left <= 0:
                 return has_moved
+            if not watch.wait(min(left, LOOK_PERIOD_S)) and time.monotonic() >= deadline:
+                return False  # nobody has written: what there was to see was seen above
 
-    def _ask(self, question: Callable[[BinlogDirectory], Answer]) -> Answer | None:
+    def _ask(self, question: Callable[[BinlogDirectory], Answer], *, only_cached: bool = False) -> Answer | None:
         """What the log says; None if there is none yet."""
+        if only_cached:
+            return self._ask_at_once(question)
         self.look()
         for attempt in range(2):
             opened = self._log
@@ -138,19 +144,36 @@ class FollowedDirectory(LogEngine):
                 self.look(is_urgent=True)
         return None
 
+    def _directory(self) -> BinlogDirectory:
+        """The log as it is seen now; behind the end of a redo log there is nothing to look for."""
+        return BinlogDirectory(self._view, is_end_known=self._view.tail is not None)
+
+    def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:
+        """As `_ask`, where nothing has to be looked for first.
+
+        Raises:
+            BlockingIOError: it has.
+        """
+        self._glance()
+        opened = self._log
+        if opened is not None and self._seen_end is not None:
+            with contextlib.suppress(StoreError):  # purged, or reset
+                return question(opened)
+        raise BlockingIOError(f"{self}: the log has to be looked for")
+
     # Following ------------------------------------------------------------------------------
 
     def look(self, *, is_urgent: bool = False) -> None:
-        """See which files there are, and whose log they are, if the last look was some time ago.
+        """See what is durable, and which files there are and whose log they are, if the last look was some time ago.
 
-        A redo log whose writer is gone is read, too, which may take long: for a worker thread.
+        A redo log is read from its last checkpoint on at first, which may take long: for a worker thread.
         """
         with self._lock:
             now = time.monotonic()
-            redo_period_s = LOOK_PERIOD_S if self._view.is_patched else REDO_PERIOD_S
-            if is_urgent or now - self._redo_looked_at >= redo_period_s:
+            is_urgent |= self._follow_redo()
+            if is_urgent or now - self._redo_looked_at >= REDO_PERIOD_S:
                 self._redo_looked_at = now
-                self._look_at_redo()
+                is_urgent |= self._take_over_redo()
             if is_urgent or now - self._looked_at >= LOOK_PERIOD_S:
                 self._looked_at = now
                 self._look_at_files()
@@ -166,17 +189,18 @@ class FollowedDirectory(LogEngine):
                 self._lock.release()
 
     def _look_at_files(self) -> None:
-        numbers = sorted(number for name in self._view.list() if (number := parse_file_name(name)) is not None)
+        names = self._view.list()
+        if names is not self._listed[0]:
+            self._listed = names, sorted(number for name in names if (number := parse_file_name(name)) is not None)
+        _, numbers = self._listed
         if self._active is not None and self._start_lsn(self._active[0]) != self._active[1]:
             if not numbers or numbers[-1] <= self._active[0]:
-                self._reset_count += 1
-                self._sizes.clear()
-                log.info("%s: the log was begun anew", self)
+                self._begin_anew()
             self._log, self._active = None, None
         if not numbers:
             return
         if self._log is None:
-            self._log = BinlogDirectory(self._view)
+            self._log = self._directory()
         self._oldest = numbers[0]
         for file_no in reversed(numbers):
             if file_no in self._sizes and file_no < numbers[-1] - COMPLETE_FILES:
@@ -223,38 +247,69 @@ class FollowedDirectory(LogEngine):
 
     # The redo log ---------------------------------------------------------------------------
 
-    def _look_at_redo(self) -> None:
-        """Read a redo log whose writer is gone, and forget it when there is a writer again."""
+    def _follow_redo(self) -> bool:
+        """Take what a writer has made durable; whether the directory is seen in another way than before."""
+        durable_lsn = read_durable_end(self._disk)
+        if durable_lsn is None or durable_lsn == self._durable_lsn:
+            return False
+        tail = self._view.tail
+        if tail is None and not self._disk.is_locked():
+            self._durable_lsn = durable_lsn
+            return False
+        try:
+            reset_count = 0 if tail is None else tail.reset_count
+            if tail is None or not tail.follow(durable_lsn):
+                scan = scan_redo(self._disk, end_lsn=durable_lsn)
+                self._show(None if scan is None else RedoTail(self._disk, scan))
+            elif tail.reset_count != reset_count:
+                self._begin_anew()
+        except (DamageError, MissingFileError):
+            return False  # it was looked at in the middle of a change: the next look finds the rest
+        self._durable_lsn = durable_lsn
+        return self._log is None
+
+    def _take_over_redo(self) -> bool:
+        """Take everything from a redo log whose writer is gone; whether the directory is seen in another way."""
         stamp = self._stamp()
         if stamp == self._redo_stamp:
-            return
-        if self._view.is_patched:
-            log.info("%s: a writer has taken the redo log over", self)
-            self._view.patch(None, None)
-            self._log = None
-        if not stamp or self._disk.is_locked():
-            return  # what is durable comes into the files soon
+            return False
+        if not stamp:
+            self._redo_stamp = stamp
+            self._show(None)
+            return True
+        if self._disk.is_locked():
+            return False
         for name in SEGMENT_NAMES:
-            if name in self._disk.list():
+            with contextlib.suppress(MissingFileError):
                 self._disk.settle(name)
-        self._redo_stamp = stamp
         report = check_redo(self._disk)
-        if report is None:
-            return
-        if report.problem is not None:
+        scan = None if report is None or report.problem is not None else scan_redo(self._disk)
+        tail = None if scan is None else RedoTail(self._disk, scan)
+        if self._stamp() != stamp or self._disk.is_locked():
+            return False  # a writer came meanwhile: what it writes is not durable because it is there
+        self._redo_stamp = stamp
+        self._show(tail)
+        if report is not None and report.problem is not None:
             log.warning("%s: its redo log is left out: %s", self, report.problem)
-        elif report.group_count:
-            overlay = OverlayDisk(self._disk)
-            end = recover(overlay).end
-            if end is not None and self._stamp() == stamp:
-                self._view.patch(overlay, end.position)
-                self._log = None
-                log.warning(
-                    "%s: %d groups are in the redo log of a writer that is gone, and are served from there; "
-                    "`ibbmaster recover` or `serve --own` brings them into the files",
-                    self,
-                    report.group_count,
-                )
+        elif report is not None and report.group_count:
+            log.warning(
+                "%s: %d groups are in the redo log of a writer that is gone, and are served from there; "
+                "`ibbmaster recover` or `serve --own` brings them into the files",
+                self,
+                report.group_count,
+            )
+        return True
+
+    def _show(self, tail: RedoTail | None) -> None:
+        self._view.show(tail)
+        self._log = None
+
+    def _begin_anew(self) -> None:
+        """The log was reset."""
+        self._reset_count += 1
+        self._sizes.clear()
+        self._log, self._active = None, None
+        log.info("%s: the log was begun anew", self)
 
     def _stamp(self) -> Stamp:
         """Something that is another one once a writer has written to the redo log; empty if there is none."""
@@ -286,65 +341,49 @@ class FollowedReader(StoreReader):
         return group
 
 
-class _View(ReadOnlyDisk):
-    """The directory as readers see it: as it is, or with what a redo log adds and nothing behind that.
+class _View:
+    """The directory as readers see it: as it is, or with what a redo log adds and nothing behind that."""
 
-    A writer that is back may write behind the end of that redo log, before it is noticed:
-    pages of the redo log and pages of its own would not fit together.
-    """
-
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: ReadDisk) -> None:
         self._real = disk
-        self._shown: tuple[Disk, LogPosition | None] = (disk, None)  # with its end; one change at once
+        self._shown: ReadDisk = disk
+        self.tail: RedoTail | None = None
 
-    @property
-    def is_patched(self) -> bool:
-        return self._shown[0] is not self._real
-
-    def patch(self, overlay: OverlayDisk | None, end: LogPosition | None) -> None:
-        """Show an overlay, the page with its end included, or with None all of the directory itself."""
-        self._shown = (self._real, None) if overlay is None else (overlay, end)
-
-    def _look_at(self, name: str) -> tuple[Disk, int | None]:
-        """Where to read a file, and how many bytes of it are seen, None for all of them."""
-        disk, end = self._shown
-        if end is None or (file_no := parse_file_name(name)) is None or file_no < end.file_no:
-            return disk, None
-        return disk, -(-end.offset // PAGE_SIZE) * PAGE_SIZE if file_no == end.file_no else 0
+    def show(self, tail: RedoTail | None) -> None:
+        """Show files and redo log from now on, or the files alone."""
+        self.tail = tail
+        self._shown = self._real if tail is None else tail.pages
 
     def __str__(self) -> str:
         return str(self._real)
 
-    def list(self) -> list[str]:
-        return self._shown[0].list()
+    def list(self) -> Sequence[str]:
+        names, tail = self._shown.list(), self.tail
+        if tail is None:
+            return names
+        last_file_no = tail.mark.file_no + 1  # others are those of a log that was reset, and about to be removed
+        return [name for name in names if (parse_file_name(name) or 0) <= last_file_no]
 
     def size(self, name: str) -> int:
-        return self._shown[0].size(name)
+        return self._shown.size(name)
 
     def modified_at(self, name: str) -> float:
-        return self._shown[0].modified_at(name)
+        return self._shown.modified_at(name)
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        disk, seen_to = self._look_at(name)
-        data = disk.read(name, offset, size)
-        if seen_to is None or seen_to >= offset + len(data):
-            return data
-        return data[: max(seen_to - offset, 0)].ljust(len(data), b"\0")
+        return self._shown.read(name, offset, size)
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
-        disk, seen_to = self._look_at(name)
-        size = disk.read_into(name, offset, target, only_cached=only_cached)
-        if seen_to is not None and size is not None and seen_to < offset + size:
-            seen = max(seen_to - offset, 0)
-            target[seen:size] = bytes(size - seen)
-        return size
+        return self._shown.read_into(name, offset, target, only_cached=only_cached)
 
     def next_data(self, name: str, offset: int) -> int:
-        return self._shown[0].next_data(name, offset)
+        return self._shown.next_data(name, offset)
 
     def open(self, name: str) -> int | None:
-        disk, seen_to = self._look_at(name)
-        return disk.open(name) if seen_to is None else None
+        return self._shown.open(name)
+
+    def close(self) -> None:
+        """The directory is closed by whoever follows it."""
 
 
 def _let_go(reader: StoreReader) -> None:

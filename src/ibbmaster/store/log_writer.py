@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
-from ibbmaster.errors import BusyError, DiskFullError, FailedError, GtidOrderError, StoreError
+from ibbmaster.errors import BusyError, DiskFullError, GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.appender import Appender, FileShape, PageChange, References
+from ibbmaster.ibb.appender import Appender, FileShape, PageChange
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.xa import XaComplete, XaPrepare, Xid, encode_xa_complete, encode_xa_prepare
 from ibbmaster.log.group_writer import GroupWriter, Ticket
-from ibbmaster.log.gtid_order import check_order
 from ibbmaster.log.limits import PAIR_SIZE_MAX
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.store.durable_end import DurableEnd, Step
@@ -31,7 +29,8 @@ from ibbmaster.store.flusher import Flusher
 from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.recovery import Recovered
 from ibbmaster.store.redo_log import FIRST_LSN, RedoLog
-from ibbmaster.store.redo_record import Cut, Item, Purge, Reset, XaEntry, XaState
+from ibbmaster.store.redo_record import Cut, Reset, XaEntry, XaState
+from ibbmaster.store.step_writer import NewRecord, Note, StepWriter
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.xa_table import XaTable
 
@@ -40,26 +39,15 @@ STEP_ROOM = 1024  # bytes of a redo record besides pages, states and notes
 PLACE_SIZE_MAX = 40  # bytes of the place of one change
 
 
-class NewRecord(NamedTuple):
-    """A record to append; `gtid` is what a commit record logs."""
-
-    type: RecordType
-    data: Buffer
-    gtid: Gtid | None = None
-
-
-class LogWriter:
-    """Appends steps, each of them whole or not at all after a crash. Thread-safe; a sink for groups."""
+class LogWriter(StepWriter):
+    """Appends steps, each of them whole or not at all after a crash. Thread-safe."""
 
     def __init__(self, disk: Disk, options: StoreOptions, found: Recovered, initial_state: GtidState) -> None:
+        super().__init__(options.log_limits(), gtid_strict=options.gtid_strict)
         self.options = options
-        self.limits = options.log_limits()
-        self.ordered = threading.RLock()
         self.wake = threading.Event()  # set when there is work for the background
-        self.open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
         self.xa = XaTable(found.xa)
         self.fifo = PageFifo()
-        self.is_closed = False
         self.explain_order: Callable[[GtidOrderError, Gtid, Buffer], GtidOrderError] = lambda error, gtid, record: error
         self._disk = disk
         self._space = threading.Event()
@@ -68,13 +56,20 @@ class LogWriter:
         state = initial_state if end is None else end.state
         self.limits.count_pairs(state)
         first_lsn = FIRST_LSN if end is None else end.header.start_lsn + end.size_pages * PAGE_SIZE
-        self.redo = RedoLog(disk, segment_bytes=options.redo_bytes // 2, scan=found.scan, first_lsn=first_lsn)
+        self.redo = RedoLog(
+            disk,
+            segment_bytes=options.redo_bytes // 2,
+            scan=found.scan,
+            first_lsn=first_lsn,
+            latch=self.latch,
+            synced=lambda lsn: self.durable.advance(lsn),
+        )
         self.flusher = Flusher(
             disk,
             redo=self.redo,
             fifo=self.fifo,
             ordered=self.ordered,
-            snapshot=lambda: (self.end() if self.appender.page_no else None, self.xa.snapshot()),
+            snapshot=lambda: (self.end if self.appender.page_no else None, self.xa.snapshot()),
             sync=self.sync_to,
             is_sparse=options.is_sparse,
         )
@@ -84,17 +79,13 @@ class LogWriter:
             self._begin_log()
             return
         self.appender = end.appender(disk, next_shape=self._next_shape, references=self._references)
-        self.durable = DurableEnd(self.end(), state)
+        self.durable = DurableEnd(self.end, state)
         if end.position.page_offset:
             file_no, page_no = end.position.file_no, end.position.page_no
             data = disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE)
             self.fifo.load_last(file_no, page_no, data, end.position.page_offset)
 
     # What groups are written to -------------------------------------------------------------
-
-    def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
-        refs, _ = self.append([NewRecord(RecordType.OOB_DATA, record)], holder=group)
-        return refs[0]
 
     def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
         entry = None
@@ -121,8 +112,8 @@ class LogWriter:
         self.settle(Ticket(LogPosition(0, 0), lsn))
 
     def release(self, group: GroupWriter) -> None:
+        super().release(group)
         with self.ordered:
-            self.open_groups.pop(group, None)
             entry = None if group.xid is None else self.xa.get(group.xid)
         if entry is not None and not self.is_closed:
             self.append([], notes=lambda: (replace(entry, state=XaState.GONE),))
@@ -176,71 +167,11 @@ class LogWriter:
         refs, lsn = self.append([NewRecord(RecordType.XA_COMPLETE, complete), *commit], notes=note, group=group)
         return Ticket(refs[-1], lsn)
 
-    def append(
-        self,
-        records: list[NewRecord],
-        *,
-        notes: Callable[[], tuple[XaEntry | Purge, ...]] = lambda: (),
-        group: GroupWriter | None = None,
-        holder: GroupWriter | None = None,
-    ) -> tuple[list[LogPosition], int]:
-        """Append records and notes in one step; returns where the records are and the LSN behind the step.
-
-        `notes` are asked for once nobody else can append, and may refuse the step. `group` holds
-        on to nothing any more afterwards; `holder` holds on to the file the first record lies in.
-
-        Raises:
-            DiskFullError: there is no room, and nobody waits for it; nothing was appended.
-            FailedError: the disk failed before.
-            GtidOrderError: a GTID is not newer than what its domain has; nothing was appended.
-            StoreError: the disk fails, or a record is too large.
-        """
-        for record in records:
-            if len(record.data) > self.limits.record_size_max:
-                size_max = self.limits.record_size_max
-                raise StoreError(f"a record of {len(record.data)} bytes: with this file size it can have {size_max}")
-        size = sum(len(record.data) for record in records)
-        with self.room(lambda: self._step_size(size)):
-            if self.options.gtid_strict:
-                for record in records:
-                    if record.gtid is not None:
-                        check_order(self.appender.state, record.gtid)
-            found = notes()
-            with self.failing():
-                return self._append_now(records, found, group, holder)
-
-    def _append_now(
-        self,
-        records: list[NewRecord],
-        notes: tuple[XaEntry | Purge, ...],
-        group: GroupWriter | None,
-        holder: GroupWriter | None,
-    ) -> tuple[list[LogPosition], int]:
-        gtid = None
-        for record in records:
-            if record.gtid is not None:
-                gtid = record.gtid
-                if self.appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
-                    self.limits.add_pair()
-        if holder is not None:  # before the record: if it reaches into the next file, that file's header counts it
-            self.open_groups.setdefault(holder, self.appender.next_record_file_no)
-        refs, changes = [], []
-        for record in records:
-            ref, placed = self.appender.append(record.type, record.data, record.gtid)
-            refs.append(ref)
-            changes += placed
-        for note in notes:
-            if isinstance(note, XaEntry):
-                self.xa.apply(note)
-        if group is not None:
-            self.open_groups.pop(group, None)
-        return refs, self._log(changes, notes, gtid=gtid)
-
     def flush(self, dropped_domain_ids: tuple[int, ...], check: Callable[[], None]) -> None:
         """End the active file and begin the next; `check` may refuse it once nobody else can append."""
-        with self.room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.limits.state_size_max):
+        with self._room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.limits.state_size_max):
             check()
-            with self.failing():
+            with self.latch.step:
                 for domain_id in dropped_domain_ids:
                     self.appender.drop_domain(domain_id)
                 file_no = self.appender.file_no
@@ -254,25 +185,24 @@ class LogWriter:
     def _log(
         self,
         changes: list[PageChange],
-        others: Iterable[Item],
-        *,
+        notes: tuple[Note | Cut, ...],
         gtid: Gtid | None = None,
         dropped_domain_ids: tuple[int, ...] = (),
     ) -> int:
-        """Put one step into redo log and page FIFO; returns the LSN behind it."""
-        lsn = self.redo.append([*self.fifo.whole_changes(changes), *others])
+        """Put one step into redo log and page FIFO."""
+        lsn = self.redo.append([*self.fifo.whole_changes(changes), *notes])
         self.fifo.place(changes, lsn)
         if len(self.fifo) >= WAKE_PAGES or (self._ready is not None and self._ready[0] <= self.appender.file_no):
             self.wake.set()
-        self.durable.add(Step(lsn, self.end(), gtid, dropped_domain_ids))
+        self.durable.add(Step(lsn, self.end, gtid, dropped_domain_ids))
         return lsn
 
     def reset(self, state: GtidState, remove_files: Callable[[], None]) -> None:
         """Begin again with number 0; `remove_files` removes every file once that is decided durably."""
-        with self.flusher.lock, self.room(lambda: PAGE_SIZE + STEP_ROOM + 2 * len(state) * PAIR_SIZE_MAX):
+        with self.flusher.lock, self._room(lambda: PAGE_SIZE + STEP_ROOM + 2 * len(state) * PAIR_SIZE_MAX):
             if self.open_groups or len(self.xa):
                 raise BusyError("RESET: the log is in use by a group that is open, or by a prepared transaction")
-            with self.failing(full_disk_too=True):
+            with self.latch.unrepeatable:
                 self.retrying(self.flusher.checkpoint)
                 self._reset_now(state, remove_files)
         self.retrying(self.checkpoint)
@@ -289,7 +219,7 @@ class LogWriter:
         self._ready = None
         self.fifo.clear()
         self.fifo.place(changes, lsn)
-        self.durable.restart(self.end(), state)
+        self.durable.restart(self.end, state)
 
     def _begin_log(self) -> None:
         """Make the first file, with header and state, so that the directory holds a log from now on."""
@@ -312,30 +242,35 @@ class LogWriter:
             size_pages = self._ready[1]
         return FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self.redo.end_lsn)
 
-    def _references(self) -> References:
-        held = [file_no for file_no in (*self.open_groups.values(), self.xa.oldest_file_no) if file_no is not None]
-        return References(oob_file_no=min(held, default=None), xa_file_no=self.xa.oldest_file_no)
-
-    def end(self) -> LogPosition:
-        """The end of the log, durable or not."""
-        return self.appender.end
-
     # Room -----------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def room(self, size: Callable[[], int]) -> Iterator[None]:
-        """Hold the writer's lock while there is room for a step of so many bytes of redo; wait for it before."""
+    def _room(self, size: Callable[[], int]) -> Iterator[None]:
+        """Hold the lock `ordered` while there is room for a step of so many bytes of redo; wait for it before."""
+        self._wait_until_ready(size)
+        try:
+            yield
+        finally:
+            self.ordered.release()
+
+    def _take_room(self, size: int) -> None:
+        self._wait_until_ready(lambda: self._step_size(size))
+
+    def _wait_until_ready(self, size: Callable[[], int]) -> None:
         while True:
-            full: DiskFullError | None = None
-            with self.ordered:
-                try:
-                    is_ready = self._is_ready(size())
-                except DiskFullError as error:
-                    full = error
-                else:
-                    if is_ready:
-                        yield
-                        return
+            is_ready = False
+            self.ordered.acquire()
+            try:
+                is_ready = self._is_ready(size())
+            except DiskFullError as error:
+                full: DiskFullError | None = error
+            else:
+                full = None
+            finally:
+                if not is_ready:
+                    self.ordered.release()
+            if is_ready:
+                return
             if full is not None:
                 self._wait_for_room(full)
             else:
@@ -355,7 +290,7 @@ class LogWriter:
 
     def _gain_room(self) -> None:
         """Do what `_is_ready` misses."""
-        with self.failing():
+        with self.latch.step:
             self.flusher.begin()
         self.prepare_next_file()
         if len(self.fifo) >= self.options.fifo_pages_max:
@@ -404,16 +339,15 @@ class LogWriter:
     def sync_to(self, lsn: int) -> None:
         """Make everything durable that was appended before an LSN; one sync serves all who wait for it."""
         self.retrying(lambda: self.redo.sync(lsn))
-        self.durable.advance(self.redo.durable_lsn)
 
     def write_pages(self) -> None:
         """Write the full pages whose redo is durable to their files."""
-        with self.failing():
+        with self.latch.step:
             self.flusher.write_pages()
 
     def checkpoint(self) -> None:
         """Make the files hold everything that is in the log now; recovery then has nothing to do."""
-        with self.failing():
+        with self.latch.step:
             self.flusher.checkpoint()
 
     def needs_checkpoint(self) -> bool:
@@ -427,7 +361,7 @@ class LogWriter:
             wanted = self._next_file()
             if wanted is None:
                 return False
-            with self.failing():
+            with self.latch.step:
                 self._ready = wanted[0], self.flusher.make_file(*wanted)
         return True
 
@@ -437,24 +371,3 @@ class LogWriter:
             file_no, (size_pages, _) = self.appender.file_no + 1, self.limits.next_file()
             ready = self._ready
         return None if ready is not None and ready[0] == file_no and ready[1] >= size_pages else (file_no, size_pages)
-
-    def _check_usable(self) -> None:
-        if self.is_closed:
-            raise StoreError("the store was closed")
-        if self.redo.failure is not None:
-            raise FailedError(f"the log is not written any further after an error: {self.redo.failure}")
-
-    @contextlib.contextmanager
-    def failing(self, *, full_disk_too: bool = False) -> Iterator[None]:
-        """After an error in here memory and disk may differ, so nothing is written any more.
-
-        A full disk is no error, unless it breaks off what cannot be made again.
-        """
-        try:
-            yield
-        except BaseException as error:
-            if isinstance(error, BusyError) or (isinstance(error, DiskFullError) and not full_disk_too):
-                raise
-            if self.redo.failure is None:
-                self.redo.failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
-            raise

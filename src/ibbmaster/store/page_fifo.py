@@ -81,7 +81,7 @@ class PageFifo:
                 page = self._pages.get((file_no, page_no))
                 if page is None:
                     page = self._pages[file_no, page_no] = _Page()
-                assert page_no == 0 or page.end == page_offset
+                assert page_no == 0 or page_offset in (0, page.end)  # 0: a whole image of what is there
                 page.data[page_offset : page_offset + len(data)] = data
                 page.end = page_offset + len(data)
                 page.lsn = lsn
@@ -109,6 +109,17 @@ class PageFifo:
         with self._lock:
             for page_no in run.page_nos:
                 del self._pages[run.file_no, page_no]
+
+    def drop_before(self, lsn: int) -> None:
+        """Forget full pages whose last change is before an LSN: a checkpoint says that they are in their files."""
+        with self._lock:
+            done = []
+            for key, page in self._pages.items():
+                if page.end < DATA_SIZE or page.lsn > lsn:
+                    break
+                done.append(key)
+            for key in done:
+                del self._pages[key]
 
     def last_partial(self) -> tuple[tuple[int, int], PageRun] | None:
         """The last page if it is partly filled and not in its file as it is; its next change brings the whole page.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.xa import XaPrepare, Xid, decode_xa_complete, decode_xa_prepare
 from ibbmaster.log.continuation import Continuation
@@ -12,7 +12,7 @@ from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.store.redo_record import XaEntry, XaState
 
 
-def find_pending_xa(disk: Disk, end: Continuation) -> tuple[XaEntry, ...]:
+def find_pending_xa(disk: ReadDisk, end: Continuation) -> tuple[XaEntry, ...]:
     """The transactions whose last record says that they are prepared.
 
     Reads from the oldest file that the active one's header names to the end.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import DamageError, IbbMasterError
 from ibbmaster.gtid import GtidState
@@ -60,7 +60,7 @@ class RedoReport:
         }
 
 
-def check_redo(disk: Disk, *, is_in_use: Callable[[], bool] = lambda: False) -> RedoReport | None:
+def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False) -> RedoReport | None:
     """What the redo log of a directory holds; None if there is none, or nothing in it.
 
     Raises:
@@ -92,7 +92,7 @@ def check_redo(disk: Disk, *, is_in_use: Callable[[], bool] = lambda: False) -> 
     return RedoReport(first_lsn=first_lsn, end_lsn=end_lsn, group_count=count, gtid_state=state)
 
 
-def _end_of_files(disk: Disk) -> LogPosition | None:
+def _end_of_files(disk: ReadDisk) -> LogPosition | None:
     """Where the files end without the redo log; None if nothing in them can be read."""
     try:
         return BinlogDirectory(disk).end()
@@ -100,7 +100,7 @@ def _end_of_files(disk: Disk) -> LogPosition | None:
         return None
 
 
-def _count_groups(disk: Disk, start: LogPosition | None, end: LogPosition | None = None) -> int:
+def _count_groups(disk: ReadDisk, start: LogPosition | None, end: LogPosition | None = None) -> int:
     """How many groups there are from a place on, or in all; each is read to its last byte."""
     if start is None:
         numbers = [number for name in disk.list() if (number := parse_file_name(name)) is not None]
@@ -118,7 +118,7 @@ def _count_groups(disk: Disk, start: LogPosition | None, end: LogPosition | None
     return count
 
 
-def _count_alone(disk: Disk, scan: RedoScan) -> int:
+def _count_alone(disk: ReadDisk, scan: RedoScan) -> int:
     """The groups behind the last checkpoint in the redo log, if they can be read."""
     overlay = OverlayDisk(disk)
     try:

@@ -13,32 +13,39 @@ Layout and rules: protocol/store/redo-log.md. Invariants:
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from ibbmaster.codec.buffer import is_zero
-from ibbmaster.disk.interface import Disk
-from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
+from ibbmaster.codec.buffer import Buffer, is_zero
+from ibbmaster.disk.interface import Disk, ReadDisk
+from ibbmaster.errors import DamageError, MissingFileError, StoreError
+from ibbmaster.store.failure_latch import FailureLatch
+from ibbmaster.store.group_commit import GroupCommit
 from ibbmaster.store.redo_record import (
+    DURABLE_END,
     RECORD_HEADER,
     RECORDS_START,
     Checkpoint,
     Item,
     RedoRecord,
     XaEntry,
+    decode_durable_end,
     decode_record,
     decode_segment_header,
+    encode_durable_end,
     encode_record,
     encode_segment_header,
 )
 
 SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
+DURABLE_END_NAME = "ibbmaster-durable-end"
 FIRST_LSN = 8192
 SEGMENT_BYTES_MIN = 64 * 1024
 
 
-def has_redo_log(disk: Disk) -> bool:
+def has_redo_log(disk: ReadDisk) -> bool:
     """Whether there are segments of a redo log, whatever is in them."""
     return not set(SEGMENT_NAMES).isdisjoint(disk.list())
 
@@ -61,11 +68,11 @@ class RedoScan:
     notes: tuple[RedoRecord, ...]
 
 
-def scan_redo(disk: Disk, *, replay_from: int | None = None) -> RedoScan | None:
+def scan_redo(disk: ReadDisk, *, replay_from: int | None = None, end_lsn: float = math.inf) -> RedoScan | None:
     """Read both segments; None if there is no redo log, or one that was never begun.
 
     `replay_from` is an LSN before the last checkpoint that is to count instead of it, as the
-    files are older than the redo log.
+    files are older than the redo log. Of the records only those before `end_lsn` count.
 
     Raises:
         DamageError: a segment that is needed is not whole.
@@ -84,7 +91,7 @@ def scan_redo(disk: Disk, *, replay_from: int | None = None) -> RedoScan | None:
                 damaged.append(name)
             continue
         size, start_lsn = header
-        records = _read_records(data[:size], start_lsn)
+        records = [record for record in read_records(data[RECORDS_START:size], start_lsn) if record.end_lsn <= end_lsn]
         if records and records[0].is_checkpoint:
             segments.append((start_lsn, number, size, records))
     if not segments:
@@ -117,9 +124,10 @@ def scan_redo(disk: Disk, *, replay_from: int | None = None) -> RedoScan | None:
     )
 
 
-def _read_records(data: memoryview, start_lsn: int) -> list[RedoRecord]:
+def read_records(data: Buffer, lsn: int, life: int = 0) -> list[RedoRecord]:
+    """The records from the first byte on, which has this LSN, of this life and later ones."""
     records = []
-    offset, lsn, life = RECORDS_START, start_lsn, 0
+    offset = 0
     while (record := decode_record(data, offset, lsn, life)) is not None:
         records.append(record)
         offset += record.end_lsn - lsn
@@ -127,18 +135,36 @@ def _read_records(data: memoryview, start_lsn: int) -> list[RedoRecord]:
     return records
 
 
+def read_durable_end(disk: ReadDisk) -> int | None:
+    """The LSN before which a writer says that everything is durable; None if there is none, or it is just written."""
+    try:
+        return decode_durable_end(disk.read(DURABLE_END_NAME, 0, DURABLE_END.size))
+    except MissingFileError:
+        return None
+
+
 class RedoLog:
     """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any.
 
-    Nothing is written before `begin`. To go on behind what a scan found, give it.
+    Nothing is written before `begin`. To go on behind what a scan found, give it. `synced` is
+    called with the LSN that is durable after each sync, before those who wait for it go on.
     """
 
     def __init__(
-        self, disk: Disk, *, segment_bytes: int, scan: RedoScan | None = None, first_lsn: int = FIRST_LSN
+        self,
+        disk: Disk,
+        *,
+        segment_bytes: int,
+        scan: RedoScan | None = None,
+        first_lsn: int = FIRST_LSN,
+        latch: FailureLatch | None = None,
+        synced: Callable[[int], object] = lambda lsn: None,
     ) -> None:
         assert segment_bytes >= SEGMENT_BYTES_MIN
         self._disk = disk
         self._wanted_bytes = segment_bytes
+        self._synced = synced
+        self._group_commit = GroupCommit(self._sync_alone)
         self._sync_lock = threading.Lock()
         self._write_lock = threading.Lock()  # taken after the one above
         self._buffer_lock = threading.Lock()  # for the buffer and `end_lsn`
@@ -146,7 +172,7 @@ class RedoLog:
         self._is_new = scan is None
         self._pending: tuple[int, Checkpoint] | None = None  # appended and not durable; the LSN behind it
         self.is_begun = False  # whether this life has written anything
-        self.failure: StoreError | None = None
+        self._latch = latch or FailureLatch()
         if scan is None:
             self._segment, self._segment_bytes, self._segment_lsn = 0, segment_bytes, first_lsn
             self._life = 1
@@ -168,7 +194,7 @@ class RedoLog:
         """
         assert not self.is_begun
         record = encode_record(self.end_lsn, self._life, [checkpoint])
-        with self._failing():
+        with self._latch.repeatable:
             if self._is_new:
                 self._make_segments()
                 self._begin_segment(0, self._segment_bytes, record)
@@ -182,6 +208,7 @@ class RedoLog:
         self.written_lsn = self.durable_lsn = self.end_lsn
         self.checkpoint = checkpoint
         self.is_begun = True
+        self._publish(self.end_lsn)
 
     def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
         """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes behind it.
@@ -192,7 +219,7 @@ class RedoLog:
             DiskFullError: there is no room; try again.
             StoreError: the disk fails, or has failed before.
         """
-        self._check_usable()
+        self._latch.check()
         needed = RECORD_HEADER.size + size + reserve
         if needed <= self._left:
             return True
@@ -203,7 +230,7 @@ class RedoLog:
             self._sync()
             if self.checkpoint.lsn < self._segment_lsn:
                 return False
-            with self._write_lock, self._failing():
+            with self._write_lock, self._latch.repeatable:
                 first = replace(self.checkpoint, xa=xa())
                 record = encode_record(self.end_lsn, self._life, [first])
                 self._begin_segment(1 - self._segment, self._wanted_bytes, record)
@@ -244,11 +271,11 @@ class RedoLog:
             DiskFullError: there is no room; try again.
             StoreError: the disk fails, or has failed before.
         """
-        if lsn <= self.durable_lsn:
-            return
+        self._group_commit.wait(lambda: lsn <= self.durable_lsn)
+
+    def _sync_alone(self) -> None:
         with self._sync_lock:
-            if lsn > self.durable_lsn:
-                self._sync()
+            self._sync()
 
     @property
     def used_since_checkpoint(self) -> int:
@@ -262,18 +289,25 @@ class RedoLog:
             written, pending = self.written_lsn, self._pending
         if written == self.durable_lsn:
             return
-        with self._failing():
+        with self._latch.repeatable:
             self._disk.sync(name)
+        self._publish(written)
+        self._synced(written)
         self.durable_lsn = written
         if pending is not None and pending[0] <= written:
             self.checkpoint = pending[1]
 
+    def _publish(self, lsn: int) -> None:
+        """Tell other processes what is durable. They go without where that cannot be written."""
+        with contextlib.suppress(StoreError):
+            self._disk.publish(DURABLE_END_NAME, encode_durable_end(lsn))
+
     def _write(self) -> None:
-        self._check_usable()
+        self._latch.check()
         with self._buffer_lock:
             data, end_lsn = bytes(self._buffer), self.end_lsn
         if data:
-            with self._failing():
+            with self._latch.repeatable:
                 self._disk.write(SEGMENT_NAMES[self._segment], self._offset(self.written_lsn), data)
             with self._buffer_lock:
                 del self._buffer[: len(data)]
@@ -295,6 +329,7 @@ class RedoLog:
             else:
                 self._disk.create(name)
             self._disk.allocate(name, self._segment_bytes)
+        self._publish(self.end_lsn)
         self._disk.sync_dir()
 
     def _offset(self, lsn: int) -> int:
@@ -303,18 +338,3 @@ class RedoLog:
     @property
     def _left(self) -> int:
         return self._segment_bytes - self._offset(self.end_lsn)
-
-    def _check_usable(self) -> None:
-        if self.failure is not None:
-            raise FailedError(f"the log is not written any further after an error: {self.failure}")
-
-    @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Note an error of the disk as final; a full disk is none."""
-        try:
-            yield
-        except DiskFullError:
-            raise
-        except StoreError as error:
-            self.failure = error
-            raise

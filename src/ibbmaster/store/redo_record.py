@@ -26,6 +26,8 @@ from ibbmaster.position import LogPosition
 SEGMENT_HEADER = struct.Struct("<IIQQI")  # magic, version, size of the segment, LSN of its first record, checksum
 SEGMENT_MAGIC = 0x52424249  # "IBBR"
 SEGMENT_VERSION = 1
+DURABLE_END = struct.Struct("<IIQI")  # magic, version, durable LSN, checksum
+DURABLE_END_MAGIC = 0x44424249  # "IBBD"
 RECORDS_START = 4096  # bytes from the start of a segment to its first record
 RECORD_HEADER = struct.Struct("<QIII")  # LSN, bytes of items, life, checksum
 CHECKED_HEADER = struct.Struct("<QII")  # the part of it that the checksum covers
@@ -40,6 +42,9 @@ class ItemType(IntEnum):
     CHECKPOINT = 5
     XA = 6
     PURGE = 7
+
+
+PAGE_ITEM, HEADER_ITEM = bytes((ItemType.PAGE,)), bytes((ItemType.HEADER,))
 
 
 class XaState(IntEnum):
@@ -150,6 +155,21 @@ def decode_segment_header(data: Buffer) -> tuple[int, int] | None:
     return size, start_lsn
 
 
+def encode_durable_end(lsn: int) -> bytes:
+    """What the writer tells other processes: every record before `lsn` is durable."""
+    head = DURABLE_END.pack(DURABLE_END_MAGIC, SEGMENT_VERSION, lsn, 0)[:-4]
+    return head + struct.pack("<I", crc32c(head))
+
+
+def decode_durable_end(data: Buffer) -> int | None:
+    """The LSN; None if the bytes are not whole, as they are written while they are read."""
+    if len(data) != DURABLE_END.size:
+        return None
+    magic, version, lsn, stored = DURABLE_END.unpack(data)
+    is_whole = magic == DURABLE_END_MAGIC and stored == crc32c(bytes(data[:-4]))
+    return lsn if is_whole and version == SEGMENT_VERSION else None
+
+
 def encode_record(lsn: int, life: int, items: Iterable[Item]) -> bytes:
     payload = b"".join(map(_encode_item, items))
     head = CHECKED_HEADER.pack(lsn, len(payload), life)
@@ -176,12 +196,12 @@ def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord 
 
 def _encode_item(item: Item) -> bytes:
     number = compressed_int.encode
+    if isinstance(item, PageChange):  # nearly all
+        file_no, page_no, page_offset, data = item
+        if page_no == 0:  # the rest of a header page follows from its fields
+            return HEADER_ITEM + number(file_no) + data[: FIELDS.size]
+        return b"".join((PAGE_ITEM, number(file_no), number(page_no), number(page_offset), number(len(data)), data))
     match item:
-        case PageChange(file_no, 0, 0, data):  # the rest of a header page follows from its fields
-            return bytes((ItemType.HEADER,)) + number(file_no) + data[: FIELDS.size]
-        case PageChange(file_no, page_no, page_offset, data):
-            place = number(file_no) + number(page_no) + number(page_offset) + number(len(data))
-            return b"".join((bytes((ItemType.PAGE,)), place, data))
         case Cut():
             return bytes((ItemType.CUT,)) + number(item.file_no) + number(item.size_pages)
         case Purge():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
@@ -48,7 +48,7 @@ class StoreReader:
         return self._reader.position
 
     @property
-    def disk(self) -> Disk:
+    def disk(self) -> ReadDisk:
         return self._reader.disk
 
     def close(self) -> None:

@@ -14,29 +14,28 @@ For a log that must not lose what it acknowledged there is `BinlogStore`. Invari
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import TracebackType
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
-from ibbmaster.errors import FailedError, StoreError
+from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.appender import Appender, FileShape, PageChange, References
-from ibbmaster.ibb.chunk import RecordType
+from ibbmaster.ibb.appender import Appender, FileShape, PageChange
 from ibbmaster.ibb.commit import OobStream
-from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.continuation import find_continuation
-from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
-from ibbmaster.log.gtid_order import check_order
+from ibbmaster.log.group_writer import GroupWriter, write_whole_group
 from ibbmaster.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.position import LogPosition
+from ibbmaster.store.next_file import make_file
+from ibbmaster.store.owner import owning
 from ibbmaster.store.page_writer import PageWriter
 from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import has_redo_log
+from ibbmaster.store.step_writer import Note, StepWriter
 from ibbmaster.store.xa_table import XaTable
 
 
@@ -48,7 +47,7 @@ class Room(NamedTuple):
     end: int
 
 
-class BinlogWriter:
+class BinlogWriter(StepWriter):
     """Appends event groups to the log in a directory; begins it, or goes on where it ends.
 
     `initial_state` is what was logged before the first group of a new log. Groups up to
@@ -78,25 +77,19 @@ class BinlogWriter:
         is_sparse: bool = False,
         gtid_strict: bool = True,
     ) -> None:
-        self._disk = disk
-        self.limits = LogLimits(
+        limits = LogLimits(
             max_file_bytes=max_file_bytes,
             state_interval_bytes=state_interval_bytes,
             oob_piece_bytes=oob_piece_bytes,
             spill_bytes=spill_bytes,
         )
+        super().__init__(limits, gtid_strict=gtid_strict)
+        self.changing = self.latch.unrepeatable
+        self._disk = disk
         self._is_sparse = is_sparse
-        self._gtid_strict = gtid_strict
-        self._open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
         self._next_lsn = 0
-        self._failure: StoreError | None = None
-        self._is_closed = False
-        disk.lock()
-        try:
+        with owning(disk):
             self._open(initial_state)
-        except BaseException:
-            disk.close()
-            raise
 
     def _open(self, initial_state: GtidState | None) -> None:
         """Begin the log, or go on where it ends."""
@@ -105,42 +98,37 @@ class BinlogWriter:
             raise StoreError(f"{disk} has a redo log, which knows where its files end: a BinlogStore goes on with both")
         end = find_continuation(disk)
         self.is_new = end is None
-        self._pending_xa_file_no = None if end is None else XaTable(find_pending_xa(disk, end)).oldest_file_no
+        self.xa = XaTable(() if end is None else find_pending_xa(disk, end))
         state = end.state if end is not None else initial_state or GtidState()
         self.limits.count_pairs(state)
         if end is None:
             self._pages = PageWriter(disk, 0)
-            self._appender = Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
+            self.appender = Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
         else:
-            self._appender = end.appender(disk, next_shape=self._next_shape, references=self._references)
+            self.appender = end.appender(disk, next_shape=self._next_shape, references=self._references)
             self._pages = PageWriter(
                 disk, end.position.file_no, page_no=end.position.page_no, page_offset=end.position.page_offset
             )
-            self._next_lsn = end.header.start_lsn + self._appender.shape.size_pages * PAGE_SIZE
+            self._next_lsn = end.header.start_lsn + self.appender.shape.size_pages * PAGE_SIZE
         if end is None:
-            _, changes = self._appender.flush()  # header and state, so that the directory holds a log from now on
-            self._write(changes)
+            _, changes = self.appender.flush()  # header and state, so that the directory holds a log from now on
+            self._log(changes, (), None)
             self.flush()
-        self._make_file(self._appender.file_no + 1)
+        self._make_file(self.appender.file_no + 1)
 
     @property
     def state(self) -> GtidState:
         """What is logged so far; a copy."""
-        return self._appender.state.copy()
+        return self.appender.state.copy()
 
     @property
     def current_state(self) -> GtidState:
         """As `state`, but not to be kept: it moves on with the log."""
-        return self._appender.state
+        return self.appender.state
 
     def highest_seq_no(self, domain_id: int) -> int:
         """The highest number that is logged in a domain, 0 for one without groups."""
-        return self._appender.state.highest_seq_no(domain_id) or 0
-
-    @property
-    def end(self) -> LogPosition:
-        """The first byte behind the last record."""
-        return self._appender.end
+        return self.appender.state.highest_seq_no(domain_id) or 0
 
     def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group: its GTID event, and the bytes of all others, cut anywhere.
@@ -162,15 +150,15 @@ class BinlogWriter:
             StoreError: the disk fails, or has failed before.
         """
         self._check_usable()
-        appender = self._appender
-        with self._failing():
+        appender = self.appender
+        with self.changing:
             pages, start = self._pages.room(appender.page_no, appender.page_offset)
         first_no = appender.page_no - start // PAGE_SIZE
         return Room(pages, start, min(len(pages), (appender.plain_end - first_no) * PAGE_SIZE))
 
     def placed(self, end: int, gtids: Iterable[Gtid]) -> None:
         """Take what was placed in `room` up to `end`; `gtids` are the last of each pair."""
-        self._appender.pass_over(*self._pages.placed(end), gtids)
+        self.appender.pass_over(*self._pages.placed(end), gtids)
 
     def open_group(self) -> GroupWriter:
         """Begin a group whose size is not known yet; several may be open at once."""
@@ -183,19 +171,19 @@ class BinlogWriter:
             StoreError: the disk fails, or has failed before.
         """
         self._check_usable()
-        with self._failing():
+        with self.changing:
             self._pages.write_out()
             self._pages.sync()
 
     def close(self) -> None:
         """Flush, give up what is open, and give the directory back; a second call does nothing."""
-        if self._is_closed:
+        if self.is_closed:
             return
         try:
-            if self._failure is None:
+            if self.latch.failure is None:
                 self.flush()
         finally:
-            self._is_closed = True
+            self.is_closed = True
             self._disk.close()
 
     def __enter__(self) -> BinlogWriter:
@@ -206,62 +194,13 @@ class BinlogWriter:
     ) -> None:
         self.close()
 
-    # A group's way into the log ------------------------------------------------------------
-
-    def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
-        # Before the record: if it reaches into the next file, that file's header counts this group already.
-        self._open_groups.setdefault(group, self._appender.next_record_file_no)
-        return self._append(RecordType.OOB_DATA, record)
-
-    def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
-        if gtid is not None:
-            if self._gtid_strict:
-                check_order(self._appender.state, gtid)
-            if self._appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
-                self.limits.add_pair()
-        ref = self._append(RecordType.COMMIT, record, gtid)
-        if group is not None:
-            self.release(group)
-        return Ticket(ref, 0)
-
-    def settle(self, ticket: Ticket) -> None:
-        """Nothing is durable before `flush`."""
-
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
         raise StoreError("a log that is written in bulk takes no prepared groups")
 
-    def release(self, group: GroupWriter) -> None:
-        self._open_groups.pop(group, None)
-
-    def _append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> LogPosition:
-        self._check_usable()
-        if len(data) > self.limits.record_size_max:
-            raise StoreError(
-                f"a record of {len(data)} bytes: with this file size it can have {self.limits.record_size_max}"
-            )
-        with self._failing():
-            ref, changes = self._appender.append(record_type, data, gtid)
-            self._write(changes)
-        return ref
-
     # Files --------------------------------------------------------------------------------
 
-    def _check_usable(self) -> None:
-        if self._failure is not None:
-            raise FailedError(f"the log was not written any further after an error: {self._failure}")
-        if self._is_closed:
-            raise StoreError("the log was closed")
-
-    @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
-        """After an error in here memory and files may differ, so nothing is written any more."""
-        try:
-            yield
-        except BaseException as error:
-            self._failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
-            raise
-
-    def _write(self, changes: list[PageChange]) -> None:
+    def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtid: Gtid | None) -> int:
+        """Gather what is to be written, and write what of a file is full."""
         for change in changes:
             if change.file_no != self._pages.file_no:
                 self._pages.write_out()
@@ -269,11 +208,7 @@ class BinlogWriter:
                 self._pages = PageWriter(self._disk, change.file_no)
                 self._make_file(change.file_no + 1)
             self._pages.place(change)
-
-    def _references(self) -> References:
-        xa_file_no = self._pending_xa_file_no
-        held = [*self._open_groups.values(), *(() if xa_file_no is None else (xa_file_no,))]
-        return References(oob_file_no=min(held, default=None), xa_file_no=xa_file_no)
+        return 0
 
     def _next_shape(self, file_no: int) -> FileShape:
         """What the appender is to know of a file it is about to begin."""
@@ -285,16 +220,9 @@ class BinlogWriter:
 
     def _make_file(self, file_no: int, size_pages: int | None = None) -> int:
         """Have an empty file of at least this size; returns the size it has."""
-        name = format_file_name(file_no)
-        size = (size_pages or self.limits.next_file()[0]) * PAGE_SIZE
-        if name in self._disk.list():
-            size = max(size, self._disk.size(name) // PAGE_SIZE * PAGE_SIZE)
-        else:
-            self._disk.create(name)
-        if self._disk.size(name) != size:
-            if self._is_sparse:
-                self._disk.truncate(name, size)
-            else:
-                self._disk.allocate(name, size)
+        size_pages, is_changed = make_file(
+            self._disk, file_no, size_pages or self.limits.next_file()[0], is_sparse=self._is_sparse
+        )
+        if is_changed:
             self._disk.sync_dir()
-        return size // PAGE_SIZE
+        return size_pages

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.dump.framing import check_event_size
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.errors import EventError, RecordError
@@ -40,7 +40,7 @@ class LargeGroup:
         FormatError: references lead nowhere.
     """
 
-    def __init__(self, disk: Disk, group: StoredGroup) -> None:
+    def __init__(self, disk: ReadDisk, group: StoredGroup) -> None:
         for stream in group.streams:
             check_stream(stream, group.start)
         self.gtid, self.start, self.end = group.gtid, group.start, group.end

@@ -51,9 +51,12 @@ class PageBlocks:
         if isinstance(at, PartState):
             return at.group
         file_no, offset = at.position
-        if offset <= PAGE_SIZE or (only_cached and file_no != self._file_no):
+        if offset <= PAGE_SIZE:
             return None  # the head of a file, with its state
-        return self._identity_of(file_no)
+        try:
+            return self._identity_of(file_no, only_cached=only_cached)
+        except BlockingIOError:
+            return None
 
     def large_group(self, group: EventGroup) -> PartState | None:
         if not isinstance(group, StoredGroup):
@@ -118,9 +121,9 @@ class PageBlocks:
     def _open(self, file_no: int) -> int | None:
         return self._disk.open(format_file_name(file_no))
 
-    def _identity_of(self, file_no: int) -> Hashable:
+    def _identity_of(self, file_no: int, *, only_cached: bool = False) -> Hashable:
         if file_no != self._file_no:
-            self._identity = PageReader(self._disk).header(file_no)
+            self._identity = PageReader(self._disk, only_cached=only_cached).header(file_no)
             self._file_no = file_no
         return self._identity
 

@@ -381,7 +381,8 @@ class BlockSource:
             return False
         place = generation, self._at.position
         probe = self._shared.probe
-        if probe is not None and probe.place == place and self._session.waits_at_end:
+        session = self._session
+        if probe is not None and probe.place == place and session.waits_at_end and session.selection:
             probe.has_others = True
             return True
         return self._shared.known_end == place

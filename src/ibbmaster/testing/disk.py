@@ -66,6 +66,9 @@ class MemoryDisk:
             file.extend(bytes(offset - len(file)))
         file[offset : offset + len(data)] = data
 
+    def publish(self, name: str, data: Buffer) -> None:
+        pass
+
     def allocate(self, name: str, size: int) -> None:
         file = self._file(name)
         file.extend(bytes(max(size - len(file), 0)))
@@ -83,9 +86,6 @@ class MemoryDisk:
 
     def unlink(self, name: str) -> None:
         del self.files[self._checked(name)]
-
-    def rename(self, old: str, new: str) -> None:
-        self.files[new] = self.files.pop(self._checked(old))
 
     def place(self, changes: Iterable[PageChange], *, size_pages: int) -> None:
         """Put what an `Appender` placed into its pages, each with a right checksum."""

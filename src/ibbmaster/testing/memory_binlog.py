@@ -14,7 +14,7 @@ from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
+from ibbmaster.log.group_writer import GroupSink, GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.interface import LogFile, ReadPlan, WritableLogEngine
 from ibbmaster.log.limits import LogLimits
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
@@ -40,7 +40,7 @@ class _Unlimited(LogLimits):
         return 2**62
 
 
-class MemoryBinlog(WritableLogEngine):
+class MemoryBinlog(GroupSink, WritableLogEngine):
     """A `WritableLogEngine` without a disk; every group is durable at once, and there are no prepared ones."""
 
     def __init__(self, initial_state: GtidState | None = None) -> None:
@@ -76,15 +76,15 @@ class MemoryBinlog(WritableLogEngine):
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
-    def end(self) -> LogPosition:
+    def end(self, *, only_cached: bool = False) -> LogPosition:
         with self._lock:
             return LogPosition(max(self._files), self._end)
 
-    def state(self) -> GtidState:
+    def state(self, *, only_cached: bool = False) -> GtidState:
         with self._lock:
             return self._state.copy()
 
-    def seek(self, position: GtidPosition) -> ReadPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         with self._lock:
             for number, (state, _) in reversed(self._files.items()):
                 if state.is_before(position):
@@ -193,14 +193,8 @@ class MemoryBinlog(WritableLogEngine):
             self._grow()
         return Ticket(start, 0)
 
-    def settle(self, ticket: Ticket) -> None:
-        """Every group is durable already."""
-
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
         raise StoreError("a log in memory takes no prepared groups")
-
-    def release(self, group: GroupWriter) -> None:
-        """Nothing was kept of it."""
 
     def _grow(self) -> None:
         self._count += 1

@@ -15,6 +15,7 @@ import importlib
 import random
 from collections.abc import Callable, Iterable
 
+from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.disk.write_behind import WriteBehindDisk
 from ibbmaster.errors import BusyError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid
@@ -26,7 +27,9 @@ from ibbmaster.position import LogPosition
 from ibbmaster.store.background import Background
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES, scan_redo
+from ibbmaster.store.recovery import replay
+from ibbmaster.store.redo_log import SEGMENT_NAMES, read_durable_end, scan_redo
+from ibbmaster.store.redo_tail import RedoTail
 from ibbmaster.store.store_options import Durability
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.campaign import add_campaign_options, run_from_command_line
@@ -42,10 +45,13 @@ WRITERS = 3
 STEPS_OF_WRITER = 7
 STATES_PER_LIFE = 12  # besides those at acknowledgements
 CRASH_STEPS_MAX = 4000
+FOLLOW_CHANCE = 0.005
 UNJUDGED = 0.5  # of the lives: quick ones, in which no states are recovered but the one that a crash leaves
 SIMULATED = (  # what runs under the scheduler
     "store.redo_log",
+    "store.group_commit",
     "store.durable_end",
+    "store.step_writer",
     "store.log_writer",
     "store.page_fifo",
     "store.flusher",
@@ -56,7 +62,10 @@ SIMULATED = (  # what runs under the scheduler
     "streaming.block_cache",
     "streaming.buffers",
 )
-PREEMPTED = ("store.redo_log", "store.durable_end", "store.page_fifo", "store.flusher", "store.log_writer")
+PREEMPTED = tuple(
+    f"store.{name}"
+    for name in ("redo_log", "group_commit", "durable_end", "page_fifo", "flusher", "step_writer", "log_writer")
+)
 
 
 class Engine:
@@ -94,6 +103,7 @@ class Life:
         self._state_chance = STATES_PER_LIFE / CRASH_STEPS_MAX
         self._durable_end: LogPosition | None = None
         self._durable_lsn = -1
+        self._tail: RedoTail | None = None
         self.crash_image: dict[str, bytes] | None = None
         self.writers_left = WRITERS
         self.is_complete = False  # everything is durable, and nothing more comes
@@ -353,8 +363,9 @@ class Life:
     # Judging --------------------------------------------------------------------------------
 
     def _at_step(self) -> None:
-        self._check_redo()
         with self.scheduler.quiet():
+            self._check_redo()
+            self._follow()
             end = self.store.end()
             if end != self._durable_end and self.ledger.doomed is None:
                 self._durable_end = end
@@ -370,15 +381,35 @@ class Life:
 
     def _check_redo(self) -> None:
         """What the redo log takes for durable is: that can be seen without a recovery."""
-        lsn = self.store._writer.redo.durable_lsn
+        lsn = max(self.store._writer.redo.durable_lsn, read_durable_end(self.disk) or 0)
         if lsn == self._durable_lsn:
             return
         self._durable_lsn = lsn
         files = self.disk.durable_files()
-        with self.scheduler.quiet():
-            scan = scan_redo(SimulatedDisk({name: files[name] for name in SEGMENT_NAMES if name in files}))
+        scan = scan_redo(SimulatedDisk({name: files[name] for name in SEGMENT_NAMES if name in files}))
         if scan is None or scan.end_lsn < lsn:
             raise CheckError(f"the redo log is durable up to {lsn}, and on the disk up to {scan and scan.end_lsn}")
+
+    def _follow(self) -> None:
+        """What another process sees of the redo log: now and then, so that segments come round meanwhile."""
+        durable_lsn = read_durable_end(self.disk)
+        if durable_lsn is None or self._rng.random() >= FOLLOW_CHANCE:
+            return
+        if self._tail is None or not self._tail.follow(durable_lsn):
+            scan = scan_redo(self.disk, end_lsn=durable_lsn)
+            self._tail = None if scan is None else RedoTail(self.disk, scan)
+        tail, scan = self._tail, scan_redo(self.disk, end_lsn=durable_lsn)
+        if scan is None or tail is None:
+            return
+        overlay = OverlayDisk(self.disk)
+        end = replay(overlay, scan, is_alone=True)
+        if end is not None and tail.mark != end:
+            raise CheckError(f"followed to {tail.mark}, and durable is {end}")
+        for name in set(overlay.changed_files).intersection(self.disk.list()):  # a reset makes the first one late
+            for page_no in overlay.changed_pages(name):
+                offset = page_no * PAGE_SIZE
+                if tail.pages.read(name, offset, PAGE_SIZE) != overlay.read(name, offset, PAGE_SIZE):
+                    raise CheckError(f"{name} page {page_no} as another process sees it differs from what is durable")
 
     def _judge(
         self, image: dict[str, bytes], how: str, *, is_kill: bool = False, end: LogPosition | None = None

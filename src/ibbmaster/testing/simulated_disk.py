@@ -76,6 +76,7 @@ class SimulatedDisk:
         self.pause: Callable[[str], None] | None = None
         self.writes = 0  # operations that change something, syncs included
         self.pages_read = 0
+        self.published: dict[str, bytes] = {}  # no part of what a crash leaves
         self.clock = 0.0
         self._modified: dict[str, float] = {}
 
@@ -100,8 +101,15 @@ class SimulatedDisk:
         self._inode(name)
         return self._modified.get(name, 0.0)
 
+    def publish(self, name: str, data: Buffer) -> None:
+        if self.pause is not None:
+            self.pause("publish")
+        self.published[name] = bytes(data)
+
     def read(self, name: str, offset: int, size: int) -> bytes:
         self.fail("read", name)
+        if name in self.published:
+            return self.published[name][offset : offset + size]
         if self.pause is not None:
             self.pause("read")
         self.pages_read += -(-size // 16384)
@@ -181,16 +189,6 @@ class SimulatedDisk:
         del self._names[name]
         self._pending_names.append(_NameChange(name=name, inode=None))
         self._done("unlink")
-
-    def rename(self, old: str, new: str) -> None:
-        self._begin("rename", old)
-        inode = self._inode(old)
-        del self._names[old]
-        self._names[new] = inode
-        self._pending_names += [_NameChange(name=old, inode=None), _NameChange(name=new, inode=inode)]
-        self._done("rename")
-
-    # Crashes --------------------------------------------------------------------------------
 
     def files(self) -> dict[str, bytes]:
         """What a killed process leaves: everything that was asked for."""

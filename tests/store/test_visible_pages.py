@@ -8,7 +8,7 @@ from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.position import LogPosition
 from ibbmaster.store.page_fifo import PageFifo
-from ibbmaster.store.visible_disk import VisibleDisk
+from ibbmaster.store.visible_pages import VisiblePages
 from ibbmaster.testing.disk import MemoryDisk
 
 FILE = b"h" * PAGE_SIZE + b"a" * PAGE_SIZE + b"b" * (PAGE_SIZE // 2) + bytes(PAGE_SIZE // 2)  # page 2: half of it
@@ -18,7 +18,7 @@ FILE = b"h" * PAGE_SIZE + b"a" * PAGE_SIZE + b"b" * (PAGE_SIZE // 2) + bytes(PAG
 def visible():
     def at(end, fifo=None):
         disk = MemoryDisk({"binlog-000000.ibb": FILE, "binlog-000001.ibb": FILE})
-        return VisibleDisk(disk, fifo or PageFifo(), lambda: end)
+        return VisiblePages(disk, fifo or PageFifo(), lambda: end)
 
     return at
 
@@ -65,7 +65,7 @@ def test_a_page_that_goes_into_its_file_while_it_is_read_is_not_lost():
             fifo.drop(run)
             return data
 
-    disk = VisibleDisk(
+    disk = VisiblePages(
         FlushedMeanwhile({"binlog-000001.ibb": bytes(len(FILE))}), fifo, lambda: LogPosition.on_page(1, 2)
     )
     assert disk.read("binlog-000001.ibb", PAGE_SIZE, DATA_SIZE) == b"n" * DATA_SIZE

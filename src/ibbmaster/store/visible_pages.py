@@ -6,59 +6,20 @@ are zeros, as in a file that was never written further.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
-from ibbmaster.errors import LocalProtocolError
+from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.position import LogPosition
 from ibbmaster.store.page_fifo import PageFifo
 
 
-class ReadOnlyDisk:
-    """The part of a `Disk` that changes it, refused."""
+class VisiblePages:
+    """A `ReadDisk` to read from; everything before `mark()` is durable and visible, nothing else is."""
 
-    def _refuse(self) -> NoReturn:
-        raise LocalProtocolError("readers do not write")
-
-    def lock(self) -> None:
-        self._refuse()
-
-    def close(self) -> None:
-        self._refuse()
-
-    def create(self, name: str) -> None:
-        self._refuse()
-
-    def write(self, name: str, offset: int, data: Buffer) -> None:
-        self._refuse()
-
-    def allocate(self, name: str, size: int) -> None:
-        self._refuse()
-
-    def truncate(self, name: str, size: int) -> None:
-        self._refuse()
-
-    def sync(self, name: str) -> None:
-        self._refuse()
-
-    def sync_dir(self) -> None:
-        self._refuse()
-
-    def unlink(self, name: str) -> None:
-        self._refuse()
-
-    def rename(self, old: str, new: str) -> None:
-        self._refuse()
-
-
-class VisibleDisk(ReadOnlyDisk):
-    """A `Disk` to read from; everything before `mark()` is durable and visible, nothing else is."""
-
-    def __init__(self, disk: Disk, fifo: PageFifo, mark: Callable[[], LogPosition]) -> None:
+    def __init__(self, disk: ReadDisk, fifo: PageFifo, mark: Callable[[], LogPosition]) -> None:
         self._disk = disk
         self._fifo = fifo
         self._mark = mark
@@ -66,7 +27,7 @@ class VisibleDisk(ReadOnlyDisk):
     def __str__(self) -> str:
         return str(self._disk)
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         return self._disk.list()
 
     def size(self, name: str) -> int:
@@ -96,6 +57,9 @@ class VisibleDisk(ReadOnlyDisk):
 
     def open(self, name: str) -> int | None:
         return self._disk.open(name)  # a page comes into its file when it is durable, never before
+
+    def close(self) -> None:
+        """The directory is closed by its store."""
 
     def _view(self, name: str, offset: int, size: int) -> _View:
         """What a reader may see of this part of a file, whatever is written from now on."""

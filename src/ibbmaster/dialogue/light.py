@@ -1,0 +1,57 @@
+"""Statements that are answered at once: they take neither the disk nor long.
+
+Those that replicas and CDC clients send before a dump are among them. What is not is no
+slower: it only keeps nobody else waiting.
+"""
+
+from __future__ import annotations
+
+from ibbmaster.dialogue.matching import matcher
+from ibbmaster.dialogue.statement import (
+    Assignment,
+    Call,
+    Expression,
+    Literal,
+    Nothing,
+    Select,
+    Set,
+    Show,
+    Statement,
+    SystemVariable,
+    Transaction,
+    Use,
+    UserVariable,
+)
+from ibbmaster.dialogue.variables import OF_THE_LOG
+
+LIGHT_SIZE_MAX = 1024  # bytes of a text that may be light
+_CALLS = frozenset(
+    ("connection_id", "current_timestamp", "current_user", "database", "now", "unix_timestamp", "user", "version")
+)
+
+
+def is_light(statement: Statement) -> bool:
+    """Whether a statement is answered at once, whatever is in the log; False if in doubt."""
+    match statement:
+        case Set(assignments=assignments):
+            return all(_is_light(item.value) for item in assignments if isinstance(item, Assignment))
+        case Select(items=items, tables=(), where=None, group_by=(), having=None, order_by=()):
+            return all(_is_light(item.expression) for item in items)
+        case Show(what="VARIABLES", pattern=str() as pattern, where=None):
+            return not any(map(matcher(pattern), OF_THE_LOG))
+        case Nothing() | Transaction() | Use():
+            return True
+        case _:
+            return False
+
+
+def _is_light(expression: Expression) -> bool:
+    match expression:
+        case Literal() | UserVariable():
+            return True
+        case SystemVariable(name=name):
+            return name not in OF_THE_LOG
+        case Call(name=name, arguments=arguments):
+            return name in _CALLS and all(map(_is_light, arguments))
+        case _:
+            return False

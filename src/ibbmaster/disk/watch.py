@@ -1,0 +1,116 @@
+"""Notice that files of a directory are written, by whatever process, without looking at them again and again.
+
+The kernel tells it (inotify) where files are written on this machine. On a network file
+system it does not know of what others write, so there it is time to look every
+`POLL_PERIOD_S`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import select
+import struct
+import time
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+POLL_PERIOD_S = 0.002  # how late a write may be noticed where the kernel does not tell
+GAP_S = 0.001  # from one notice to the next at least: a busy writer writes many times in between
+EVENTS_SIZE = 1 << 16  # of what is read of a queue at once
+CHANGES = 0x2 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE
+ONLY_DIRECTORY = 0x01000000  # IN_ONLYDIR
+REMOTE = {  # f_type of statfs(2), where other machines write, or a program does that tells nothing
+    0x6969: "NFS",
+    0x517B: "SMB",
+    0xFF534D42: "CIFS",
+    0xFE534D42: "SMB2",
+    0x01021997: "9P",
+    0x65735546: "FUSE",
+    0x00C36400: "Ceph",
+    0x5346414F: "AFS",
+    0x0BD00BD0: "Lustre",
+    0x47504653: "GPFS",
+    0x19830326: "BeeGFS",
+}
+
+
+class DirectoryWatch:
+    """Tells one who waits when files of a directory were changed, made, removed or renamed.
+
+    `why_polled` says why the kernel does not, empty if it does. For one thread at a time.
+    """
+
+    def __init__(self, directory: Path | str, *, polls: bool = False) -> None:
+        """With `polls` the kernel is not asked."""
+        self.why_polled = "as was asked for" if polls else ""
+        self._descriptor: int | None = None
+        self._told_at = float("-inf")
+        if not polls:
+            try:
+                self._descriptor = _watch(directory)
+            except OSError as error:
+                self.why_polled = error.strerror or str(error)
+        log.debug("%s: %s", directory, "the kernel tells of writes" if not self.why_polled else self._excuse())
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until something was changed since the last call returned; False if nothing was for so long.
+
+        True means that it is time to look, not that there is something: where the kernel does
+        not tell, it is time every `POLL_PERIOD_S`. Two notices are `GAP_S` apart at least.
+        """
+        if self._descriptor is None:
+            time.sleep(max(0.0, min(timeout_s, POLL_PERIOD_S)))
+            return timeout_s >= POLL_PERIOD_S
+        if not self._is_readable(timeout_s):
+            return False
+        time.sleep(max(0.0, self._told_at + GAP_S - time.monotonic()))
+        self._told_at = time.monotonic()
+        while self._descriptor is not None and self._is_readable(0):
+            os.read(self._descriptor, EVENTS_SIZE)
+        return True
+
+    def close(self) -> None:
+        """Watch no longer; a second call does nothing."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _is_readable(self, timeout_s: float) -> bool:
+        assert self._descriptor is not None
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        return bool(poll.poll(max(0.0, timeout_s) * 1000))
+
+    def _excuse(self) -> str:
+        return f"the kernel does not tell of writes ({self.why_polled}): looked at every {POLL_PERIOD_S * 1000:g} ms"
+
+
+def _watch(directory: Path | str) -> int:
+    """A descriptor that is readable when files of a directory were changed.
+
+    Raises:
+        OSError: the kernel cannot, or does not know what is written there.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    path = os.fsencode(directory)
+    found = ctypes.create_string_buffer(256)
+    if libc.statfs(path, found) == 0:
+        (kind,) = struct.unpack_from("@l", found)
+        if (name := REMOTE.get(kind & 0xFFFFFFFF)) is not None:
+            raise OSError(0, f"{name} file system")
+    if not hasattr(libc, "inotify_init1"):
+        raise OSError(0, "no inotify here")
+    descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if descriptor < 0:
+        raise OSError(errno := ctypes.get_errno(), os.strerror(errno))
+    if libc.inotify_add_watch(descriptor, path, CHANGES | ONLY_DIRECTORY) < 0:
+        errno = ctypes.get_errno()
+        os.close(descriptor)
+        raise OSError(errno, os.strerror(errno))
+    return descriptor

@@ -1,0 +1,58 @@
+"""The first error after which memory and disk may differ; from then on nothing is written any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError
+
+
+class _Guard:
+    """Notes an error that leaves its context, if it is a final one."""
+
+    __slots__ = ("_is_final", "_latch")
+
+    def __init__(self, latch: FailureLatch, is_final: Callable[[BaseException], bool]) -> None:
+        self._latch = latch
+        self._is_final = is_final
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None and self._is_final(error):
+            self._latch.note(error)
+
+
+class FailureLatch:
+    """Where what changes memory and disk runs, as `with latch.step:`.
+
+    In a `step` every error is final but those that say that nothing was changed: that
+    something is busy, or the disk full. What is `repeatable` is done again after anything
+    but an error of the disk. What is `unrepeatable` fails with a full disk, too.
+    """
+
+    def __init__(self) -> None:
+        self.failure: StoreError | None = None
+        self.step = _Guard(self, lambda error: not isinstance(error, (BusyError, DiskFullError)))
+        self.repeatable = _Guard(
+            self, lambda error: isinstance(error, StoreError) and not isinstance(error, DiskFullError)
+        )
+        self.unrepeatable = _Guard(self, lambda error: not isinstance(error, BusyError))
+
+    def note(self, error: BaseException) -> None:
+        """Remember an error, if it is the first."""
+        if self.failure is None:
+            self.failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
+
+    def check(self) -> None:
+        """Whether something may be written.
+
+        Raises:
+            FailedError: there was an error.
+        """
+        if self.failure is not None:
+            raise FailedError(f"the log is not written any further after an error: {self.failure}")

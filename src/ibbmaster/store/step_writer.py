@@ -1,0 +1,156 @@
+"""Steps of a log: what is the same whether each of them is made durable, or all of them at the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.appender import Appender, PageChange, References
+from ibbmaster.ibb.chunk import RecordType
+from ibbmaster.log.group_writer import GroupSink, GroupWriter, Ticket
+from ibbmaster.log.gtid_order import check_order
+from ibbmaster.log.limits import LogLimits
+from ibbmaster.position import LogPosition
+from ibbmaster.store.failure_latch import FailureLatch
+from ibbmaster.store.redo_record import Purge, XaEntry
+from ibbmaster.store.xa_table import XaTable
+
+Note = XaEntry | Purge
+
+
+class NewRecord(NamedTuple):
+    """A record to append; `gtid` is what a commit record logs."""
+
+    type: RecordType
+    data: Buffer
+    gtid: Gtid | None = None
+
+
+class StepWriter(GroupSink):
+    """Appends records to a log, a step at a time: a sink for groups.
+
+    A subclass has the `appender`, and says what a step may have to wait for (`_take_room`) and
+    where what it changes goes (`_log`). With `gtid_strict` a GTID must be newer than every one
+    of its domain. An error that leaves `changing` ends writing.
+    """
+
+    appender: Appender
+
+    def __init__(self, limits: LogLimits, *, gtid_strict: bool) -> None:
+        self.limits = limits
+        self.ordered = threading.RLock()  # who has it appends
+        self.open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
+        self.xa = XaTable()
+        self.latch = FailureLatch()
+        self.changing = self.latch.step
+        self.is_closed = False
+        self._gtid_strict = gtid_strict
+
+    @property
+    def end(self) -> LogPosition:
+        """The first byte behind the last record, durable or not."""
+        return self.appender.end
+
+    # What groups are written to -------------------------------------------------------------
+
+    def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
+        refs, _ = self.append([NewRecord(RecordType.OOB_DATA, record)], holder=group)
+        return refs[0]
+
+    def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
+        refs, lsn = self.append([NewRecord(RecordType.COMMIT, record, gtid)], group=group)
+        return Ticket(refs[-1], lsn)
+
+    def release(self, group: GroupWriter) -> None:
+        with self.ordered:
+            self.open_groups.pop(group, None)
+
+    # One step of the log --------------------------------------------------------------------
+
+    def append(
+        self,
+        records: list[NewRecord],
+        *,
+        notes: Callable[[], tuple[Note, ...]] | None = None,
+        group: GroupWriter | None = None,
+        holder: GroupWriter | None = None,
+    ) -> tuple[list[LogPosition], int]:
+        """Append records and notes in one step; returns where the records are and the LSN behind the step.
+
+        `notes` are asked for once nobody else can append, and may refuse the step. `group` holds
+        on to nothing any more afterwards; `holder` holds on to the file the first record lies in.
+
+        Raises:
+            DiskFullError: there is no room, and nobody waits for it; nothing was appended.
+            FailedError: the disk failed before.
+            GtidOrderError: a GTID is not newer than what its domain has; nothing was appended.
+            StoreError: the disk fails, or a record is too large.
+        """
+        size, size_max = 0, self.limits.record_size_max
+        for _, data, _ in records:
+            if len(data) > size_max:
+                raise StoreError(f"a record of {len(data)} bytes: with this file size it can have {size_max}")
+            size += len(data)
+        self._take_room(size)
+        try:
+            if self._gtid_strict:
+                for _, _, gtid in records:
+                    if gtid is not None:
+                        check_order(self.appender.state, gtid)
+            found = () if notes is None else notes()
+            with self.changing:
+                return self._append_now(records, found, group, holder)
+        finally:
+            self.ordered.release()
+
+    def _append_now(
+        self,
+        records: list[NewRecord],
+        notes: tuple[Note, ...],
+        group: GroupWriter | None,
+        holder: GroupWriter | None,
+    ) -> tuple[list[LogPosition], int]:
+        if holder is not None:  # before the record: if it reaches into the next file, that file's header counts it
+            self.open_groups.setdefault(holder, self.appender.next_record_file_no)
+        gtid = None
+        refs, changes = [], []
+        for kind, data, logged in records:
+            if logged is not None:
+                gtid = logged
+                if self.appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
+                    self.limits.add_pair()
+            ref, placed = self.appender.append(kind, data, logged)
+            refs.append(ref)
+            changes += placed
+        for note in notes:
+            if isinstance(note, XaEntry):
+                self.xa.apply(note)
+        if group is not None:
+            self.open_groups.pop(group, None)
+        return refs, self._log(changes, notes, gtid)
+
+    def _take_room(self, size: int) -> None:
+        """Take the lock `ordered` once records of so many bytes can be appended; the caller gives it back."""
+        self.ordered.acquire()
+        try:
+            self._check_usable()
+        except BaseException:
+            self.ordered.release()
+            raise
+
+    def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtid: Gtid | None) -> int:
+        """Bring one step on its way; returns the LSN behind it."""
+        raise NotImplementedError
+
+    def _check_usable(self) -> None:
+        if self.is_closed:
+            raise StoreError("the log was closed")
+        self.latch.check()
+
+    def _references(self) -> References:
+        held = [file_no for file_no in (*self.open_groups.values(), self.xa.oldest_file_no) if file_no is not None]
+        return References(oob_file_no=min(held, default=None), xa_file_no=self.xa.oldest_file_no)

@@ -1,0 +1,79 @@
+"""Which statements are answered at once: those of a login, and none that reads the log or takes long."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.dialogue.light import LIGHT_SIZE_MAX
+from ibbmaster.wire.response import Err, Ok, ResultSet
+
+LIGHT = [  # what replicas of 10.11, 11.8 and 12.3, mariadb-binlog and CDC clients send before a dump
+    "SELECT UNIX_TIMESTAMP()",
+    "SHOW VARIABLES LIKE 'SERVER_ID'",
+    "SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'",
+    "SHOW VARIABLES LIKE 'BINLOG_ROW_METADATA';",
+    "SHOW GLOBAL VARIABLES LIKE 'BINLOG_CHECKSUM'",
+    "SET @master_heartbeat_period= 30000001024",
+    "SET @master_binlog_checksum= @@global.binlog_checksum",
+    "SELECT @master_binlog_checksum",
+    "SELECT @@GLOBAL.gtid_domain_id",
+    "SELECT @@GLOBAL.binlog_storage_engine",
+    "SET @mariadb_slave_capability=4",
+    "SET @slave_connect_state='0-1-7,3-1-1'",
+    "SET @slave_gtid_strict_mode=0, @slave_gtid_ignore_duplicates=0",
+    "SET NAMES utf8mb4",
+    "SET AUTOCOMMIT = 0",
+    "SELECT VERSION()",
+    "SELECT @@nothing",  # an error is an answer, too
+    "COMMIT",
+]
+HEAVY = [
+    "SELECT @@global.gtid_binlog_state",
+    "SELECT @@gtid_binlog_pos",
+    "SET @x = @@gtid_current_pos",
+    "SELECT unix_timestamp(@@gtid_binlog_pos)",
+    "SET @x=1; SHOW MASTER STATUS",
+    "SHOW VARIABLES",
+    "SHOW VARIABLES LIKE '%state'",
+    "SHOW VARIABLES WHERE Variable_name = 'server_id'",
+    "SHOW BINARY LOGS",
+    "SHOW BINLOG EVENTS",
+    "SHOW STATUS",
+    "SELECT repeat('x', 1000000)",
+    "SELECT (SELECT @@gtid_binlog_pos)",
+    "SELECT binlog_gtid_pos('binlog.000001', 4)",
+    "SELECT 1 FROM information_schema.processlist",
+    "SELECT 1 WHERE @@gtid_binlog_pos",
+    "KILL 8",
+    "SELECT",
+    "",
+    "SET @x = '" + "x" * LIGHT_SIZE_MAX + "'",
+]
+
+
+def told(answers):
+    """What can be compared; a result set is read."""
+    shown = []
+    for answer in answers:
+        match answer:
+            case ResultSet():
+                shown.append((answer.columns, list(answer.rows)))
+            case Ok() | Err():
+                shown.append(answer)
+    return shown
+
+
+@pytest.mark.parametrize("sql", LIGHT)
+def test_a_light_statement_reads_nothing_of_the_log_and_has_the_same_answer(new_dialog, sql, monkeypatch):
+    expected = told(new_dialog().query(sql.encode()))
+    dialog = new_dialog()
+    for name in ("binlog_state", "binlog_end", "binary_logs", "binlog_events", "gtid_position_at"):
+        monkeypatch.setattr(type(dialog._facts), name, None)
+    assert told(dialog.query_at_once(sql.encode())) == expected
+
+
+@pytest.mark.parametrize("sql", HEAVY)
+def test_what_reads_the_log_or_may_take_long_is_not_light_and_nothing_is_done(new_dialog, sql):
+    dialog = new_dialog()
+    assert dialog.query_at_once(sql.encode()) is None
+    assert dialog.variables.get("x") is None

@@ -1,0 +1,166 @@
+"""A directory that is read: what it costs to know where the log ends, and to begin reading, whatever its size."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.log import directory
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.disk import MemoryDisk
+
+SHAPE = {"max_file_bytes": 1 << 20, "state_interval_bytes": 1 << 16}
+
+
+class CountedDisk(MemoryDisk):
+    """Counts calls and bytes; with `is_cold` nothing can be had without waiting."""
+
+    def __init__(self, files=None):
+        super().__init__(files)
+        self.calls = Counter()
+        self.bytes_read = 0
+        self.is_cold = False
+        self._names = []
+
+    def list(self):
+        self.calls["list"] += 1
+        if list(self.files) != self._names:
+            self._names = list(self.files)
+        return self._names  # as a real one: the same while nothing was changed
+
+    def read(self, name, offset, size):
+        assert not self.is_cold, "it would wait"
+        data = super().read(name, offset, size)
+        self.calls["read"] += 1
+        self.bytes_read += len(data)
+        return data
+
+    def read_into(self, name, offset, target, *, only_cached=False):
+        return None if only_cached and self.is_cold else super().read_into(name, offset, target)
+
+
+class Feeder:
+    """Writes groups into a disk."""
+
+    def __init__(self, disk, **shape):
+        self.disk = disk
+        self.writer = BinlogWriter(disk, **{**SHAPE, **shape})
+        self.seq_no = 0
+
+    def feed(self, count, size=1000):
+        for _ in range(count):
+            self.seq_no += 1
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=self.seq_no)
+            self.writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+        self.writer.flush()
+
+
+@pytest.fixture
+def disk():
+    return CountedDisk()
+
+
+@pytest.fixture
+def feeder(disk):
+    feeder = Feeder(disk)
+    feeder.feed(100)
+    return feeder
+
+
+def count(disk, action):
+    disk.calls.clear()
+    disk.bytes_read = 0
+    action()
+    return disk.calls["read"], disk.bytes_read
+
+
+def test_an_end_that_stands_still_is_known_and_not_looked_for(disk, feeder):
+    log = BinlogDirectory(disk)
+    end, state = log.end(), log.state()
+    for ask in (log.end, log.state, lambda: log.wait_for_growth(0)):
+        reads, size = count(disk, ask)
+        assert reads <= 2  # at the end, and of the file that is ready
+        assert size <= 2
+    feeder.feed(1)
+    assert str(log.state()) == f"0-1-{feeder.seq_no}" != str(state)
+    assert log.end() > end
+    feeder.feed(2000)  # into other files
+    assert str(log.state()) == f"0-1-{feeder.seq_no}"
+    assert log.end()[0] > end[0]
+
+
+def test_what_must_not_wait_takes_the_end_that_is_known_or_nothing(disk, feeder):
+    log = BinlogDirectory(disk)
+    position = GtidPosition.parse("0-1-50")
+    for ask in (log.end, log.state, lambda **options: log.seek(position, **options).position):
+        with pytest.raises(BlockingIOError):
+            BinlogDirectory(disk).end(only_cached=True)  # nobody has looked for it yet
+        expected = ask()
+        found = ask(only_cached=True)
+        assert (str(found), type(found)) == (str(expected), type(expected))
+        feeder.feed(1)
+        with pytest.raises(BlockingIOError, match="has grown"):
+            ask(only_cached=True)
+        ask()
+        disk.is_cold = True
+        with pytest.raises(BlockingIOError, match="is not in memory"):
+            ask(only_cached=True)
+        disk.is_cold = False
+        with log._at_end(), pytest.raises(BlockingIOError, match="somebody else"):
+            ask(only_cached=True)
+
+
+def test_to_begin_reading_costs_the_same_in_one_file_as_in_a_thousand(disk, feeder, monkeypatch):
+    def cost():
+        log = BinlogDirectory(disk)
+        log.state()
+        first, last = (GtidPosition.parse(f"0-1-{number}") for number in (10, feeder.seq_no - 10))
+        log.seek(first)
+        parsed.clear()
+        reads = [count(disk, lambda position=position: log.seek(position))[0] for position in (first, last)]
+        return max(reads), len(parsed)
+
+    parsed = []
+    parse = directory.parse_file_name
+    monkeypatch.setattr(directory, "parse_file_name", lambda name: parsed.append(name) or parse(name))
+    small = Feeder(CountedDisk(), max_file_bytes=1 << 16)
+    disk, feeder = small.disk, small
+    feeder.feed(60)
+    reads_of_one, _ = cost()
+    while len(disk.files) < 1000:
+        feeder.feed(500)
+    reads_of_many, parsed_of_many = cost()
+    assert parsed_of_many == 0  # names are read when they change
+    assert reads_of_many <= reads_of_one + 2 * 10  # two for each halving of a thousand files
+
+
+def test_a_state_record_is_read_once(disk, feeder):
+    feeder.feed(1000)
+    log = BinlogDirectory(disk)
+    wanted = [GtidPosition.parse(f"0-1-{number}") for number in range(1, feeder.seq_no, 100)]
+    found = [log.seek(position) for position in wanted]
+    again = [log.seek(position) for position in wanted]
+    assert [plan.position for plan in again] == [plan.position for plan in found]
+    assert sum(plan.page_reads for plan in found) > 2 * len(wanted)
+    assert max(plan.page_reads for plan in again) <= 2  # a header, and a page that has no state yet
+
+
+def test_names_are_read_again_when_a_file_is_made_or_removed(tmp_path):
+    with BinlogWriter(RealDisk(tmp_path), **SHAPE) as writer:
+        log = BinlogDirectory(RealDisk(tmp_path))
+        for seq_no in range(1, 3000):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(1000))])
+            if seq_no % 200 == 0:
+                assert len(log.file_numbers()) == len(list(tmp_path.glob("*.ibb")))
+    (tmp_path / "binlog-000000.ibb").unlink()
+    assert log.file_numbers()[0] == 1
+    (tmp_path / "binlog-000002.ibb").unlink()
+    with pytest.raises(StoreError, match=r"binlog-000002\.ibb is missing"):
+        log.file_numbers()

@@ -1,0 +1,101 @@
+"""One connection: what its login and the start of its dump ask of others."""
+
+from __future__ import annotations
+
+import pymysql
+import pytest
+import trio
+
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.gtid import Gtid
+from ibbmaster.log.pages import PageReader
+from ibbmaster.store.followed import FollowedDirectory
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.crash import make_event, make_gtid_event
+
+LOGIN = [  # as a replica of MariaDB 11.8 says it
+    "SELECT UNIX_TIMESTAMP()",
+    "SHOW VARIABLES LIKE 'SERVER_ID'",
+    "SET @master_heartbeat_period= 30000001024",
+    "SET @master_binlog_checksum= @@global.binlog_checksum",
+    "SELECT @master_binlog_checksum",
+    "SET @mariadb_slave_capability=4",
+    "SELECT @@GLOBAL.gtid_domain_id",
+    "SET @slave_connect_state='0-1-5'",
+    "SET @slave_gtid_strict_mode=0",
+    "SET @slave_gtid_ignore_duplicates=0",
+]
+GTID_EVENT = 162
+
+
+@pytest.fixture
+def visits(monkeypatch):
+    """The names of the functions that the server has called in worker threads."""
+    called = []
+    run_sync = trio.to_thread.run_sync
+
+    async def note(function, *args, **options):
+        name = getattr(function, "__qualname__", str(function))
+        if "<locals>" not in name and name != "FollowedDirectory.wait_for_growth":  # a test's own, and the follower's
+            called.append(name)
+        return await run_sync(function, *args, **options)
+
+    monkeypatch.setattr(trio.to_thread, "run_sync", note)
+    return called
+
+
+@pytest.fixture
+def directory(tmp_path):
+    with BinlogWriter(RealDisk(tmp_path)) as writer:
+        for seq_no in range(1, 21):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(1000))])
+    return tmp_path
+
+
+def dump(port, *, registers=False):
+    """Log in as a replica does, and read up to the first GTID; returns its number."""
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
+    with connection, connection.cursor() as cursor:
+        for statement in LOGIN:
+            cursor.execute(statement)
+        one, received = connection._sock, b""
+        one.sendall(bytes.fromhex("0b0000001204000000020063000000"))
+        while True:
+            offset = 0
+            while len(received) >= offset + 32:
+                size = int.from_bytes(received[offset : offset + 3], "little")
+                if received[offset + 9] == GTID_EVENT:
+                    return int.from_bytes(received[offset + 24 : offset + 32], "little")
+                offset += 4 + size
+            data = one.recv(1 << 16)
+            assert data
+            received += data
+
+
+async def test_no_statement_of_a_login_visits_a_worker_thread(serving, ask, directory, visits):
+    async with serving(FollowedDirectory(RealDisk(directory))) as (_, port):
+        await ask(port, *LOGIN)
+        assert visits == []
+        await ask(port, "SELECT @@gtid_binlog_pos")
+        assert visits == ["Dialog.query", "next", "next"]  # it may read the disk, and so may its rows
+
+
+@pytest.mark.parametrize("is_cold", [False, True], ids=["in memory", "on the disk"])
+async def test_a_dump_is_prepared_without_a_visit_where_the_disk_is_not_waited_for(
+    serving, directory, visits, monkeypatch, is_cold
+):
+    engine = FollowedDirectory(RealDisk(directory))
+    read = PageReader._read
+
+    def refuse(self, *args):
+        if self._only_cached:
+            raise BlockingIOError
+        return read(self, *args)
+
+    if is_cold:
+        monkeypatch.setattr(PageReader, "_read", refuse)
+    async with serving(engine) as (_, port):
+        assert await trio.to_thread.run_sync(dump, port) == 6
+    prepared = [name for name in visits if "prepare" in name]
+    assert prepared == (["_Connection._prepare_dump"] if is_cold else [])

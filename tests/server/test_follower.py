@@ -1,0 +1,93 @@
+"""One look at a log serves all who wait for it, however many they are."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import trio
+import trio.testing
+
+from ibbmaster.errors import StoreError
+from ibbmaster.server import follower
+from ibbmaster.server.follower import Follower
+
+
+class Log:
+    """Grows when it is told to; counts the waits for that, and how many were at once."""
+
+    def __init__(self):
+        self._may_return = threading.Semaphore(0)
+        self.waits = 0
+        self.at_once = 0
+        self.error = None
+
+    def wait_for_growth(self, timeout_s):
+        self.waits += 1
+        self.at_once += 1
+        assert self.at_once == 1
+        self._may_return.acquire()
+        self.at_once -= 1
+        if self.error is not None:
+            raise self.error
+        return True
+
+    def grow(self):
+        self._may_return.release()
+
+
+@pytest.fixture
+async def followed(nursery):
+    log = Log()
+    followed = Follower(log.wait_for_growth)
+    nursery.start_soon(followed.run)
+    yield log, followed
+    log.grow()
+
+
+@pytest.mark.parametrize("replicas", [1, 300])
+async def test_growth_wakes_everybody_with_one_look(followed, nursery, replicas):
+    log, follower = followed
+    woken = []
+
+    async def wait():
+        await follower.wait_for_growth(0)
+        woken.append(follower.generation)
+
+    await trio.testing.wait_all_tasks_blocked()
+    assert log.waits == 0  # nobody waits, nobody looks
+    for _ in range(replicas):
+        nursery.start_soon(wait)
+    while not log.at_once:
+        await trio.sleep(0)
+    log.grow()
+    while len(woken) < replicas:
+        await trio.sleep(0)
+    assert woken == [1] * replicas
+    assert log.waits == 1 + log.at_once  # it may have begun to wait again, and does so once at most
+    await follower.wait_for_growth(0)  # what is past is told at once
+
+
+async def test_threads_of_others_are_no_reason_to_look_late(followed, nursery, monkeypatch):
+    log, follower = followed
+    busy = threading.Semaphore(0)
+    limiter = trio.to_thread.current_default_thread_limiter()
+    monkeypatch.setattr(limiter, "total_tokens", 3)
+    for _ in range(3):
+        nursery.start_soon(trio.to_thread.run_sync, busy.acquire)
+    while limiter.available_tokens:
+        await trio.sleep(0)
+    log.grow()
+    await follower.wait_for_growth(0)
+    assert follower.generation == 1
+    busy.release(3)
+
+
+async def test_who_waits_is_woken_to_meet_what_is_wrong_with_the_log(followed, monkeypatch, caplog):
+    monkeypatch.setattr(follower, "DAMAGE_PERIOD_S", 0)
+    log, watched = followed
+    log.error = StoreError("the disk is gone")
+    log.grow()
+    await watched.wait_for_growth(0)
+    assert "cannot look at the end of the log: the disk is gone" in caplog.text
+    log.error = None

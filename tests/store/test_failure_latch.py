@@ -1,0 +1,46 @@
+"""Which errors end writing for good, by where they come from."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError
+from ibbmaster.store.failure_latch import FailureLatch
+
+DISK, FULL, BUSY, INTERRUPT = (
+    StoreError("no such device"),
+    DiskFullError("full"),
+    BusyError("in use"),
+    KeyboardInterrupt(),
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "final"),
+    [("step", [DISK, INTERRUPT]), ("repeatable", [DISK, BUSY]), ("unrepeatable", [DISK, FULL, INTERRUPT])],
+)
+def test_an_error_goes_on_and_is_final_unless_nothing_was_changed(where, final):
+    for error in (DISK, FULL, BUSY, INTERRUPT):
+        latch = FailureLatch()
+        with pytest.raises(type(error)), getattr(latch, where):
+            raise error
+        assert (latch.failure is not None) == (error in final), error
+        if error in final:
+            with pytest.raises(FailedError, match="not written any further after an error"):
+                latch.check()
+        else:
+            latch.check()
+
+
+def test_the_first_error_stays():
+    latch = FailureLatch()
+    latch.note(DISK)
+    latch.note(StoreError("another"))
+    assert latch.failure is DISK
+
+
+def test_what_is_no_error_of_the_disk_is_named():
+    latch = FailureLatch()
+    latch.note(ValueError("odd"))
+    with pytest.raises(FailedError, match=r"interrupted by ValueError\('odd'\)"):
+        latch.check()
