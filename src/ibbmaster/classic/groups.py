@@ -30,9 +30,9 @@ from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
 from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import (
-    BODY_SIZE_MIN,
     COMMIT_ID,
     FIXED,
+    GTID_EVENT_SIZE_MIN,
     THREAD_ID,
     GtidExtraFlag,
     GtidFlag,
@@ -61,7 +61,6 @@ _IS_STANDALONE = int(GtidFlag.STANDALONE)
 _HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
 _HAS_XID = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 _HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
-_GTID_SIZE_MIN = EVENT_HEADER_SIZE + BODY_SIZE_MIN
 
 _AROUND_GROUPS = frozenset(
     {
@@ -271,7 +270,7 @@ class ClassicFileReader:
         window = self._window
         if self.start_state is None:
             raise window.error(offset, "an event group, but no GTID_LIST event before it tells what was logged earlier")
-        if len(event) >= _GTID_SIZE_MIN:
+        if len(event) >= GTID_EVENT_SIZE_MIN:
             seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
             end = EVENT_HEADER_SIZE + FIXED.size + (COMMIT_ID.size if flags & _HAS_COMMIT_ID else 0)
             extra_flags = event[end] if end < len(event) else 0

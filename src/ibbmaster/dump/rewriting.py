@@ -19,7 +19,15 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import GroupBoundary
 from ibbmaster.event.gtid_event import FIXED as GTID_FIXED
 from ibbmaster.event.gtid_event import GtidFlag
-from ibbmaster.event.header import CHECKSUM, CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, EventHeader, decode_event_header
+from ibbmaster.event.header import (
+    CHECKSUM,
+    CHECKSUM_SIZE,
+    EVENT_HEADER_SIZE,
+    HEADER,
+    TYPE_OFFSET,
+    EventHeader,
+    decode_event_header,
+)
 from ibbmaster.event.types import EventFlag, EventType
 
 CAPABILITY_ANNOTATE = 1  # each value includes the lower ones
@@ -29,7 +37,6 @@ CAPABILITY_GTID = 4
 
 FIRST_POSITION = 4  # of the first event of a traditional file
 LOG_POS_MASK = 0xFFFFFFFF
-TYPE_OFFSET = 4  # in the event header
 FLAGS_HIGH_OFFSET = 18
 SKIP_REPLICATION_BIT = EventFlag.SKIP_REPLICATION >> 8
 

@@ -13,7 +13,8 @@ from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid
 
 FIXED = struct.Struct("<QIB")  # sequence number, domain, flags
-BODY_SIZE_MIN = 19  # shorter ones are padded with zeros
+SEQ_NO_OFFSET, DOMAIN_ID_OFFSET, GTID_FLAGS_OFFSET = EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + 8, EVENT_HEADER_SIZE + 12
+GTID_EVENT_SIZE_MIN = 2 * EVENT_HEADER_SIZE  # without checksum; the bodies of shorter ones are padded with zeros
 COMMIT_ID = struct.Struct("<Q")
 XID = struct.Struct("<IBB")  # format id, sizes of gtrid and bqual
 XID_PART_SIZE_MAX = 64
@@ -85,8 +86,9 @@ def decode_gtid_event(event: Buffer) -> GtidEvent:
     Source: MariaDB 12.3, log_event.cc, Gtid_log_event::Gtid_log_event(const uchar *, …).
     """
     header, body = decode_body(event, EventType.GTID)
-    if len(body) < BODY_SIZE_MIN:
-        raise EventError(f"GTID event with a body of {len(body)} bytes, expected at least {BODY_SIZE_MIN}")
+    if len(event) < GTID_EVENT_SIZE_MIN:
+        least = GTID_EVENT_SIZE_MIN - EVENT_HEADER_SIZE
+        raise EventError(f"GTID event with a body of {len(body)} bytes, expected at least {least}")
     seq_no, domain_id, flags = FIXED.unpack_from(body)
     fields = _Fields(body, FIXED.size)
     gtid = Gtid(domain_id=domain_id, server_id=header.server_id, seq_no=seq_no)
@@ -125,8 +127,8 @@ def decode_gtid(header: EventHeader, event: Buffer) -> tuple[Gtid, int]:
     Raises:
         EventError: the body is too short for a GTID event.
     """
-    if len(event) < EVENT_HEADER_SIZE + BODY_SIZE_MIN:
-        raise EventError(f"GTID event of {len(event)} bytes, expected at least {EVENT_HEADER_SIZE + BODY_SIZE_MIN}")
+    if len(event) < GTID_EVENT_SIZE_MIN:
+        raise EventError(f"GTID event of {len(event)} bytes, expected at least {GTID_EVENT_SIZE_MIN}")
     seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
     return Gtid(domain_id=domain_id, server_id=header.server_id, seq_no=seq_no), flags
 
@@ -151,7 +153,7 @@ def encode_gtid_event(
         if value.thread_id is not None:
             parts.append(THREAD_ID.pack(value.thread_id))
     body = b"".join(parts)
-    padded = max(len(body) + value.padding, BODY_SIZE_MIN)
+    padded = max(len(body) + value.padding, GTID_EVENT_SIZE_MIN - EVENT_HEADER_SIZE)
     return encode_event(
         event_type=EventType.GTID,
         body=body.ljust(padded, b"\0"),

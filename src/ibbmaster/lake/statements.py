@@ -11,8 +11,8 @@ from ibbmaster.arrow.event_batch import IDENTITY, in_group, wanted_groups
 from ibbmaster.arrow.plan import ReadTask, find_fields, open_source, plan_tasks
 from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
-from ibbmaster.event.gtid_event import GtidFlag
-from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
+from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, decode_statement
 from ibbmaster.event.statement.operations import Operation, Write
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
@@ -20,7 +20,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.kernel.loading import load
-from ibbmaster.log.group_content import GTID_FLAGS_OFFSET, OF_XA, TYPE_OFFSET, group_events, xid_text
+from ibbmaster.log.group_content import OF_XA, group_events, xid_text
 from ibbmaster.spark.options import parse_options
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.event.gtid_event import FIXED, GtidFlag, decode_gtid_event
-from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import RowChange, RowDecoder
 from ibbmaster.event.rows.column import TableSchema
@@ -22,8 +22,6 @@ from ibbmaster.event.types import EventType
 
 EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what stands around it
 DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is forgotten first
-TYPE_OFFSET = 4
-GTID_FLAGS_OFFSET = EVENT_HEADER_SIZE + FIXED.size - 1
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
 _TABLE_ID_END = EVENT_HEADER_SIZE + TABLE_ID_SIZE

@@ -9,6 +9,7 @@ from typing import Final
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
+from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.query import decompress
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.kinds.registry import value_reader
@@ -52,7 +53,6 @@ KINDS = {
     EventType.DELETE_ROWS_COMPRESSED_V1: ChangeKind.DELETE,
     EventType.DELETE_ROWS_COMPRESSED: ChangeKind.DELETE,
 }
-TYPE_OFFSET = 4  # of the type code in an event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
