@@ -43,7 +43,7 @@ def test_a_compiler_that_is_killed_leaves_nothing_that_counts(empty):
     with pytest.raises(CompilationError, match="ended with -9"):
         compile_elsewhere(empty, [KernelSet.VERIFY], progress=kill)
     assert not empty.has([KernelSet.VERIFY])
-    (empty.path / "checking.check_groups-1.1.nbc.tmp.0123").write_bytes(b"half")
+    (empty.path / "checking.check_table-1.1.nbc.tmp.0123").write_bytes(b"half")
     compile_elsewhere(empty, [KernelSet.VERIFY])
     assert empty.has([KernelSet.VERIFY])
     assert not list(empty.path.glob("*.tmp.*"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.position import NOWHERE
 
@@ -19,7 +19,7 @@ GTID_TEXT_MAX = 10 + 10 + 20 + 2  # bytes
 TEXT_BYTES_MAX = 2**31 - 1  # of all strings of one array
 
 
-def group_array(name: str, batch: EventBatch, rows: Any, kernels: ModuleType) -> pa.Array:
+def group_array(name: str, batch: EventBatch, rows: Any, kernels: Kernels) -> pa.Array:
     """A column of `shape.GROUP_FIELDS`; `rows` says in which group each row is."""
     import pyarrow as pa
 
@@ -50,7 +50,7 @@ def place_array(groups: Any, rows: Any, column: GroupColumn) -> pa.Array:
     return pa.array(groups[rows, column], mask=is_nowhere if is_nowhere.any() else None)
 
 
-def gtid_array(groups: Any, rows: Any, kernels: ModuleType) -> pa.Array:
+def gtid_array(groups: Any, rows: Any, kernels: Kernels) -> pa.Array:
     """GTIDs as text."""
     import pyarrow as pa
 
@@ -79,7 +79,7 @@ def event_array(name: str, batch: EventBatch, headers: dict[str, Any]) -> pa.Arr
             return pa.array(headers[{"event_type": "types", "server_id": "server_ids", "flags": "flags"}[name]])
 
 
-def read_headers(batch: EventBatch, kernels: ModuleType) -> dict[str, Any]:
+def read_headers(batch: EventBatch, kernels: Kernels) -> dict[str, Any]:
     """Type, time in microseconds, server id and flags of each event."""
     count = len(batch.events)
     headers: dict[str, Any] = {
@@ -120,7 +120,7 @@ def decimal_array(low: Any, high: Any, valid: Any, kind: pa.DataType) -> pa.Arra
 
 
 def string_array(
-    kind: pa.DataType, data: Any, starts: Any, sizes: Any, valid: Any, kernels: ModuleType, *, padded: int = 0
+    kind: pa.DataType, data: Any, starts: Any, sizes: Any, valid: Any, kernels: Kernels, *, padded: int = 0
 ) -> pa.Array:
     """Strings of a buffer, each with zeros up to `padded` bytes.
 

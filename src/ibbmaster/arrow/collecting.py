@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,17 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.fields import Conversion, EventColumn, Field, GroupColumn
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.fields import (
+    CHUNKS_PER_PAGE_MAX,
+    ChunkColumn,
+    Collecting,
+    Conversion,
+    EventColumn,
+    Field,
+    FileRange,
+    GroupColumn,
+)
 from ibbmaster.log.boundary import FileBoundary
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
@@ -33,7 +42,7 @@ BLOCK_PAGES = 64
 ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
 
 
-def event_batches(source: GroupSource, log_range: LogRange, kernels: ModuleType) -> Iterable[EventBatch]:
+def event_batches(source: GroupSource, log_range: LogRange, kernels: Kernels) -> Iterable[EventBatch]:
     """The events of a range of a log.
 
     Raises:
@@ -50,7 +59,7 @@ def event_batches(source: GroupSource, log_range: LogRange, kernels: ModuleType)
 class GroupBatches:
     """The events of groups that come one by one."""
 
-    def __init__(self, source: GroupSource, log_range: LogRange, kernels: ModuleType) -> None:
+    def __init__(self, source: GroupSource, log_range: LogRange, kernels: Kernels) -> None:
         self._source = source
         self._range = log_range
         self._kernels = kernels
@@ -137,7 +146,7 @@ class GroupBatches:
 class ClassicBatches(GroupBatches):
     """The events of a range of a traditional file, many groups at once where all is plain."""
 
-    def __init__(self, log: ClassicBinlog, log_range: LogRange, kernels: ModuleType) -> None:
+    def __init__(self, log: ClassicBinlog, log_range: LogRange, kernels: Kernels) -> None:
         super().__init__(log, log_range, kernels)
         self._log = log
         self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
@@ -153,11 +162,13 @@ class ClassicBatches(GroupBatches):
         numbers = self._numbers
         numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
         numbers[Conversion.CHECKSUM_BYTES] = window.checksum_size
+        transaction_roles, standalone_roles = self._roles
         self._kernels.collect_classic_groups(
             np.frombuffer(window.block, dtype=np.uint8),
             len(window.block),
             numbers,
-            *self._roles,
+            transaction_roles,
+            standalone_roles,
             self._range.file_no,
             self._range.start_offset,
             self._range.end_offset,
@@ -173,7 +184,7 @@ class ClassicBatches(GroupBatches):
 class IbbBatches(GroupBatches):
     """The events of a range of an `.ibb` file, many groups at once where all is plain."""
 
-    def __init__(self, log: BinlogDirectory, log_range: LogRange, kernels: ModuleType) -> None:
+    def __init__(self, log: BinlogDirectory, log_range: LogRange, kernels: Kernels) -> None:
         super().__init__(log, log_range, kernels)
         self._disk = log.disk
         self._reader = EventGroupReader(
@@ -184,6 +195,8 @@ class IbbBatches(GroupBatches):
         )
         self._boundary = FileBoundary(log.disk, log_range)
         self._block: Any = np.empty(BLOCK_PAGES * PAGE_SIZE, dtype=np.uint8)
+        table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
+        self._collecting = Collecting(self._state, table, self._groups, self._data)
 
     def __iter__(self) -> Iterator[EventBatch]:
         state = self._state
@@ -222,16 +235,8 @@ class IbbBatches(GroupBatches):
         before = int(state[Field.GROUPS])
         state[Field.PAGE], state[Field.OFFSET] = 0, position.page_offset
         state[Field.SKIP_TYPE], state[Field.NESTED_TYPE] = inside
-        self._kernels.collect_groups(
-            self._block,
-            size // PAGE_SIZE,
-            state,
-            file_no,
-            page_no * PAGE_SIZE,
-            self._range.end_offset,
-            self._groups,
-            self._data,
-        )
+        file_range = FileRange(file_no, page_no * PAGE_SIZE, self._range.end_offset)
+        self._kernels.collect_table(self._block, size // PAGE_SIZE, self._collecting, file_range)
         behind = LogPosition.on_page(file_no, page_no + int(state[Field.PAGE]), int(state[Field.OFFSET]))
         if behind == position:
             return None

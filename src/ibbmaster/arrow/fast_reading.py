@@ -9,7 +9,6 @@ import dataclasses
 import gc
 from collections.abc import Iterator
 from contextlib import closing
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from ibbmaster.arrow.row_columns import RowColumns
 from ibbmaster.arrow.shape import GROUP_FIELDS, arrow_schema, arrow_type
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import type_name
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.log.group_content import TableFilter
 
@@ -44,7 +44,7 @@ def is_fast(task: ReadTask) -> bool:
     return options.undecodable is FAIL and options.granularity in MADE
 
 
-def is_sound(task: ReadTask, kernels: ModuleType) -> bool:
+def is_sound(task: ReadTask, kernels: Kernels) -> bool:
     """Whether kernels read a whole range without an error; for faults, every value of every row.
 
     To be known ahead where damage is passed over: of a group that turns out to be damaged
@@ -63,7 +63,7 @@ def is_sound(task: ReadTask, kernels: ModuleType) -> bool:
     return True
 
 
-def fast_batches(task: ReadTask, kernels: ModuleType) -> Iterator[pa.RecordBatch]:
+def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
     """The record batches of one range; an empty one if there is nothing.
 
     Raises:
@@ -98,7 +98,7 @@ class Maker(Protocol):
         """What waited for more."""
 
 
-def _maker(task: ReadTask, kernels: ModuleType) -> Maker:
+def _maker(task: ReadTask, kernels: Kernels) -> Maker:
     options = task.options
     tables = TableFilter(options.tables)
     match options.granularity:
@@ -116,7 +116,7 @@ def _maker(task: ReadTask, kernels: ModuleType) -> Maker:
 class EventColumns:
     """A row for each event."""
 
-    def __init__(self, task: ReadTask, kernels: ModuleType) -> None:
+    def __init__(self, task: ReadTask, kernels: Kernels) -> None:
         self._task = task
         self._kernels = kernels
 
@@ -129,7 +129,7 @@ class EventColumns:
         return iter(())
 
 
-def _event_batch(task: ReadTask, batch: EventBatch, kernels: ModuleType) -> pa.RecordBatch:
+def _event_batch(task: ReadTask, batch: EventBatch, kernels: Kernels) -> pa.RecordBatch:
     import pyarrow as pa
 
     groups = np.ascontiguousarray(batch.events[:, EventColumn.GROUP])
@@ -148,7 +148,7 @@ def _event_batch(task: ReadTask, batch: EventBatch, kernels: ModuleType) -> pa.R
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _data_array(batch: EventBatch, kernels: ModuleType) -> pa.Array:
+def _data_array(batch: EventBatch, kernels: Kernels) -> pa.Array:
     import pyarrow as pa
 
     from ibbmaster.arrow.arrays import string_array

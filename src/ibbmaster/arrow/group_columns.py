@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +12,13 @@ from ibbmaster.arrow.arrays import group_array, place_array
 from ibbmaster.arrow.event_batch import IDENTITY, EventBatch
 from ibbmaster.arrow.shape import GROUP_FIELDS, Field, arrow_type
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.types import EventType
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.log.group_content import (
-    GTID_FLAGS_OFFSET,
     OF_XA,
-    TYPE_OFFSET,
     TableFilter,
     query_texts,
     table_name,
@@ -37,7 +36,7 @@ QUERIES = (int(EventType.QUERY), int(EventType.QUERY_COMPRESSED))
 class GroupColumns:
     """Collects what is told of each group."""
 
-    def __init__(self, fields: tuple[Field, ...], tables: TableFilter, kernels: ModuleType) -> None:
+    def __init__(self, fields: tuple[Field, ...], tables: TableFilter, kernels: Kernels) -> None:
         self._fields = fields
         self._tables = tables
         self._kernels = kernels

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch
@@ -14,13 +13,15 @@ from ibbmaster.arrow.read_options import ReadOptions, Undecodable
 from ibbmaster.arrow.shape import Field, generic_shape, named_as_fields, table_shape
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
-from ibbmaster.log.group_content import TYPE_OFFSET, RowReader, TableFilter, group_events
+from ibbmaster.log.group_content import RowReader, TableFilter, group_events
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import GroupSelection, LogRange
@@ -56,7 +57,7 @@ def open_source(options: ReadOptions) -> GroupSource:
     return open_log(options)
 
 
-def load_kernels(options: ReadOptions) -> ModuleType | None:
+def load_kernels(options: ReadOptions) -> Kernels | None:
     """The kernels that read; None where they cannot be had, or shall not be waited for."""
     return load(KernelSet.READ) if options.uses_kernels else None
 

@@ -28,8 +28,9 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image, RawValue
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType, type_name
-from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
+from ibbmaster.ibb.chunk import Chunk, RecordType
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
+from ibbmaster.ibb.scan import page_chunks
 from ibbmaster.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.pages import PageReader
@@ -114,7 +115,7 @@ def _picked(task: ReadTask, rows: Iterator[dict[str, object]]) -> Iterator[Row]:
 def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
     """One row a page with data. A page that is damaged is an error, or left out if data loss is no failure."""
     for page_no, page in _verified_pages(task):
-        chunks = list(_chunks(page, task.log_range.file_no, page_no))
+        chunks = list(page_chunks(page, file_no=task.log_range.file_no, page_no=page_no))
         yield {
             "file_no": task.log_range.file_no,
             "page_no": page_no,
@@ -131,7 +132,7 @@ def _records(task: ReadTask) -> Iterator[dict[str, object]]:
     with closing(RealDisk(task.options.path)) as disk:
         pages = PageReader(disk)
         for page_no, page in _verified_pages(task):
-            for chunk in _chunks(page, file_no, page_no):
+            for chunk in page_chunks(page, file_no=file_no, page_no=page_no):
                 if chunk.is_first:
                     size, count = _record_size(pages, chunk, file_no, page_no)
                     yield {
@@ -170,13 +171,6 @@ def _verified_pages(task: ReadTask) -> Iterator[tuple[int, memoryview]]:
                 continue
             if page is not None and not is_blank(bytes(page)):
                 yield page_no, page
-
-
-def _chunks(page: memoryview, file_no: int, page_no: int) -> Iterator[Chunk]:
-    offset = 0
-    while not isinstance(chunk := next_chunk(page, offset, file_no=file_no, page_no=page_no), ChunkEnd):
-        yield chunk
-        offset = chunk.end_offset
 
 
 # Groups and what is in them -------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -18,7 +17,7 @@ from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.row_tables import RowTables
 from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, Field, arrow_type
 from ibbmaster.errors import EventError, UndecodableError
-from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.query import decompress
 from ibbmaster.event.rows.changes import RowDecoder
 from ibbmaster.event.rows.column import Column, ColumnType
@@ -26,20 +25,23 @@ from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.table_map import TABLE_ID_SIZE, decode_rows_header
 from ibbmaster.event.types import EventType
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
     ANY_TABLE,
     CHANGE_TYPES,
     KIND_BITS,
     OPEN_TABLES_MIN,
     UPDATE_AFTER,
+    Decoded,
     EventColumn,
+    KnownTables,
     OpenColumn,
     RowField,
     RowOp,
     RowStatus,
     VariantColumn,
 )
-from ibbmaster.log.group_content import TYPE_OFFSET, RowReader
+from ibbmaster.log.group_content import RowReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,9 +61,7 @@ class RowColumns:
 
     READS_EVERY_COLUMN = False  # of every table, whatever the fields
 
-    def __init__(
-        self, fields: tuple[Field, ...], reader: RowReader, zero_dates: ZeroDates, kernels: ModuleType
-    ) -> None:
+    def __init__(self, fields: tuple[Field, ...], reader: RowReader, zero_dates: ZeroDates, kernels: Kernels) -> None:
         self._fields = fields
         self._own = [field for field in fields if field.name not in RESERVED]
         self._tables = RowTables(None if self.READS_EVERY_COLUMN else self._own, reader, zero_dates)
@@ -99,19 +99,17 @@ class RowColumns:
             status = self._kernels.decode_rows(
                 batch.data,
                 batch.events,
-                len(batch.events),
                 state,
-                self._open,
-                tables.known,
-                tables.maps,
-                len(tables.decoders),
-                tables.variants,
-                tables.variant_count,
-                tables.steps,
-                self._values,
-                self._valid,
-                self._row_groups,
-                self._row_kinds,
+                KnownTables(
+                    self._open,
+                    tables.known,
+                    tables.maps,
+                    len(tables.decoders),
+                    tables.variants,
+                    tables.variant_count,
+                    tables.steps,
+                ),
+                Decoded(self._values, self._valid, self._row_groups, self._row_kinds),
             )
             number = int(state[RowField.EVENT])
             match RowStatus(status):

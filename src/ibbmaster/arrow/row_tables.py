@@ -10,13 +10,13 @@ from ibbmaster.arrow.column_reading import reading_of, size_of, text_reading_of
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import Field, column_type, expect_names
 from ibbmaster.errors import EventError, UndecodableError
-from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import RowDecoder
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
-from ibbmaster.log.group_content import TYPE_OFFSET, RowReader
+from ibbmaster.log.group_content import RowReader
 
 KINDS = {
     EventType.WRITE_ROWS_V1: INSERT,

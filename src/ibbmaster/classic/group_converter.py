@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import ModuleType
 
 from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, noted_gtids
 from ibbmaster.store.writer import BinlogWriter
 
@@ -23,7 +23,7 @@ class GroupConverter:
         group_count, event_bytes: what was taken so far.
     """
 
-    def __init__(self, writer: BinlogWriter, kernels: ModuleType) -> None:
+    def __init__(self, writer: BinlogWriter, kernels: Kernels) -> None:
         import numpy as np
 
         self.group_count = 0
@@ -65,13 +65,15 @@ class GroupConverter:
         numbers[Conversion.CHECKSUM_BYTES], numbers[Conversion.PAIRS] = window.checksum_size, count
         numbers[Conversion.RECORD_MAX] = self._writer.limits.inline_size_max
         source = self._numpy.frombuffer(window.block, dtype=self._numpy.uint8)
+        transaction_roles, standalone_roles = self._roles
         pages, numbers[Conversion.WRITE_AT], numbers[Conversion.WRITE_END] = self._writer.room()
         self._kernels.convert_groups(
             source,
             len(window.block),
             numbers,
             pairs,
-            *self._roles,
+            transaction_roles,
+            standalone_roles,
             self._scratch,
             self._numpy.frombuffer(pages, dtype=self._numpy.uint8),
         )

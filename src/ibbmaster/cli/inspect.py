@@ -52,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
 def _file(disk: Any, file_no: int) -> Iterator[dict[str, Any]]:
     """Header, then totals over the pages."""
     from ibbmaster.ibb.chunk import RecordType
+    from ibbmaster.ibb.scan import page_chunks
 
     yield from _page(disk, file_no, 0)
     counts: dict[str, int] = {}
@@ -59,7 +60,7 @@ def _file(disk: Any, file_no: int) -> Iterator[dict[str, Any]]:
     first_gtid = last_gtid = None
     page_no = 1
     while (page := _read_page(disk, file_no, page_no)) is not None:
-        chunks = list(_chunks(page, file_no, page_no))
+        chunks = list(page_chunks(memoryview(page), file_no=file_no, page_no=page_no))
         used += bool(chunks)
         for chunk in chunks:
             if chunk.is_first:
@@ -79,6 +80,7 @@ def _page(disk: Any, file_no: int, page_no: int) -> Iterator[dict[str, Any]]:
     from ibbmaster.ibb.file_header import decode_file_header
     from ibbmaster.ibb.file_name import format_file_name
     from ibbmaster.ibb.page import PAGE_SIZE
+    from ibbmaster.ibb.scan import page_chunks
 
     name = format_file_name(file_no)
     count = disk.size(name) // PAGE_SIZE
@@ -93,7 +95,7 @@ def _page(disk: Any, file_no: int, page_no: int) -> Iterator[dict[str, Any]]:
         else:
             yield {"page": 0, **asdict(header)}
         return
-    for chunk in _chunks(page, file_no, page_no):
+    for chunk in page_chunks(memoryview(page), file_no=file_no, page_no=page_no):
         yield {"page": page_no, "offset": chunk.page_offset, **_described(chunk)}
 
 
@@ -107,15 +109,6 @@ def _read_page(disk: Any, file_no: int, page_no: int) -> bytes | None:
         return None
     verify_page(page, Location(file_no=file_no, page_no=page_no))
     return page
-
-
-def _chunks(page: bytes, file_no: int, page_no: int) -> Iterator[Chunk]:
-    from ibbmaster.ibb.chunk import Chunk, next_chunk
-
-    found = next_chunk(memoryview(page), 0, file_no=file_no, page_no=page_no)
-    while isinstance(found, Chunk):
-        yield found
-        found = next_chunk(memoryview(page), found.end_offset, file_no=file_no, page_no=page_no)
 
 
 def _described(chunk: Chunk) -> dict[str, Any]:

@@ -43,7 +43,7 @@ SOURCES = (  # all that kernels import; their values are compiled in
     "ibb/page.py",
     "position.py",
 )
-WITHOUT_KERNELS = ("compiling.py", "loading.py")
+WITHOUT_KERNELS = ("calls.py", "compiling.py", "loading.py")
 READY_FILE = "ready.json"
 LOCK_FILE = "lock"
 

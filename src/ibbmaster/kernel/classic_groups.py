@@ -33,7 +33,7 @@ ZLIB_TABLES = byte_tables(0xEDB88320)
 
 
 @jit
-def crc32(source, start, end):  # type: ignore[no-untyped-def]
+def crc32(source, start, end):
     """CRC-32 as zlib has it, eight bytes at a time."""
     register = uint32(0xFFFFFFFF)
     offset = start
@@ -57,7 +57,7 @@ def crc32(source, start, end):  # type: ignore[no-untyped-def]
 
 
 @jit
-def event_size(source, offset, end, numbers):  # type: ignore[no-untyped-def]
+def event_size(source, offset, end, numbers):
     """The size of an event that is whole and as it says it is; 0 for the twin."""
     if end - offset < EVENT_HEADER:
         return 0
@@ -74,7 +74,7 @@ def event_size(source, offset, end, numbers):  # type: ignore[no-untyped-def]
 
 
 @jit
-def group_end(source, offset, end, numbers, transaction_roles, standalone_roles):  # type: ignore[no-untyped-def]
+def group_end(source, offset, end, numbers, transaction_roles, standalone_roles):
     """Where a plain group ends that begins here, and the bytes of its events without checksums; -1 for the twin."""
     size = event_size(source, offset, end, numbers)
     checksum_bytes = numbers[C_CHECKSUM]
@@ -105,7 +105,7 @@ def group_end(source, offset, end, numbers, transaction_roles, standalone_roles)
 
 
 @jit
-def copy_events(source, offset, end, checksum_bytes, target, position):  # type: ignore[no-untyped-def]
+def copy_events(source, offset, end, checksum_bytes, target, position):
     """Copy events without checksums and without places in their file; returns the position behind them."""
     while offset < end:
         event_bytes = load32(source, offset + 9)
@@ -119,7 +119,7 @@ def copy_events(source, offset, end, checksum_bytes, target, position):  # type:
 
 
 @jit
-def collect_classic_groups(  # type: ignore[no-untyped-def]
+def collect_classic_groups(
     source, end, numbers, transaction_roles, standalone_roles, file_no, first, last, state, groups, data
 ):
     """Copy the events of plain groups of source[READ_AT:end]; groups and data go on from GROUPS and OUT.

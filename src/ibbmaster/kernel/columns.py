@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from numba import int32, uint64
 
-from ibbmaster.kernel.collecting import E_START, G_DOMAIN, G_SEQ_NO, G_SERVER
+from ibbmaster.event.header import FLAGS_OFFSET, TYPE_OFFSET
+from ibbmaster.kernel.fields import EventColumn, GroupColumn
+from ibbmaster.kernel.group_begin import server_of
 from ibbmaster.kernel.memory import copy, copy32, jit, load16, load32
 
 GTID_TEXT_MAX = 10 + 10 + 20 + 2
@@ -12,18 +14,18 @@ MINUS = 45
 
 
 @jit
-def header_columns(data, events, count, types, timestamps, server_ids, flags):  # type: ignore[no-untyped-def]
+def header_columns(data, events, count, types, timestamps, server_ids, flags):
     """Type, time in microseconds, server id and flags of each event."""
     for index in range(count):
-        start = events[index, E_START]
+        start = events[index, EventColumn.START]
         timestamps[index] = load32(data, start) * 1_000_000
-        types[index] = int32(data[start + 4])
-        server_ids[index] = load32(data, start + 5)
-        flags[index] = int32(load16(data, start + 17))
+        types[index] = int32(data[start + TYPE_OFFSET])
+        server_ids[index] = server_of(data, start)
+        flags[index] = int32(load16(data, start + FLAGS_OFFSET))
 
 
 @jit
-def write_number(out, position, number):  # type: ignore[no-untyped-def]
+def write_number(out, position, number):
     """Write a number in decimal; returns the position behind it."""
     digits = 1
     rest = number // uint64(10)
@@ -38,7 +40,7 @@ def write_number(out, position, number):  # type: ignore[no-untyped-def]
 
 
 @jit
-def gtid_texts(groups, wanted, count, offsets, out):  # type: ignore[no-untyped-def]
+def gtid_texts(groups, wanted, count, offsets, out):
     """Write the GTIDs of the groups in `wanted` as text, side by side; `out` has room for the longest ones."""
     position = 0
     last, last_start, last_size = -1, 0, 0
@@ -50,17 +52,17 @@ def gtid_texts(groups, wanted, count, offsets, out):  # type: ignore[no-untyped-
             position += last_size
         else:
             last, last_start = group, position
-            position = write_number(out, position, uint64(groups[group, G_DOMAIN]))
+            position = write_number(out, position, uint64(groups[group, GroupColumn.DOMAIN]))
             out[position] = MINUS
-            position = write_number(out, position + 1, uint64(groups[group, G_SERVER]))
+            position = write_number(out, position + 1, uint64(groups[group, GroupColumn.SERVER]))
             out[position] = MINUS
-            position = write_number(out, position + 1, uint64(groups[group, G_SEQ_NO]))
+            position = write_number(out, position + 1, uint64(groups[group, GroupColumn.SEQ_NO]))
             last_size = position - last_start
         offsets[index + 1] = position
 
 
 @jit
-def copy_strings(data, starts, sizes, valid, count, padded, offsets, out):  # type: ignore[no-untyped-def]
+def copy_strings(data, starts, sizes, valid, count, padded, offsets, out):
     """Put strings side by side, each with zeros up to `padded` bytes; absent ones are empty.
 
     Returns how many bytes they take; the copying ends where `out` does.

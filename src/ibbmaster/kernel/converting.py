@@ -11,25 +11,18 @@ import numpy as np
 from ibbmaster.kernel.classic_groups import copy_events, group_end
 from ibbmaster.kernel.crc32c import DATA, PAGE
 from ibbmaster.kernel.fields import (
-    C_CHECKSUM,
-    C_EVENT_BYTES,
-    C_NOTED,
-    C_PAIRS,
-    C_READ_AT,
-    C_RECORD_MAX,
-    C_WRITE_AT,
-    C_WRITE_END,
     COMMIT,
     CONT,
-    EVENT_HEADER,
     FILLER,
     LAST,
+    Conversion,
 )
-from ibbmaster.kernel.memory import copy, jit, load32, load64
+from ibbmaster.kernel.group_begin import domain_of, sequence_of, server_of
+from ibbmaster.kernel.memory import copy, jit
 
 
 @jit
-def record_end(position, size):  # type: ignore[no-untyped-def]
+def record_end(position, size):
     """Where in the pages a record of so many bytes ends that begins at a position."""
     page, offset = position // PAGE, position % PAGE
     left = size
@@ -46,7 +39,7 @@ def record_end(position, size):  # type: ignore[no-untyped-def]
 
 
 @jit
-def place_record(record, size, pages, position):  # type: ignore[no-untyped-def]
+def place_record(record, size, pages, position):
     """Place a commit record, in chunks; returns the position behind it."""
     done = 0
     while done < size:
@@ -75,7 +68,7 @@ def place_record(record, size, pages, position):  # type: ignore[no-untyped-def]
 
 
 @jit
-def is_newest(pairs, count, domain_id, sequence):  # type: ignore[no-untyped-def]
+def is_newest(pairs, count, domain_id, sequence):
     """Whether an unsigned sequence number is above all that the pairs of a domain have."""
     for pair in range(count):
         if pairs[pair, 0] == domain_id and np.uint64(pairs[pair, 2]) >= sequence:
@@ -84,42 +77,39 @@ def is_newest(pairs, count, domain_id, sequence):  # type: ignore[no-untyped-def
 
 
 @jit
-def convert_groups(  # type: ignore[no-untyped-def]
-    source, end, numbers, pairs, transaction_roles, standalone_roles, scratch, pages
-):
+def convert_groups(source, end, numbers, pairs, transaction_roles, standalone_roles, scratch, pages):
     """Append plain groups of source[READ_AT:end] to the pages, while they end before WRITE_END.
 
     Stops before a group that is not plain, not whole here, too long, of a pair that is not
     known, or not newer than every number that a pair of its domain has.
     """
-    offset = numbers[C_READ_AT]
-    position = numbers[C_WRITE_AT]
-    checksum_bytes = numbers[C_CHECKSUM]
+    offset = numbers[Conversion.READ_AT]
+    position = numbers[Conversion.WRITE_AT]
+    checksum_bytes = numbers[Conversion.CHECKSUM_BYTES]
     pair = 0
     while True:
         behind, total = group_end(source, offset, end, numbers, transaction_roles, standalone_roles)
-        if behind < 0 or total + 1 > numbers[C_RECORD_MAX] or total + 1 > len(scratch):
+        if behind < 0 or total + 1 > numbers[Conversion.RECORD_MAX] or total + 1 > len(scratch):
             break
-        if record_end(position, total + 1) > numbers[C_WRITE_END]:
+        if record_end(position, total + 1) > numbers[Conversion.WRITE_END]:
             break
-        server_id = load32(source, offset + 5)
-        domain_id = load32(source, offset + EVENT_HEADER + 8)
+        server_id, domain_id = server_of(source, offset), domain_of(source, offset)
         if pairs[pair, 0] != domain_id or pairs[pair, 1] != server_id:
             pair = 0
-            while pair < numbers[C_PAIRS] and (pairs[pair, 0] != domain_id or pairs[pair, 1] != server_id):
+            while pair < numbers[Conversion.PAIRS] and (pairs[pair, 0] != domain_id or pairs[pair, 1] != server_id):
                 pair += 1
-            if pair >= numbers[C_PAIRS]:
+            if pair >= numbers[Conversion.PAIRS]:
                 break
-        sequence = load64(source, offset + EVENT_HEADER)
-        if not is_newest(pairs, numbers[C_PAIRS], domain_id, sequence):
+        sequence = sequence_of(source, offset)
+        if not is_newest(pairs, numbers[Conversion.PAIRS], domain_id, sequence):
             break
-        numbers[C_NOTED] += 1
+        numbers[Conversion.NOTED] += 1
         pairs[pair, 2] = int(sequence)
-        pairs[pair, 3] = numbers[C_NOTED]
+        pairs[pair, 3] = numbers[Conversion.NOTED]
         scratch[0] = 0  # nothing is out of band
         copy_events(source, offset, behind, checksum_bytes, scratch, 1)
         offset = behind
         position = place_record(scratch, 1 + total, pages, position)
-        numbers[C_EVENT_BYTES] += total
-    numbers[C_READ_AT] = offset
-    numbers[C_WRITE_AT] = position
+        numbers[Conversion.EVENT_BYTES] += total
+    numbers[Conversion.READ_AT] = offset
+    numbers[Conversion.WRITE_AT] = position

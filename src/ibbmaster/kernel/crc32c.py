@@ -87,7 +87,7 @@ if HAS_INSTRUCTION:
 else:
 
     @jit
-    def crc_word(register, word):  # type: ignore[no-untyped-def]
+    def crc_word(register, word):
         mixed = uint64(register ^ word)
         result = uint32(0)
         for index in range(8):
@@ -96,12 +96,12 @@ else:
 
 
 @jit
-def crc_byte(register, byte):  # type: ignore[no-untyped-def]
+def crc_byte(register, byte):
     return uint64(BYTE_TABLES[0, (register ^ uint64(byte)) & uint64(0xFF)]) ^ (register >> uint64(8))
 
 
 @jit
-def shift(register):  # type: ignore[no-untyped-def]
+def shift(register):
     low = uint32(register)
     return uint64(
         SHIFT_TABLES[0, low & uint32(0xFF)]
@@ -112,7 +112,7 @@ def shift(register):  # type: ignore[no-untyped-def]
 
 
 @jit
-def page_crc(block, start):  # type: ignore[no-untyped-def]
+def page_crc(block, start):
     """CRC-32C of the data area of the page that begins at `start`: three streams at once, then the rest."""
     first, second, third = uint64(0xFFFFFFFF), uint64(0), uint64(0)
     offset = start
@@ -130,7 +130,7 @@ def page_crc(block, start):  # type: ignore[no-untyped-def]
 
 
 @jit
-def is_page_good(block, start):  # type: ignore[no-untyped-def]
+def is_page_good(block, start):
     """Whether the checksum of a page is right, or the page is blank."""
     if page_crc(block, start) == uint64(load32(block, start + DATA)):
         return True

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ibbmaster.event.gtid_event import GTID_EVENT_SIZE_MIN, GTID_FLAGS_OFFSET
+from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN, RecordType
 from ibbmaster.ibb.chunk import CONT as _CONT
 from ibbmaster.ibb.chunk import FILLER as _FILLER
 from ibbmaster.ibb.chunk import LAST as _LAST
-from ibbmaster.ibb.chunk import RecordType
+from ibbmaster.ibb.page import DATA_SIZE
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Bytes = npt.NDArray[np.uint8]
+    Numbers = npt.NDArray[np.int64]  # one for each place of an enumeration, or a row for each thing
+    Shorts = npt.NDArray[np.int32]
 
 CONT, LAST, FILLER = int(_CONT), int(_LAST), int(_FILLER)
 TYPE_MASK = 0x3F
 COMMIT, OOB_DATA = int(RecordType.COMMIT), int(RecordType.OOB_DATA)
 GTID_STATE, DUMMY = int(RecordType.GTID_STATE), int(RecordType.DUMMY)
 KNOWN_TYPES = sum(1 << int(record_type) for record_type in RecordType)
+CHUNK_HEADER = int(CHUNK_HEADER_SIZE)
+CHUNKS_PER_PAGE_MAX = int(DATA_SIZE) // int(CHUNK_SIZE_MIN)
 GTID_EVENT, ANNOTATE_ROWS = int(EventType.GTID), int(EventType.ANNOTATE_ROWS)
-EVENT_HEADER = 19
-GTID_EVENT_MIN = EVENT_HEADER + 13
+EVENT_HEADER = int(EVENT_HEADER_SIZE)
+GTID_EVENT_MIN = int(GTID_EVENT_SIZE_MIN)
+GROUP_BEGIN = int(GTID_FLAGS_OFFSET) + 1  # bytes of a GTID event that tell its group
 EVENT_MAX = 1 << 30
 PACKET_MAX = 0xFFFFFF
 SEGMENT_MIN = 8192  # bytes: shorter pieces are copied faster than sent by themselves
@@ -28,32 +42,108 @@ LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED = 1, 2  # filters
 
 
 class Field(IntEnum):
-    """Places in the state of a framing: what a call is given and what it leaves."""
+    """Places in the state that a kernel is given and leaves: where in the pages it is, and what it has made."""
 
     PAGE = 0  # index of the page at hand in the block
-    OFFSET = 1  # on that page
+    OFFSET = 1  # on that page, of a chunk
     OUT = 2  # bytes in the output
     SEQUENCE = 3  # of the next packet
     FILTERS = 4
     PREFIX_SIZE = 5  # 1, or 3 with the header of semi-synchronous replication
-    SKIP_TYPE = 6  # of the record that is being passed over, -1 for none
-    GROUPS = 7  # framed by this call
-    PAIRS = 8  # (domain, server) pairs that were logged since it was 0
-    VERIFIED = 9  # pages, from the first on, whose checksum is known to be right
-    EVENT_LEFT = 10  # bytes that the event under way still lacks
-    HEAD_HELD = 11  # bytes of an event header that was cut
-    PACKET_LEFT = 12  # bytes that fit into the packet under way
-    EMPTY_TAIL = 13  # the payload under way ends with an empty packet
-    IS_DROPPED = 14  # the event under way is left out
-    CHUNK_LEFT = 15  # bytes of the chunk at hand that were not taken yet
-    IS_LAST = 16  # that chunk ends its record
-    TO_SKIP = 17  # bytes of the record that are no events
-    NESTED_TYPE = 18  # of the record inside the one at hand, -1 for none
-    IS_FIRST = 19  # the chunk that comes next begins the record
-    NOTED = 20  # GTIDs that were noted since it was 0
-    SEGMENTS = 21  # pieces of the source that belong between those of the output
-    SEGMENT_BYTES = 22  # in those pieces
-    SIZE = 23
+    GROUPS = 6  # framed by this call
+    PAIRS = 7  # (domain, server) pairs that were logged since it was 0
+    VERIFIED = 8  # pages, from the first on, whose checksum is known to be right
+    EVENT_LEFT = 9  # bytes that the event under way still lacks
+    HEAD_HELD = 10  # bytes of an event header that was cut
+    PACKET_LEFT = 11  # bytes that fit into the packet under way
+    EMPTY_TAIL = 12  # the payload under way ends with an empty packet
+    IS_DROPPED = 13  # the event under way is left out
+    TO_SKIP = 14  # bytes from the chunk at hand on that are no events, or were framed
+    SKIP_TYPE = 15  # of the record that goes on with the chunk at hand, -1 for none
+    NESTED_TYPE = 16  # of the one inside that record that goes on, -1 for none
+    NOTED = 17  # GTIDs that were noted since it was 0
+    SEGMENTS = 18  # pieces of the source that belong between those of the output
+    SEGMENT_BYTES = 19  # in those pieces
+    SIZE = 20
+
+
+class ChunkColumn(IntEnum):
+    """Columns of the table of chunks."""
+
+    START = 0  # of its header in the pages
+    SIZE = 1  # bytes of data
+    TYPE = 2  # its type byte
+    COLUMNS = 3
+
+
+class Framing(NamedTuple):
+    """What framing works on, besides the pages."""
+
+    state: Numbers  # see Field
+    head: Bytes  # the begin of an event whose header is cut
+    begin: Bytes  # that of a commit record, likewise
+    prefix: Bytes  # of each event
+    pairs: Numbers  # see `noted_gtids`
+    table: Shorts  # see ChunkColumn
+    out: Bytes  # packets
+    segments: Numbers  # where in `out` a piece of the pages belongs, where it begins there, its bytes
+
+
+class Sending(NamedTuple):
+    """What sending what was framed works on."""
+
+    progress: Numbers  # see Progress
+    vectors: Numbers  # addresses and sizes of its pieces
+    wanted: Numbers  # arguments of system calls
+    rest: Bytes  # what the socket does not take
+
+
+class Checking(NamedTuple):
+    """What checking works on, besides the pages."""
+
+    state: Numbers  # see Field
+    table: Shorts  # see ChunkColumn; for one page
+    pairs: Numbers  # see PairColumn
+    nodes: Numbers  # see Found
+    scratch: Bytes  # for a commit record in several chunks
+
+
+class Collecting(NamedTuple):
+    """What collecting works on, besides the pages."""
+
+    state: Numbers  # see Field
+    table: Shorts  # see ChunkColumn; for one page
+    groups: Numbers  # see GroupColumn
+    data: Bytes  # of their events
+
+
+class KnownTables(NamedTuple):
+    """How rows are read."""
+
+    open_tables: Numbers  # see OpenColumn
+    store: Bytes  # see MapColumn and VariantColumn
+    maps: Numbers  # see MapColumn
+    map_count: int
+    variants: Numbers  # see VariantColumn
+    variant_count: int
+    steps: Numbers  # see StepColumn
+
+
+class Decoded(NamedTuple):
+    """What rows become."""
+
+    values: Numbers  # a row for each slot of `StepColumn.SLOT`
+    valid: Bytes  # whether a value is there
+    row_groups: Numbers  # in which group a row is
+    row_kinds: Numbers  # of which kind of row event, and which image
+
+
+class FileRange(NamedTuple):
+    """Which part of a file is collected."""
+
+    file_no: int
+    block_offset: int  # where in the file the block begins
+    end_offset: int  # of the groups that are wanted
 
 
 CALL_WORDS = 7  # of 64 bits: the longest argument of a system call, a struct msghdr
@@ -78,9 +168,9 @@ class Status(IntEnum):
     NEED_MORE = 0  # the block has no more pages
     NO_DATA = 1  # nothing was written here yet
     CAREFUL = 2  # what comes next is for the careful path
-    FULL = 3  # the output has no more room
+    FULL = 3  # the output, or the table of chunks, has no more room
     BAD_PAGE = 4  # the checksum of the page at hand is wrong
-    DONE = 5  # the record, or the bytes, are framed
+    DONE = 5  # the record, the bytes, or the range ends here
 
 
 class Progress(IntEnum):
@@ -258,21 +348,6 @@ class Conversion(IntEnum):
     SIZE = 9
 
 
-S_PAGE, S_OFFSET, S_OUT, S_SEQUENCE = int(Field.PAGE), int(Field.OFFSET), int(Field.OUT), int(Field.SEQUENCE)
-S_FILTERS, S_PREFIX, S_SKIP_TYPE = int(Field.FILTERS), int(Field.PREFIX_SIZE), int(Field.SKIP_TYPE)
-S_GROUPS, S_PAIRS = int(Field.GROUPS), int(Field.PAIRS)
-S_EVENT_LEFT, S_HEAD_HELD, S_PACKET_LEFT = int(Field.EVENT_LEFT), int(Field.HEAD_HELD), int(Field.PACKET_LEFT)
-S_EMPTY_TAIL, S_IS_DROPPED = int(Field.EMPTY_TAIL), int(Field.IS_DROPPED)
-S_CHUNK_LEFT, S_IS_LAST, S_TO_SKIP = int(Field.CHUNK_LEFT), int(Field.IS_LAST), int(Field.TO_SKIP)
-S_NESTED_TYPE, S_IS_FIRST, S_VERIFIED = int(Field.NESTED_TYPE), int(Field.IS_FIRST), int(Field.VERIFIED)
-S_NOTED, S_SEGMENTS, S_SEGMENT_BYTES = int(Field.NOTED), int(Field.SEGMENTS), int(Field.SEGMENT_BYTES)
-NEED_MORE, NO_DATA, CAREFUL = int(Status.NEED_MORE), int(Status.NO_DATA), int(Status.CAREFUL)
-FULL, BAD_PAGE, DONE = int(Status.FULL), int(Status.BAD_PAGE), int(Status.DONE)
-P_FILE_OFFSET, P_BUDGET, P_FRAMED = int(Progress.FILE_OFFSET), int(Progress.BUDGET), int(Progress.FRAMED)
-P_REST, P_NODE, P_IS_BEGUN = int(Progress.REST), int(Progress.NODE), int(Progress.IS_BEGUN)
-P_VERIFIED_FROM, P_VERIFIED_TO = int(Progress.VERIFIED_FROM), int(Progress.VERIFIED_TO)
-F_PAGE, F_OFFSET, F_SIZE, F_FIRST_SIZE = int(Found.PAGE), int(Found.OFFSET), int(Found.SIZE), int(Found.FIRST_SIZE)
+S_OUT, S_GROUPS = int(Field.OUT), int(Field.GROUPS)
 C_READ_AT, C_SOURCE_OFFSET = int(Conversion.READ_AT), int(Conversion.SOURCE_OFFSET)
-C_CHECKSUM, C_RECORD_MAX = int(Conversion.CHECKSUM_BYTES), int(Conversion.RECORD_MAX)
-C_WRITE_AT, C_WRITE_END = int(Conversion.WRITE_AT), int(Conversion.WRITE_END)
-C_PAIRS, C_NOTED, C_EVENT_BYTES = int(Conversion.PAIRS), int(Conversion.NOTED), int(Conversion.EVENT_BYTES)
+C_CHECKSUM = int(Conversion.CHECKSUM_BYTES)

@@ -10,42 +10,28 @@ from __future__ import annotations
 
 from numba import uint8
 
+from ibbmaster.event.header import FLAGS_OFFSET, TYPE_OFFSET
+from ibbmaster.event.types import EventFlag
 from ibbmaster.kernel.fields import (
     ANNOTATE_ROWS,
-    CAREFUL,
-    DONE,
     EVENT_HEADER,
     EVENT_MAX,
-    FULL,
     LEAVES_OUT_ANNOTATE,
     LEAVES_OUT_MARKED,
     PACKET_MAX,
-    S_EMPTY_TAIL,
-    S_EVENT_LEFT,
-    S_FILTERS,
-    S_HEAD_HELD,
-    S_IS_DROPPED,
-    S_OUT,
-    S_PACKET_LEFT,
-    S_PREFIX,
-    S_SEGMENT_BYTES,
-    S_SEGMENTS,
-    S_SEQUENCE,
     SEGMENT_MIN,
     SMALL_EVENT,
+    Field,
+    Status,
 )
-from ibbmaster.kernel.memory import (
-    copy,
-    copy32,
-    jit,
-    load32,
-    store32,
-    store64,
-)
+from ibbmaster.kernel.group_begin import size_of
+from ibbmaster.kernel.memory import copy, copy32, jit, load16, load32, store32, store64
+
+MARKED = int(EventFlag.SKIP_REPLICATION)
 
 
 @jit
-def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type: ignore[no-untyped-def]
+def frame_bytes(source, start, end, framing):
     """Frame the events that lie in source[start:end], which may begin and end inside one.
 
     As long as there is room in `segments`, long pieces of events are not copied, but noted
@@ -54,26 +40,27 @@ def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type
     Returns where it stopped and why: DONE, FULL, or CAREFUL where an event's size makes no
     sense; `state` and `head` hold what is needed to go on.
     """
+    state, head, _, prefix, _, _, out, segments = framing
     offset = start
-    position = state[S_OUT]
-    room = len(out) - state[S_SEGMENT_BYTES]
-    prefix_size = state[S_PREFIX]
-    filters = state[S_FILTERS]
-    sequence = state[S_SEQUENCE]
-    whole_max = SEGMENT_MIN if state[S_SEGMENTS] < len(segments) else PACKET_MAX - prefix_size
-    status = DONE
+    position = state[Field.OUT]
+    room = len(out) - state[Field.SEGMENT_BYTES]
+    prefix_size = state[Field.PREFIX_SIZE]
+    filters = state[Field.FILTERS]
+    sequence = state[Field.SEQUENCE]
+    whole_max = SEGMENT_MIN if state[Field.SEGMENTS] < len(segments) else PACKET_MAX - prefix_size
+    status = Status.DONE
     while offset < end:
-        if state[S_EVENT_LEFT] == 0 and state[S_HEAD_HELD] == 0 and end - offset >= EVENT_HEADER:
-            size = load32(source, offset + 9)
+        if state[Field.EVENT_LEFT] == 0 and state[Field.HEAD_HELD] == 0 and end - offset >= EVENT_HEADER:
+            size = size_of(source, offset)
             if size <= end - offset and size >= EVENT_HEADER and size < whole_max:
                 if filters != 0 and (
-                    (filters & LEAVES_OUT_ANNOTATE and source[offset + 4] == ANNOTATE_ROWS)
-                    or (filters & LEAVES_OUT_MARKED and source[offset + 18] & 0x80)
+                    (filters & LEAVES_OUT_ANNOTATE and source[offset + TYPE_OFFSET] == ANNOTATE_ROWS)
+                    or (filters & LEAVES_OUT_MARKED and load16(source, offset + FLAGS_OFFSET) & MARKED)
                 ):
                     offset += size
                     continue
                 if room - position < size + prefix_size + 4:
-                    status = FULL
+                    status = Status.FULL
                     break
                 store32(out, position, (size + prefix_size) | (sequence << 24))
                 for index in range(prefix_size):
@@ -84,74 +71,74 @@ def frame_bytes(source, start, end, state, head, prefix, out, segments):  # type
                 offset += size
                 continue
         if room - position < 64:
-            status = FULL
+            status = Status.FULL
             break
-        if state[S_EVENT_LEFT] == 0:
-            taken = min(EVENT_HEADER - state[S_HEAD_HELD], end - offset)
+        if state[Field.EVENT_LEFT] == 0:
+            taken = min(EVENT_HEADER - state[Field.HEAD_HELD], end - offset)
             for index in range(taken):
-                head[state[S_HEAD_HELD] + index] = source[offset + index]
+                head[state[Field.HEAD_HELD] + index] = source[offset + index]
             offset += taken
-            state[S_HEAD_HELD] += taken
-            if state[S_HEAD_HELD] < EVENT_HEADER:
+            state[Field.HEAD_HELD] += taken
+            if state[Field.HEAD_HELD] < EVENT_HEADER:
                 break
-            size = load32(head, 9)
+            size = size_of(head, 0)
             if size < EVENT_HEADER or size > EVENT_MAX:
-                status = CAREFUL
+                status = Status.CAREFUL
                 break
-            state[S_HEAD_HELD] = 0
-            state[S_EVENT_LEFT] = size - EVENT_HEADER
-            state[S_IS_DROPPED] = 0
-            if (filters & LEAVES_OUT_ANNOTATE and head[4] == ANNOTATE_ROWS) or (
-                filters & LEAVES_OUT_MARKED and head[18] & 0x80
+            state[Field.HEAD_HELD] = 0
+            state[Field.EVENT_LEFT] = size - EVENT_HEADER
+            state[Field.IS_DROPPED] = 0
+            if (filters & LEAVES_OUT_ANNOTATE and head[TYPE_OFFSET] == ANNOTATE_ROWS) or (
+                filters & LEAVES_OUT_MARKED and load16(head, FLAGS_OFFSET) & MARKED
             ):
-                state[S_IS_DROPPED] = 1
+                state[Field.IS_DROPPED] = 1
                 continue
             payload = size + prefix_size
-            state[S_PACKET_LEFT] = min(payload, PACKET_MAX)
-            state[S_EMPTY_TAIL] = int(payload % PACKET_MAX == 0)
-            store32(out, position, state[S_PACKET_LEFT] | (sequence << 24))
+            state[Field.PACKET_LEFT] = min(payload, PACKET_MAX)
+            state[Field.EMPTY_TAIL] = int(payload % PACKET_MAX == 0)
+            store32(out, position, state[Field.PACKET_LEFT] | (sequence << 24))
             sequence = (sequence + 1) & 0xFF
             for index in range(prefix_size):
                 out[position + 4 + index] = prefix[index]
             copy(out, position + 4 + prefix_size, head, 0, EVENT_HEADER)
             position += 4 + prefix_size + EVENT_HEADER
-            state[S_PACKET_LEFT] -= prefix_size + EVENT_HEADER
-        elif state[S_IS_DROPPED]:
-            taken = min(state[S_EVENT_LEFT], end - offset)
+            state[Field.PACKET_LEFT] -= prefix_size + EVENT_HEADER
+        elif state[Field.IS_DROPPED]:
+            taken = min(state[Field.EVENT_LEFT], end - offset)
             offset += taken
-            state[S_EVENT_LEFT] -= taken
+            state[Field.EVENT_LEFT] -= taken
         else:
-            if state[S_PACKET_LEFT] == 0:
-                state[S_PACKET_LEFT] = min(state[S_EVENT_LEFT], PACKET_MAX)
-                store32(out, position, state[S_PACKET_LEFT] | (sequence << 24))
+            if state[Field.PACKET_LEFT] == 0:
+                state[Field.PACKET_LEFT] = min(state[Field.EVENT_LEFT], PACKET_MAX)
+                store32(out, position, state[Field.PACKET_LEFT] | (sequence << 24))
                 sequence = (sequence + 1) & 0xFF
                 position += 4
-            taken = min(min(state[S_EVENT_LEFT], state[S_PACKET_LEFT]), min(end - offset, room - position - 8))
-            if taken >= SEGMENT_MIN and state[S_SEGMENTS] < len(segments):
-                segments[state[S_SEGMENTS], 0] = position
-                segments[state[S_SEGMENTS], 1] = offset
-                segments[state[S_SEGMENTS], 2] = taken
-                state[S_SEGMENTS] += 1
-                state[S_SEGMENT_BYTES] += taken
+            taken = min(min(state[Field.EVENT_LEFT], state[Field.PACKET_LEFT]), min(end - offset, room - position - 8))
+            if taken >= SEGMENT_MIN and state[Field.SEGMENTS] < len(segments):
+                segments[state[Field.SEGMENTS], 0] = position
+                segments[state[Field.SEGMENTS], 1] = offset
+                segments[state[Field.SEGMENTS], 2] = taken
+                state[Field.SEGMENTS] += 1
+                state[Field.SEGMENT_BYTES] += taken
                 room -= taken
             else:
                 copy(out, position, source, offset, taken)
                 position += taken
             offset += taken
-            state[S_EVENT_LEFT] -= taken
-            state[S_PACKET_LEFT] -= taken
-        if state[S_EVENT_LEFT] == 0 and not state[S_IS_DROPPED] and state[S_EMPTY_TAIL]:
+            state[Field.EVENT_LEFT] -= taken
+            state[Field.PACKET_LEFT] -= taken
+        if state[Field.EVENT_LEFT] == 0 and not state[Field.IS_DROPPED] and state[Field.EMPTY_TAIL]:
             store32(out, position, sequence << 24)
             sequence = (sequence + 1) & 0xFF
             position += 4
-            state[S_EMPTY_TAIL] = 0
-    state[S_OUT] = position
-    state[S_SEQUENCE] = sequence
+            state[Field.EMPTY_TAIL] = 0
+    state[Field.OUT] = position
+    state[Field.SEQUENCE] = sequence
     return offset, status
 
 
 @jit
-def frame_plain(source, start, end, out, room, position, sequence, prefix, prefix_size):  # type: ignore[no-untyped-def]
+def frame_plain(source, start, end, out, room, position, sequence, prefix, prefix_size):
     """Frame the events in source[start:end], all of them whole, at a position of the output, which ends at `room`.
 
     `prefix` is a number, with the bytes in front of each event. Up to 32 bytes behind `room`
@@ -162,7 +149,7 @@ def frame_plain(source, start, end, out, room, position, sequence, prefix, prefi
     offset = start
     number = sequence
     while end - offset >= EVENT_HEADER:
-        size = load32(source, offset + 9)
+        size = size_of(source, offset)
         payload = size + prefix_size
         if size < EVENT_HEADER or size > end - offset or position + payload + 4 > room or payload >= PACKET_MAX:
             return -1, sequence
@@ -180,7 +167,7 @@ def frame_plain(source, start, end, out, room, position, sequence, prefix, prefi
 
 
 @jit
-def renumber(out, size, first, delta):  # type: ignore[no-untyped-def]
+def renumber(out, size, first, delta):
     """Add `delta` to the numbers of packets, the first of which begins at `first`."""
     offset = first
     while offset < size:

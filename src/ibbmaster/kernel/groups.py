@@ -1,4 +1,4 @@
-"""Kernels that frame whole groups in a block of pages, and parts of groups out of band.
+"""Kernels that frame whole groups in a block of pages, skip them, and frame parts of groups out of band.
 
 The twins, which put the same bytes on the wire: `ibbmaster.log.event_groups` and
 `ibbmaster.log.out_of_band`, together with `ibbmaster.dump.framing`.
@@ -6,298 +6,252 @@ The twins, which put the same bytes on the wire: `ibbmaster.log.event_groups` an
 
 from __future__ import annotations
 
-from numba import int64
+from numba import int64, uint64
 
-from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
 from ibbmaster.kernel.fields import (
-    BAD_PAGE,
-    CAREFUL,
+    CHUNK_HEADER,
     COMMIT,
     CONT,
-    DONE,
-    EVENT_HEADER,
-    FILLER,
-    FULL,
-    KNOWN_TYPES,
+    GROUP_BEGIN,
     LAST,
-    NEED_MORE,
-    NO_DATA,
     OOB_DATA,
-    S_CHUNK_LEFT,
-    S_EMPTY_TAIL,
-    S_EVENT_LEFT,
-    S_FILTERS,
-    S_GROUPS,
-    S_HEAD_HELD,
-    S_IS_FIRST,
-    S_IS_LAST,
-    S_NESTED_TYPE,
-    S_OFFSET,
-    S_OUT,
-    S_PAGE,
-    S_PAIRS,
-    S_PREFIX,
-    S_SEGMENT_BYTES,
-    S_SEGMENTS,
-    S_SEQUENCE,
-    S_SKIP_TYPE,
-    S_TO_SKIP,
-    S_VERIFIED,
     TYPE_MASK,
+    ChunkColumn,
+    Field,
+    Status,
 )
 from ibbmaster.kernel.framing import frame_bytes, frame_plain
-from ibbmaster.kernel.memory import jit, load16, load32, load64
-from ibbmaster.kernel.records import (
-    gather,
-    is_group,
+from ibbmaster.kernel.group_begin import (
     is_group_begin,
     is_same_pair,
     is_skipped,
     is_step_back,
     note_group,
-    passed_chunk,
-    record_chunk,
+    sequence_of,
 )
+from ibbmaster.kernel.memory import copy, inlined, jit, load32
+from ibbmaster.kernel.scan import index_chunks, is_begin, record_end, stop_at
 
 
 @jit
-def frame_run(block, page_start, offset, state, prefix, pairs, out):  # type: ignore[no-untyped-def]
-    """Frame whole groups, each in one chunk of the page that begins at `page_start`, and left as it is.
+def gather_begin(pages, table, row, end, begin):
+    """Put the first bytes of the commit record in rows [row:end] together; returns how many."""
+    position = 0
+    while row < end and position < len(begin):
+        if table[row, ChunkColumn.TYPE] & TYPE_MASK == COMMIT:
+            taken = min(table[row, ChunkColumn.SIZE], len(begin) - position)
+            copy(begin, position, pages, table[row, ChunkColumn.START] + CHUNK_HEADER, taken)
+            position += taken
+        row += 1
+    return position
 
-    Returns the offset behind the last of them. A pair is noted when another one comes, as
-    that costs as much as an event.
+
+@inlined
+def find_begin(pages, table, row, end, begin):
+    """Where the first event of a commit record in rows [row:end] lies: in the pages or, if it is cut, in `begin`.
+
+    Its place is -1 if it is no GTID event, or something is out of band.
     """
-    position, sequence, prefix_size = state[S_OUT], state[S_SEQUENCE], state[S_PREFIX]
-    room = len(out) - state[S_SEGMENT_BYTES] - 32
-    noted_last = page_start  # the group that is to be noted; none yet
-    while offset <= DATA - 4:
-        start = page_start + offset
-        data_size = load16(block, start + 1)
-        end = start + 3 + data_size
-        if block[start] != COMMIT | LAST or end > page_start + DATA or block[start + 3] != 0:
-            break
-        start += 4
-        if not is_group_begin(block, start, end) or state[S_PAIRS] + 1 >= len(pairs):
-            break
-        if noted_last != page_start:
-            if not is_same_pair(block, start, noted_last):
-                note_group(block, noted_last, pairs, state)
-                noted_last = page_start
-            elif load64(block, start + EVENT_HEADER) <= load64(block, noted_last + EVENT_HEADER):
+    source, start, size = pages, table[row, ChunkColumn.START] + CHUNK_HEADER, table[row, ChunkColumn.SIZE]
+    if size < 1 + GROUP_BEGIN and end > row + 1:
+        source, start = begin, 0
+        size = gather_begin(pages, table, row, end, begin)
+    if source[start] == 0 and is_group_begin(source, start + 1, start + size):
+        start += 1
+    else:
+        start = -1
+    return source, start
+
+
+@jit
+def frame_group(pages, row, end, framing):
+    """Frame the group in a commit record's rows [row:end], and note it; nothing of it is left if that does not go."""
+    state, _, begin, _, pairs, table, _, _ = framing
+    source, first = find_begin(pages, table, row, end, begin)
+    if first < 0 or is_step_back(source, first, pairs, state):
+        return Status.CAREFUL
+    position, sequence = state[Field.OUT], state[Field.SEQUENCE]
+    segment_count, segment_bytes = state[Field.SEGMENTS], state[Field.SEGMENT_BYTES]
+    to_skip = 1
+    status = Status.DONE
+    while row < end and status == Status.DONE:
+        if table[row, ChunkColumn.TYPE] & TYPE_MASK == COMMIT:
+            start = table[row, ChunkColumn.START] + CHUNK_HEADER
+            stop = start + table[row, ChunkColumn.SIZE]
+            _, status = frame_bytes(pages, start + to_skip, stop, framing)
+            to_skip = 0
+        row += 1
+    if status == Status.DONE and (state[Field.EVENT_LEFT] != 0 or state[Field.HEAD_HELD] != 0):
+        status = Status.CAREFUL
+    if status == Status.DONE:
+        note_group(source, first, pairs, state)
+    else:
+        state[Field.OUT], state[Field.SEQUENCE] = position, sequence
+        state[Field.SEGMENTS], state[Field.SEGMENT_BYTES] = segment_count, segment_bytes
+        state[Field.EVENT_LEFT] = state[Field.HEAD_HELD] = state[Field.EMPTY_TAIL] = 0
+    return status
+
+
+@jit
+def frame_run(pages, row, count, framing):
+    """Frame groups of one chunk each that are left as they are; returns the row of the first that is not one.
+
+    A pair is noted when another one comes, as that costs as much as an event.
+    """
+    state, _, _, prefix, pairs, table, out, _ = framing
+    position, sequence, prefix_size = state[Field.OUT], state[Field.SEQUENCE], state[Field.PREFIX_SIZE]
+    prefix_number = load32(prefix, 0) & ((1 << (8 * prefix_size)) - 1)
+    room = len(out) - state[Field.SEGMENT_BYTES] - 32
+    pair_max = len(pairs) - 1
+    noted_last = -1  # the group that is to be noted; none yet
+    while row < count:
+        at = uint64(row)
+        if table[at, ChunkColumn.TYPE] != COMMIT | LAST:
+            if is_begin(table, row, COMMIT):
                 break
-        if noted_last == page_start and is_step_back(block, start, pairs, state):
+            row += 1
+            continue
+        start = table[at, ChunkColumn.START] + CHUNK_HEADER + 1
+        end = start - 1 + table[at, ChunkColumn.SIZE]
+        if pages[uint64(start - 1)] != 0 or not is_group_begin(pages, start, end) or state[Field.PAIRS] >= pair_max:
             break
-        behind, sequence = frame_plain(block, start, end, out, room, position, sequence, prefix, prefix_size)
+        if noted_last >= 0:
+            if not is_same_pair(pages, start, noted_last):
+                note_group(pages, noted_last, pairs, state)
+                noted_last = -1
+            elif sequence_of(pages, start) <= sequence_of(pages, noted_last):
+                break
+        if noted_last < 0 and is_step_back(pages, start, pairs, state):
+            break
+        behind, sequence = frame_plain(pages, start, end, out, room, position, sequence, prefix_number, prefix_size)
         if behind < 0:
             break
         noted_last = start
         position = behind
-        state[S_GROUPS] += 1
-        offset = end - page_start
-    if noted_last != page_start:
-        note_group(block, noted_last, pairs, state)
-    state[S_OUT], state[S_SEQUENCE] = position, sequence
-    return offset
+        state[Field.GROUPS] += 1
+        row += 1
+    if noted_last >= 0:
+        note_group(pages, noted_last, pairs, state)
+    state[Field.OUT], state[Field.SEQUENCE] = position, sequence
+    return row
 
 
 @jit
-def frame_long(block, page_count, page, offset, verified, state, head, prefix, out, segments):  # type: ignore[no-untyped-def]
-    """Frame the group in the record of several chunks that begins at a place, whose first byte is no event.
-
-    Returns status, the place behind the record, and how many pages were verified.
-    """
-    nested = -1
-    to_skip = 1
-    while True:
-        status, page, offset, data_size, verified, nested = record_chunk(
-            block, page_count, page, offset, verified, COMMIT, to_skip == 1, nested
-        )
-        if status != DONE:
-            return status, page, offset, verified
-        start = page * PAGE + offset
-        offset += 3 + data_size
-        first, end = start + 3 + to_skip, start + 3 + data_size
-        to_skip = 0
-        _, status = frame_bytes(block, first, end, state, head, prefix, out, segments)
-        if status != DONE or block[start] & LAST:
-            return status, page, offset, verified
-
-
-@jit
-def frame_groups(block, page_count, state, head, prefix, pairs, scratch, out, segments, skips):  # type: ignore[no-untyped-def]
-    """Frame whole event groups of a block of pages, each if all of it is here; pass over other records.
+def frame_table(pages, count, framing):
+    """Frame whole event groups of a block of `count` pages, each if all of it is here; pass over other records.
 
     Begins and ends where a record ends, or inside one that is passed over (`SKIP_TYPE`).
     `PAIRS` goes on from what it was. Groups with a part out of band, and everything that is
     not as it should be, are for the careful path: CAREFUL.
-
-    With `skips`, groups are passed over instead, up to the first that is not one of those:
-    see `is_skipped`.
     """
-    page = state[S_PAGE]
-    offset = state[S_OFFSET]
-    skip_type = state[S_SKIP_TYPE]
-    nested_type = state[S_NESTED_TYPE]
-    verified = page
-    state[S_GROUPS] = 0
-    state[S_SEGMENTS] = state[S_SEGMENT_BYTES] = 0
-    filters = state[S_FILTERS]
-    prefix_size = state[S_PREFIX]
-    prefix_number = load32(prefix, 0) & ((1 << (8 * prefix_size)) - 1)
-    status = NEED_MORE
-    while page < page_count:
-        if page >= verified:
-            if not is_page_good(block, page * PAGE):
-                status = BAD_PAGE
+    state, table, pairs = framing.state, framing.table, framing.pairs
+    state[Field.GROUPS] = state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
+    is_plain = state[Field.FILTERS] == 0
+    row = rows = int64(0)
+    is_cut = False  # the record at hand goes on behind the rows
+    status = Status.NEED_MORE
+    while True:
+        if row == rows or is_cut:
+            if status != Status.NEED_MORE or state[Field.PAGE] >= count:
                 break
-            verified = page + 1
-        start = page * PAGE + offset
-        if offset > DATA - 4 or block[start] == FILLER:
-            page += 1
-            offset = 0
+            rows, status = index_chunks(pages, state[Field.PAGE] + 1, state, table, rows)
+            is_cut = False
             continue
-        type_byte = int(block[start])
-        if type_byte == 0:
-            status = NO_DATA
-            break
-        data_size = load16(block, start + 1)
-        end = offset + 3 + data_size
-        found = type_byte & TYPE_MASK
-        if data_size == 0 or end > DATA or not (KNOWN_TYPES >> found) & 1:
-            status = CAREFUL
-            break
-        if found == COMMIT and skip_type < 0:
-            if type_byte & CONT:
-                status = CAREFUL
-                break
-            if len(skips) > 0:
-                if block[start + 3] == 0 and is_group_begin(block, start + 4, start + 3 + data_size):
-                    if not is_skipped(block, start + 4, skips) or not note_group(block, start + 4, pairs, state):
-                        status = CAREFUL
-                        break
-                    skip_type = -1 if type_byte & LAST else found
-                    offset = end
-                else:  # its first event is cut
-                    gathered, size, next_page, next_offset, verified = gather(
-                        block, page_count, page, offset, verified, scratch
-                    )
-                    if gathered == NEED_MORE:
-                        break
-                    is_whole = gathered == DONE and scratch[0] == 0 and is_group_begin(scratch, 1, size)
-                    if not is_whole or not is_skipped(scratch, 1, skips) or not note_group(scratch, 1, pairs, state):
-                        status = CAREFUL
-                        break
-                    page, offset = next_page, next_offset
-                state[S_GROUPS] += 1
+        if is_plain:
+            row = frame_run(pages, row, rows, framing)
+            if row == rows:
                 continue
-            if filters == 0 and type_byte & LAST:
-                behind = frame_run(block, page * PAGE, offset, state, prefix_number, pairs, out)
-                if behind > offset:
-                    offset = behind
-                    continue
-            out_before, sequence_before = state[S_OUT], state[S_SEQUENCE]
-            segments_before, segment_bytes_before = state[S_SEGMENTS], state[S_SEGMENT_BYTES]
-            is_gathered = False
-            if state[S_PAIRS] + 1 >= len(pairs):
-                status = FULL
-                break
-            if type_byte & LAST:
-                source_start, source_end = start + 3, start + 3 + data_size
-                next_page, next_offset = page, end
-                if block[source_start] != 0 or not is_group(block, source_start + 1, source_end):
-                    status = CAREFUL
-                    break
-                if is_step_back(block, source_start + 1, pairs, state):
-                    status = CAREFUL
-                    break
-                _, framed = frame_bytes(block, source_start + 1, source_end, state, head, prefix, out, segments)
-            elif block[start + 3] == 0 and is_group_begin(block, start + 4, start + 3 + data_size):
-                if is_step_back(block, start + 4, pairs, state):
-                    status = CAREFUL
-                    break
-                framed, next_page, next_offset, verified = frame_long(
-                    block, page_count, page, offset, verified, state, head, prefix, out, segments
-                )
-            else:
-                gathered, size, next_page, next_offset, verified = gather(
-                    block, page_count, page, offset, verified, scratch
-                )
-                if gathered == NEED_MORE:
-                    break
-                if gathered != DONE or scratch[0] != 0 or not is_group(scratch, 1, size):
-                    status = CAREFUL
-                    break
-                if is_step_back(scratch, 1, pairs, state):
-                    status = CAREFUL
-                    break
-                is_gathered = True
-                state[S_SEGMENTS] = len(segments)  # it does not lie in the pages: there is no room for more
-                _, framed = frame_bytes(scratch, int64(1), size, state, head, prefix, out, segments)
-                state[S_SEGMENTS] = segments_before
-            if framed != DONE or state[S_EVENT_LEFT] != 0 or state[S_HEAD_HELD] != 0:
-                state[S_OUT], state[S_SEQUENCE] = out_before, sequence_before
-                state[S_SEGMENTS], state[S_SEGMENT_BYTES] = segments_before, segment_bytes_before
-                state[S_EVENT_LEFT] = state[S_HEAD_HELD] = state[S_EMPTY_TAIL] = 0
-                if framed == NEED_MORE:
-                    break
-                status = FULL if framed == FULL and state[S_GROUPS] > 0 else CAREFUL
-                break
-            if is_gathered:
-                note_group(scratch, 1, pairs, state)
-            else:
-                note_group(block, start + 4, pairs, state)
-            state[S_GROUPS] += 1
-            page, offset = next_page, next_offset
+        if not is_begin(table, row, COMMIT):
+            row += 1
             continue
-        is_good, next_skip, next_nested = passed_chunk(type_byte, skip_type, nested_type)
-        if not is_good:
-            status = CAREFUL
+        end = record_end(table, row, rows)
+        if end < 0:
+            is_cut = True
+            continue
+        if state[Field.PAIRS] + 1 >= len(pairs):
+            status = Status.FULL
             break
-        skip_type, nested_type = next_skip, next_nested
-        offset = end
-    state[S_PAGE] = page
-    state[S_OFFSET] = offset
-    state[S_SKIP_TYPE] = skip_type
-    state[S_NESTED_TYPE] = nested_type
+        framed = frame_group(pages, row, end, framing)
+        if framed != Status.DONE:
+            status = Status.FULL if framed == Status.FULL and state[Field.GROUPS] > 0 else Status.CAREFUL
+            break
+        state[Field.GROUPS] += 1
+        row = end
+    if row < rows:
+        stop_at(table[row, ChunkColumn.START], state)
     return status
 
 
 @jit
-def frame_record(block, page_count, state, head, prefix, out, segments):  # type: ignore[no-untyped-def]
-    """Frame the events in the out-of-band record of which a chunk, or the rest of one, is at hand.
+def skip_table(pages, count, framing, skips):
+    """Skip groups of a block of pages up to the first that does not come before its domain's row of `skips`.
 
-    `TO_SKIP` bytes of the record come before the events. DONE behind the record;
-    NEED_MORE at the end of the block; FULL where the output ends; CAREFUL where the pages or
-    events are not as they should be.
+    See `is_skipped`. Goes on behind the first chunks of a group whose rest is not here. CAREFUL
+    before a group that is not to be skipped, or is not as it should be.
     """
-    page, offset, nested = state[S_PAGE], state[S_OFFSET], state[S_NESTED_TYPE]
-    verified = max(page, state[S_VERIFIED])
-    status = NEED_MORE
-    state[S_SEGMENTS] = state[S_SEGMENT_BYTES] = 0
-    while page < page_count:
-        if state[S_CHUNK_LEFT] == 0:
-            status, page, offset, data_size, verified, nested = record_chunk(
-                block, page_count, page, offset, verified, OOB_DATA, state[S_IS_FIRST] == 1, nested
-            )
-            if status != DONE:
+    state, table, pairs = framing.state, framing.table, framing.pairs
+    state[Field.GROUPS] = 0
+    row = rows = int64(0)
+    is_cut = False  # the record at hand goes on behind the rows
+    status = Status.NEED_MORE
+    while True:
+        if row == rows or is_cut:
+            if status != Status.NEED_MORE or state[Field.PAGE] >= count:
                 break
-            state[S_IS_LAST] = int((block[page * PAGE + offset] & LAST) != 0)
-            state[S_IS_FIRST] = 0
-            state[S_CHUNK_LEFT] = data_size
-            offset += 3
-        elif page >= verified:
-            if not is_page_good(block, page * PAGE):
-                status = BAD_PAGE
-                break
-            verified = page + 1
-        start = page * PAGE + offset
-        skipped = min(state[S_TO_SKIP], state[S_CHUNK_LEFT])
-        state[S_TO_SKIP] -= skipped
-        end = start + state[S_CHUNK_LEFT]
-        stopped, status = frame_bytes(block, start + skipped, end, state, head, prefix, out, segments)
-        offset += stopped - start
-        state[S_CHUNK_LEFT] = end - stopped
-        if status != DONE or state[S_IS_LAST]:
+            rows, status = index_chunks(pages, state[Field.PAGE] + 1, state, table, rows)
+            is_cut = False
+            continue
+        if not is_begin(table, row, COMMIT):
+            row += 1
+            continue
+        end = record_end(table, row, rows)
+        if end < 0 and table[row, ChunkColumn.SIZE] <= GROUP_BEGIN:
+            is_cut = True
+            continue
+        end = end if end >= 0 else rows
+        source, start = find_begin(pages, table, row, end, framing.begin)
+        if start < 0 or not is_skipped(source, start, skips) or note_group(source, start, pairs, state) < 0:
+            status = Status.CAREFUL
             break
-    state[S_PAGE], state[S_OFFSET], state[S_NESTED_TYPE] = page, offset, nested
+        state[Field.GROUPS] += 1
+        row = end
+    if row < rows:
+        stop_at(table[row, ChunkColumn.START], state)
     return status
+
+
+@jit
+def frame_node(pages, count, framing):
+    """Frame the events in the out-of-band record whose begin, or other chunk, is the place.
+
+    Without the first `TO_SKIP` bytes. DONE behind the record; NEED_MORE at the end of the block;
+    FULL where the output ends; CAREFUL where the pages or events are not as they should be.
+    """
+    state, table = framing.state, framing.table
+    state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
+    is_begun = state[Field.SKIP_TYPE] == OOB_DATA
+    status = Status.NEED_MORE
+    while state[Field.PAGE] < count and status == Status.NEED_MORE:
+        rows, status = index_chunks(pages, state[Field.PAGE] + 1, state, table, int64(0))
+        for row in range(rows):
+            type_byte = table[row, ChunkColumn.TYPE]
+            if type_byte & TYPE_MASK != OOB_DATA:
+                if is_begun:
+                    continue  # a state or dummy record inside
+                stop_at(table[row, ChunkColumn.START], state)
+                return Status.CAREFUL
+            is_begun = True
+            start = table[row, ChunkColumn.START] + CHUNK_HEADER
+            end = start + table[row, ChunkColumn.SIZE]
+            first = min(start + state[Field.TO_SKIP], end)
+            state[Field.TO_SKIP] -= first - start
+            stopped, framed = frame_bytes(pages, first, end, framing)
+            if framed != Status.DONE:
+                stop_at(table[row, ChunkColumn.START], state)
+                if type_byte & CONT:
+                    state[Field.SKIP_TYPE] = OOB_DATA
+                state[Field.TO_SKIP] += stopped - start
+                return framed
+            if type_byte & LAST:
+                return Status.DONE
+    return Status.CAREFUL if status == Status.NO_DATA else status

@@ -18,9 +18,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from types import ModuleType
+from typing import cast
 
 from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key, find_directory
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.compiling import CompilationError, EndingError, compile_elsewhere, end_all
 
 log = logging.getLogger(__name__)
@@ -33,18 +34,18 @@ WORK_TO_COMPILE = 64 << 20  # bytes: what it does while they are compiled
 Heard = Callable[[int, int], object]  # steps of compiling that are done, of how many
 
 _lock = threading.Lock()
-_ready: ModuleType | None = None
+_ready: Kernels | None = None
 _loaded: set[KernelSet] = set()
 _has_failed = False
 _loader: threading.Thread | None = None
 
 
-def kernels() -> ModuleType | None:
+def kernels() -> Kernels | None:
     """`ibbmaster.kernel.warm` if it is ready; None until `load` or `load_in_background` has made it so."""
     return _ready
 
 
-def load(*sets: KernelSet, progress: Heard = lambda done, total: None, is_nice: bool = False) -> ModuleType | None:
+def load(*sets: KernelSet, progress: Heard = lambda done, total: None, is_nice: bool = False) -> Kernels | None:
     """Load some kernels now, or all; another process compiles them first if need be. None if they cannot be had."""
     global _ready, _has_failed
     with _lock:
@@ -131,7 +132,7 @@ def fill_cache(sets: Collection[KernelSet], *, progress: Heard = lambda done, to
     return directory, False
 
 
-def _load(sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> ModuleType | None:
+def _load(sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> Kernels | None:
     if is_switched_off():
         return None
     try:
@@ -153,13 +154,13 @@ def _load(sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> Module
     return None
 
 
-def _load_from(cache: KernelCache, sets: Collection[KernelSet]) -> ModuleType:
+def _load_from(cache: KernelCache, sets: Collection[KernelSet]) -> Kernels:
     numba_cache = importlib.import_module("ibbmaster.kernel.numba_cache")
     module = importlib.import_module("ibbmaster.kernel.warm")
     numba_cache.use_directory(cache.path)
     with numba_cache.only_cached():
         module.warm_up(sets)
-    return module
+    return cast(Kernels, module)
 
 
 @contextlib.contextmanager

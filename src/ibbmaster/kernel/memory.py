@@ -11,7 +11,19 @@ from numba.extending import intrinsic
 
 from ibbmaster.kernel.numba_cache import inlined, jit
 
-__all__ = ["copy", "copy32", "inlined", "jit", "load16", "load32", "load64", "load64_big", "store32", "store64"]
+__all__ = [
+    "copy",
+    "copy32",
+    "inlined",
+    "jit",
+    "load16",
+    "load32",
+    "load64",
+    "load64_big",
+    "loader",
+    "store32",
+    "store64",
+]
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:
@@ -19,11 +31,14 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: An
     return builder.gep(data, [offset])
 
 
-def _load(width: int, result: Any, *, highest_first: bool = False) -> Any:
+def loader(width: int, result: Any, *, behind: int = 0, highest_first: bool = False) -> Any:
+    """A function that loads so many bits from so many bytes behind an offset of an array."""
+
     @intrinsic
     def load(typing_context: Any, array: Any, offset: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+            offset = builder.add(args[1], ir.Constant(args[1].type, behind))
+            pointer = _pointer(context, builder, signature.args[0], args[0], offset)
             value = builder.load(builder.bitcast(pointer, ir.IntType(width).as_pointer()))
             value.align = 1
             if highest_first:
@@ -35,8 +50,8 @@ def _load(width: int, result: Any, *, highest_first: bool = False) -> Any:
     return load
 
 
-load64_big = _load(64, types.uint64, highest_first=True)
-load16, load32, load64 = _load(16, types.int64), _load(32, types.int64), _load(64, types.uint64)
+load64_big = loader(64, types.uint64, highest_first=True)
+load16, load32, load64 = loader(16, types.int64), loader(32, types.int64), loader(64, types.uint64)
 
 
 def _store(width: int) -> Any:

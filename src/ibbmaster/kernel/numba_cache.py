@@ -103,7 +103,7 @@ class _LateCache(NullCache):
 
 def jit(function: Callable[..., Any], **options: Any) -> Any:
     """Compile without the interpreter's lock; what is compiled may be kept."""
-    dispatcher = njit(nogil=True, **options)(function)
+    dispatcher = njit(nogil=True, _nrt=False, **options)(function)
     dispatcher._cache = _LateCache(function)
     return dispatcher
 

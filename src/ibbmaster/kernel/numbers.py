@@ -17,7 +17,7 @@ POWERS = np.array([10**digits for digits in range(10)], dtype=np.int64)
 
 
 @inlined
-def little(data, offset, size):  # type: ignore[no-untyped-def]
+def little(data, offset, size):
     """A number of up to 8 bytes, the lowest first."""
     if size < 8 and offset + 8 <= len(data):
         return load64(data, offset) & ((uint64(1) << uint64(8 * size)) - uint64(1))
@@ -28,7 +28,7 @@ def little(data, offset, size):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def big(data, offset, size):  # type: ignore[no-untyped-def]
+def big(data, offset, size):
     """A number of 1 to 8 bytes, the highest first."""
     if offset + 8 <= len(data):
         return load64_big(data, offset) >> uint64(64 - 8 * size)
@@ -39,7 +39,7 @@ def big(data, offset, size):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def days_of(year, month, day):  # type: ignore[no-untyped-def]
+def days_of(year, month, day):
     """Days since 1970 of a day of the Gregorian calendar; False if there is no such day from the year 1 to 9999."""
     if year < 1 or year > 9999 or month < 1 or month > 12 or day < 1:
         return 0, False
@@ -58,7 +58,7 @@ def days_of(year, month, day):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def fraction_of(data, offset, digits):  # type: ignore[no-untyped-def]
+def fraction_of(data, offset, digits):
     """Microseconds of the fraction of a second that is stored with so many digits; -1 if it is none."""
     if digits == 0:
         return 0
@@ -72,7 +72,7 @@ def fraction_of(data, offset, digits):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def read_decimal(data, offset, digits, scale):  # type: ignore[no-untyped-def]
+def read_decimal(data, offset, digits, scale):
     """A DECIMAL of up to 38 digits as a number of 128 bits: its lower half, its upper half, and whether it is one."""
     whole = digits - scale
     is_negative = data[offset] & 0x80 == 0

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from numba import int64, uint64
 
+from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.types import EventType
-from ibbmaster.kernel.collecting import E_GROUP, E_SIZE, E_START
 from ibbmaster.kernel.fields import (
     ANY_TABLE,
     DELETE,
@@ -19,6 +19,7 @@ from ibbmaster.kernel.fields import (
     KIND_BITS,
     UPDATE_AFTER,
     UPDATE_BEFORE,
+    EventColumn,
     MapColumn,
     OpenColumn,
     RowField,
@@ -39,36 +40,9 @@ WRITE_V1, UPDATE_V1, DELETE_V1 = (
 )
 WRITE_V2, UPDATE_V2, DELETE_V2 = int(EventType.WRITE_ROWS), int(EventType.UPDATE_ROWS), int(EventType.DELETE_ROWS)
 
-SKIP_FIXED, SKIP_PREFIXED = int(RowOp.SKIP_FIXED), int(RowOp.SKIP_PREFIXED)
-INTEGER, BIG_ENDIAN, FLOAT, DOUBLE = int(RowOp.INTEGER), int(RowOp.BIG_ENDIAN), int(RowOp.FLOAT), int(RowOp.DOUBLE)
-YEAR, DECIMAL, DATE = int(RowOp.YEAR), int(RowOp.DECIMAL), int(RowOp.DATE)
-DATETIME, TIMESTAMP = int(RowOp.DATETIME), int(RowOp.TIMESTAMP)
-RAW_FIXED, RAW_PREFIXED = int(RowOp.RAW_FIXED), int(RowOp.RAW_PREFIXED)
-T_OP, T_FIRST, T_SECOND, T_SLOT = (
-    int(StepColumn.OP),
-    int(StepColumn.FIRST),
-    int(StepColumn.SECOND),
-    int(StepColumn.SLOT),
-)
-T_SIZE = int(StepColumn.SIZE)
-M_START, M_SIZE, M_IS_WANTED = int(MapColumn.START), int(MapColumn.SIZE), int(MapColumn.IS_WANTED)
-V_MAP, V_KIND, V_COLUMN_COUNT = int(VariantColumn.MAP), int(VariantColumn.KIND), int(VariantColumn.COLUMN_COUNT)
-V_BITS_START, V_BITS_SIZE = int(VariantColumn.BITS_START), int(VariantColumn.BITS_SIZE)
-V_FIRST_STEP, V_STEPS = int(VariantColumn.FIRST_STEP), int(VariantColumn.STEPS)
-V_AFTER_FIRST_STEP, V_AFTER_STEPS = int(VariantColumn.AFTER_FIRST_STEP), int(VariantColumn.AFTER_STEPS)
-R_EVENT, R_OFFSET, R_ROWS = int(RowField.EVENT), int(RowField.OFFSET), int(RowField.ROWS)
-R_GROUP, R_OPEN, R_TABLE = int(RowField.GROUP), int(RowField.OPEN), int(RowField.TABLE)
-R_TURN = int(RowField.TURN)
-O_ID, O_MAP, O_TURN = int(OpenColumn.ID), int(OpenColumn.MAP), int(OpenColumn.TURN)
-END, FULL, NEW_MAP = int(RowStatus.END), int(RowStatus.FULL), int(RowStatus.NEW_MAP)
-NEW_VARIANT, BAD, NEW_TABLE = int(RowStatus.NEW_VARIANT), int(RowStatus.BAD), int(RowStatus.NEW_TABLE)
-MANY_TABLES = int(RowStatus.MANY_TABLES)
-
 
 @jit
-def read_rows(  # type: ignore[no-untyped-def]
-    data, offset, end, steps, first, count, after_first, after_count, is_update, row, row_max, values, valid
-):
+def read_rows(data, offset, end, steps, first, count, after_first, after_count, is_update, row, row_max, values, valid):
     """Read the rows of an event; returns status, the offset behind what was read, and the next free row.
 
     Each image is a row of the output; an update has two, read with the steps from `first` and from
@@ -77,37 +51,37 @@ def read_rows(  # type: ignore[no-untyped-def]
     is_after = False
     while offset < end:
         if not is_after and row + 2 > row_max:
-            return FULL, offset, row
+            return RowStatus.FULL, offset, row
         step = after_first if is_after else first
         last = step + (after_count if is_after else count)
         nulls = offset
         bit = 0
         offset += (last - step + 7) // 8
         if offset > end:
-            return BAD, offset, row
+            return RowStatus.BAD, offset, row
         while step < last:
             is_null = data[uint64(nulls + (bit >> 3))] >> (bit & 7) & 1
             at = uint64(step)
-            op, argument, second = steps[at, T_OP], steps[at, T_FIRST], steps[at, T_SECOND]
-            slot, size = uint64(steps[at, T_SLOT]), steps[at, T_SIZE]
+            op, argument, second = steps[at, StepColumn.OP], steps[at, StepColumn.FIRST], steps[at, StepColumn.SECOND]
+            slot, size = uint64(steps[at, StepColumn.SLOT]), steps[at, StepColumn.SIZE]
             step += 1
             bit += 1
             if is_null:
                 continue
             if end - offset < size:
-                return BAD, offset, row
-            if op == SKIP_PREFIXED or op == RAW_PREFIXED:
+                return RowStatus.BAD, offset, row
+            if op == RowOp.SKIP_PREFIXED or op == RowOp.RAW_PREFIXED:
                 length = int64(little(data, offset, size))
                 offset += size
                 if end - offset < length:
-                    return BAD, offset, row
-                if op == RAW_PREFIXED:
+                    return RowStatus.BAD, offset, row
+                if op == RowOp.RAW_PREFIXED:
                     values[slot, uint64(row)], values[slot + uint64(1), uint64(row)] = offset, length
                     valid[slot, uint64(row)] = 1
                 offset += length
                 continue
             is_valid = True
-            if op == INTEGER:
+            if op == RowOp.INTEGER:
                 if size == 4:
                     value = load32(data, offset)
                 elif size == 8:
@@ -117,27 +91,27 @@ def read_rows(  # type: ignore[no-untyped-def]
                 if second and size < 8 and value >> (8 * size - 1):
                     value -= 1 << (8 * size)
                 values[slot, uint64(row)] = value
-            elif op == BIG_ENDIAN:
+            elif op == RowOp.BIG_ENDIAN:
                 values[slot, uint64(row)] = int64(big(data, offset, size))
-            elif op == FLOAT:
+            elif op == RowOp.FLOAT:
                 values[slot, uint64(row)] = load32(data, offset)
-            elif op == DOUBLE:
+            elif op == RowOp.DOUBLE:
                 values[slot, uint64(row)] = int64(load64(data, offset))
-            elif op == YEAR:
+            elif op == RowOp.YEAR:
                 values[slot, uint64(row)] = int64(data[offset]) + 1900 if data[offset] else 0
-            elif op == DECIMAL:
+            elif op == RowOp.DECIMAL:
                 low, high, is_good = read_decimal(data, offset, argument, second)
                 if not is_good:
-                    return BAD, offset, row
+                    return RowStatus.BAD, offset, row
                 values[slot, uint64(row)], values[slot + uint64(1), uint64(row)] = int64(low), int64(high)
-            elif op == DATE:
+            elif op == RowOp.DATE:
                 value = int64(little(data, offset, 3))
                 values[slot, uint64(row)], is_valid = days_of(value >> 9, value >> 5 & 15, value & 31)
-            elif op == DATETIME:
+            elif op == RowOp.DATETIME:
                 value = int64(big(data, offset, 5)) - (1 << 39)
                 fraction = fraction_of(data, offset + 5, argument)
                 if value < 0 or fraction < 0:
-                    return BAD, offset, row
+                    return RowStatus.BAD, offset, row
                 year_month = uint64(value >> 22)
                 year = int64(year_month // uint64(13))
                 days, is_valid = days_of(year, int64(year_month) - 13 * year, value >> 17 & 31)
@@ -145,25 +119,25 @@ def read_rows(  # type: ignore[no-untyped-def]
                 is_valid = is_valid and hour < 24 and minute < 60 and second_of_minute < 60
                 seconds = (hour * 60 + minute) * 60 + second_of_minute
                 values[slot, uint64(row)] = days * DAY_US + seconds * 1_000_000 + fraction
-            elif op == TIMESTAMP:
+            elif op == RowOp.TIMESTAMP:
                 seconds = int64(big(data, offset, 4))
                 fraction = fraction_of(data, offset + 4, argument)
                 if fraction < 0:
-                    return BAD, offset, row
+                    return RowStatus.BAD, offset, row
                 is_valid = seconds != 0 or (size > 4 and big(data, offset + 4, size - 4) != 0)  # also a digit not shown
                 values[slot, uint64(row)] = seconds * 1_000_000 + fraction
-            elif op == RAW_FIXED:
+            elif op == RowOp.RAW_FIXED:
                 values[slot, uint64(row)], values[slot + uint64(1), uint64(row)] = offset, size
-            if op != SKIP_FIXED and is_valid:
+            if op != RowOp.SKIP_FIXED and is_valid:
                 valid[slot, uint64(row)] = 1
             offset += size
         row += 1
         is_after = is_update and not is_after
-    return BAD if is_after else END, offset, row
+    return RowStatus.BAD if is_after else RowStatus.END, offset, row
 
 
 @inlined
-def is_equal(one, one_start, other, other_start, size):  # type: ignore[no-untyped-def]
+def is_equal(one, one_start, other, other_start, size):
     """Whether two stretches of bytes are equal."""
     index = 0
     while index < size and one[one_start + index] == other[other_start + index]:
@@ -172,98 +146,84 @@ def is_equal(one, one_start, other, other_start, size):  # type: ignore[no-untyp
 
 
 @jit
-def find_map(data, start, size, maps, map_count, known, last):  # type: ignore[no-untyped-def]
+def find_map(data, start, size, maps, map_count, known, last):
     """The row of the table with these bytes, -1 for none; looks at row `last` first."""
     for turn in range(-1, map_count):
         row = last if turn < 0 else turn
         if (
             0 <= row < map_count
-            and maps[row, M_SIZE] == size
-            and is_equal(data, start, known, maps[row, M_START], size)
+            and maps[row, MapColumn.SIZE] == size
+            and is_equal(data, start, known, maps[row, MapColumn.START], size)
         ):
             return row
     return -1
 
 
 @jit
-def find_variant(data, bits, end, map_row, kind, column_count, variants, variant_count, known):  # type: ignore[no-untyped-def]
+def find_variant(data, bits, end, map_row, kind, column_count, variants, variant_count, known):
     """The row of the kind of row event whose columns present stand at `bits`, -1 for none."""
     for row in range(variant_count):
-        size = variants[row, V_BITS_SIZE]
+        size = variants[row, VariantColumn.BITS_SIZE]
         if (
-            variants[row, V_MAP] == map_row
-            and variants[row, V_KIND] == kind
-            and variants[row, V_COLUMN_COUNT] == column_count
+            variants[row, VariantColumn.MAP] == map_row
+            and variants[row, VariantColumn.KIND] == kind
+            and variants[row, VariantColumn.COLUMN_COUNT] == column_count
             and bits + size <= end
-            and is_equal(data, bits, known, variants[row, V_BITS_START], size)
+            and is_equal(data, bits, known, variants[row, VariantColumn.BITS_START], size)
         ):
             return row
     return -1
 
 
 @jit
-def find_open(open_tables, table_id, turn):  # type: ignore[no-untyped-def]
+def find_open(open_tables, table_id, turn):
     """The place of a table among those that a group has named, or the free one where it belongs."""
     mask = len(open_tables) - 1
     place = table_id & mask
-    while open_tables[place, O_TURN] == turn and open_tables[place, O_ID] != table_id:
+    while open_tables[place, OpenColumn.TURN] == turn and open_tables[place, OpenColumn.ID] != table_id:
         place = place + 1 & mask
     return place
 
 
 @jit
-def decode_rows(  # type: ignore[no-untyped-def]
-    data,
-    events,
-    event_count,
-    state,
-    open_tables,
-    known,
-    maps,
-    map_count,
-    variants,
-    variant_count,
-    steps,
-    values,
-    valid,
-    row_groups,
-    row_kinds,
-):
+def decode_rows(data, events, state, known, decoded):
     """Read the rows of events from the one at hand on, in groups from its group's first event on.
 
-    `row_groups` and `row_kinds` say of each row in which group it is, and of which kind. Stops at an
-    event for which the caller has to do something; call it again then.
+    Stops at an event for which the caller has to do something; call it again then.
     """
-    row, event = state[R_ROWS], state[R_EVENT]
+    open_tables, store, maps, map_count, variants, variant_count, steps = known
+    values, valid, row_groups, row_kinds = decoded
+    event_count = len(events)
+    row, event = state[RowField.ROWS], state[RowField.EVENT]
     row_max = len(row_groups)
     last_map = -1
-    status = END
+    status = RowStatus.END
     while event < event_count:
-        start, size = events[event, E_START], events[event, E_SIZE]
+        start, size = events[event, EventColumn.START], events[event, EventColumn.SIZE]
         end = start + size
-        if events[event, E_GROUP] != state[R_GROUP]:
-            state[R_GROUP] = events[event, E_GROUP]
-            state[R_OPEN] = 0
-            state[R_TURN] += 1
-        event_type = int(data[start + 4])
+        if events[event, EventColumn.GROUP] != state[RowField.GROUP]:
+            state[RowField.GROUP] = events[event, EventColumn.GROUP]
+            state[RowField.OPEN] = 0
+            state[RowField.TURN] += 1
+        event_type = int(data[start + TYPE_OFFSET])
         if event_type == TABLE_MAP:
             if size < EVENT_HEADER + 8:
-                status = BAD
+                status = RowStatus.BAD
                 break
-            map_row = find_map(data, start + EVENT_HEADER, size - EVENT_HEADER, maps, map_count, known, last_map)
+            map_row = find_map(data, start + EVENT_HEADER, size - EVENT_HEADER, maps, map_count, store, last_map)
             if map_row < 0:
-                status = NEW_MAP
+                status = RowStatus.NEW_MAP
                 break
             last_map = map_row
             table_id = int64(little(data, start + EVENT_HEADER, 6))
-            place = find_open(open_tables, table_id, state[R_TURN])
-            if open_tables[place, O_TURN] != state[R_TURN]:
-                if 2 * state[R_OPEN] >= len(open_tables):
-                    status = MANY_TABLES
+            place = find_open(open_tables, table_id, state[RowField.TURN])
+            if open_tables[place, OpenColumn.TURN] != state[RowField.TURN]:
+                if 2 * state[RowField.OPEN] >= len(open_tables):
+                    status = RowStatus.MANY_TABLES
                     break
-                open_tables[place, O_ID], open_tables[place, O_TURN] = table_id, state[R_TURN]
-                state[R_OPEN] += 1
-            open_tables[place, O_MAP] = map_row
+                open_tables[place, OpenColumn.ID], open_tables[place, OpenColumn.TURN] = table_id, state[RowField.TURN]
+                state[RowField.OPEN] += 1
+            open_tables[place, OpenColumn.MAP] = map_row
             event += 1
             continue
         is_v2 = event_type == WRITE_V2 or event_type == UPDATE_V2 or event_type == DELETE_V2
@@ -272,7 +232,7 @@ def decode_rows(  # type: ignore[no-untyped-def]
             continue
         offset = start + EVENT_HEADER
         if end - offset < 8 + 2 + 3:
-            status = BAD
+            status = RowStatus.BAD
             break
         table_id = int64(little(data, offset, 6))
         offset += 8
@@ -280,19 +240,19 @@ def decode_rows(  # type: ignore[no-untyped-def]
             extra = load16(data, offset)
             offset += extra
             if extra < 2 or end - offset < 3:
-                status = BAD
+                status = RowStatus.BAD
                 break
-        place = find_open(open_tables, table_id, state[R_TURN])
-        if open_tables[place, O_TURN] != state[R_TURN]:
-            status = BAD
+        place = find_open(open_tables, table_id, state[RowField.TURN])
+        if open_tables[place, OpenColumn.TURN] != state[RowField.TURN]:
+            status = RowStatus.BAD
             break
-        map_row = open_tables[place, O_MAP]
-        if not maps[map_row, M_IS_WANTED]:
+        map_row = open_tables[place, OpenColumn.MAP]
+        if not maps[map_row, MapColumn.IS_WANTED]:
             event += 1
             continue
-        if map_row != state[R_TABLE] and state[R_TABLE] != ANY_TABLE:
-            state[R_TABLE] = map_row
-            status = NEW_TABLE
+        if map_row != state[RowField.TABLE] and state[RowField.TABLE] != ANY_TABLE:
+            state[RowField.TABLE] = map_row
+            status = RowStatus.NEW_TABLE
             break
         column_count = int(data[offset])
         offset += 1
@@ -300,38 +260,41 @@ def decode_rows(  # type: ignore[no-untyped-def]
             column_count = load16(data, offset)
             offset += 2
         elif column_count > 252:
-            status = BAD
+            status = RowStatus.BAD
             break
         kind = INSERT
         if event_type == UPDATE_V1 or event_type == UPDATE_V2:
             kind = UPDATE_BEFORE
         elif event_type == DELETE_V1 or event_type == DELETE_V2:
             kind = DELETE
-        variant = find_variant(data, offset, end, map_row, kind, column_count, variants, variant_count, known)
+        variant = find_variant(data, offset, end, map_row, kind, column_count, variants, variant_count, store)
         if variant < 0:
-            status = NEW_VARIANT
+            status = RowStatus.NEW_VARIANT
             break
-        offset += variants[variant, V_BITS_SIZE]
-        if state[R_OFFSET] > 0:
-            offset = state[R_OFFSET]
-        first, count = variants[variant, V_FIRST_STEP], variants[variant, V_STEPS]
-        after_first, after_count = variants[variant, V_AFTER_FIRST_STEP], variants[variant, V_AFTER_STEPS]
+        offset += variants[variant, VariantColumn.BITS_SIZE]
+        if state[RowField.OFFSET] > 0:
+            offset = state[RowField.OFFSET]
+        first, count = variants[variant, VariantColumn.FIRST_STEP], variants[variant, VariantColumn.STEPS]
+        after_first, after_count = (
+            variants[variant, VariantColumn.AFTER_FIRST_STEP],
+            variants[variant, VariantColumn.AFTER_STEPS],
+        )
         if count + after_count == 0 and offset < end:
-            status = BAD
+            status = RowStatus.BAD
             break
         is_update = kind == UPDATE_BEFORE
         begun = row
         status, offset, row = read_rows(
             data, offset, end, steps, first, count, after_first, after_count, is_update, row, row_max, values, valid
         )
-        row_groups[begun:row] = state[R_GROUP]
+        row_groups[begun:row] = state[RowField.GROUP]
         row_kinds[begun:row] = variant << KIND_BITS | kind
         if is_update:
             row_kinds[begun + 1 : row : 2] = variant << KIND_BITS | UPDATE_AFTER
-        if status != END:
-            state[R_OFFSET] = offset if status == FULL else 0
+        if status != RowStatus.END:
+            state[RowField.OFFSET] = offset if status == RowStatus.FULL else 0
             break
-        state[R_OFFSET] = 0
+        state[RowField.OFFSET] = 0
         event += 1
-    state[R_ROWS], state[R_EVENT] = row, event
+    state[RowField.ROWS], state[RowField.EVENT] = row, event
     return status

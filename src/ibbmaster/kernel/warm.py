@@ -3,97 +3,122 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from ibbmaster.kernel.cache import KernelSet
-from ibbmaster.kernel.checking import check_groups
+from ibbmaster.kernel.checking import check_table
 from ibbmaster.kernel.classic_groups import collect_classic_groups
-from ibbmaster.kernel.collecting import collect_groups, index_events
+from ibbmaster.kernel.collecting import collect_table, index_events
 from ibbmaster.kernel.columns import copy_strings, gtid_texts, header_columns
 from ibbmaster.kernel.converting import convert_groups
 from ibbmaster.kernel.crc32c import PAGE
 from ibbmaster.kernel.fields import (
     CALL_WORDS,
     PAIR_COLUMNS,
+    Checking,
+    ChunkColumn,
+    Collecting,
     Conversion,
+    Decoded,
     EventColumn,
     Field,
+    FileRange,
     Found,
+    Framing,
     GroupColumn,
+    KnownTables,
     MapColumn,
     OpenColumn,
     Progress,
     RowField,
+    Sending,
     StepColumn,
     VariantColumn,
 )
 from ibbmaster.kernel.framing import frame_bytes, renumber
-from ibbmaster.kernel.groups import frame_groups, frame_record
+from ibbmaster.kernel.groups import frame_node, frame_table, skip_table
 from ibbmaster.kernel.pump import pump, pump_nodes
 from ibbmaster.kernel.rows import decode_rows, find_open
+from ibbmaster.kernel.scan import index_chunks
 
 __all__ = [
     "STEPS",
-    "check_groups",
+    "check_table",
     "collect_classic_groups",
-    "collect_groups",
+    "collect_table",
     "convert_groups",
     "copy_strings",
     "decode_rows",
     "find_open",
     "frame_bytes",
-    "frame_groups",
-    "frame_record",
+    "frame_node",
+    "frame_table",
     "gtid_texts",
     "header_columns",
+    "index_chunks",
     "index_events",
     "pump",
     "pump_nodes",
     "renumber",
+    "skip_table",
     "warm_up",
 ]
 
 
-def _workspace() -> tuple[np.ndarray, ...]:
-    """What framing needs: pages, state, head, prefix, room for packets, segments."""
+def _state() -> Any:
     state = np.zeros(int(Field.SIZE), dtype=np.int64)
     state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
     state[Field.PREFIX_SIZE] = 1
-    head, prefix = np.zeros(32, dtype=np.uint8), np.zeros(8, dtype=np.uint8)
-    out, segments = np.zeros(256, dtype=np.uint8), np.zeros((0, 3), dtype=np.int64)
-    return np.zeros(PAGE, dtype=np.uint8), state, head, prefix, out, segments
+    return state
 
 
-def _pairs() -> np.ndarray:
+def _bytes(size: int) -> Any:
+    return np.zeros(size, dtype=np.uint8)
+
+
+def _table() -> Any:
+    return np.zeros((1, ChunkColumn.COLUMNS), dtype=np.int32)
+
+
+def _pairs() -> Any:
     return np.zeros((4, PAIR_COLUMNS), dtype=np.int64)
 
 
+def _skips() -> Any:
+    return np.zeros((0, 3), dtype=np.int64)
+
+
+def _framing() -> Framing:
+    return Framing(_state(), _bytes(32), _bytes(64), _bytes(8), _pairs(), _table(), _bytes(256), _skips())
+
+
 def _frame() -> None:
-    pages, state, head, prefix, out, segments = _workspace()
-    frame_bytes(pages, 0, 0, state, head, prefix, out, segments)
-    frame_record(pages, 0, state, head, prefix, out, segments)
-    renumber(out, 0, 0, 0)
+    framing = _framing()
+    pages = _bytes(PAGE)
+    frame_bytes(pages, 0, 0, framing)
+    frame_node(pages, 0, framing)
+    renumber(framing.out, 0, 0, 0)
 
 
 def _frame_groups() -> None:
-    pages, state, head, prefix, out, segments = _workspace()
-    frame_groups(pages, 1, state, head, prefix, _pairs(), out.copy(), out, segments, segments)
+    index_chunks(_bytes(PAGE), 0, _state(), _table(), 0)
+    frame_table(_bytes(PAGE), 1, _framing())
+    skip_table(_bytes(PAGE), 1, _framing(), _skips())
+
+
+def _sending() -> Sending:
+    progress, vectors = np.zeros(int(Progress.SIZE), dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
+    return Sending(progress, vectors, np.zeros(CALL_WORDS, dtype=np.int64), _bytes(256))
 
 
 def _pump() -> None:
-    pages, state, head, prefix, out, segments = _workspace()
-    progress = np.zeros(int(Progress.SIZE), dtype=np.int64)
-    vectors, wanted = np.zeros((0, 2), dtype=np.int64), np.zeros(CALL_WORDS, dtype=np.int64)
-    pump(-1, -1, progress, pages, state, head, prefix, _pairs(), out.copy(), out, segments, vectors, wanted, out.copy())
+    pump(-1, -1, _bytes(PAGE), _framing(), _sending())
 
 
 def _pump_nodes() -> None:
-    pages, state, head, prefix, out, segments = _workspace()
-    progress = np.zeros(int(Progress.SIZE), dtype=np.int64)
-    nodes, vectors = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
-    wanted = np.zeros(CALL_WORDS, dtype=np.int64)
-    pump_nodes(-1, -1, progress, nodes, pages, state, head, prefix, out, segments, vectors, wanted, out.copy())
+    pump_nodes(-1, -1, np.zeros((0, 2), dtype=np.int64), _bytes(PAGE), _framing(), _sending())
 
 
 def _convert() -> None:
@@ -105,23 +130,21 @@ def _convert() -> None:
 
 
 def _check() -> None:
-    pages, state, _, _, out, _ = _workspace()
-    check_groups(pages, 0, state, _pairs(), np.zeros((1, Found.COLUMNS), dtype=np.int64), out)
+    nodes = np.zeros((1, Found.COLUMNS), dtype=np.int64)
+    check_table(_bytes(PAGE), 0, Checking(_state(), _table(), _pairs(), nodes, _bytes(256)))
 
 
 def _collect() -> None:
-    pages, state, _, _, _, _ = _workspace()
-    state[:] = 0
+    state, pages, data = _state(), _bytes(PAGE), _bytes(64)
     groups = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64)
-    data = np.zeros(64, dtype=np.uint8)
-    collect_groups(pages, 0, state, 0, 0, 0, groups, data)
+    collect_table(pages, 0, Collecting(state, _table(), groups, data), FileRange(0, 0, 0))
     conversion = np.zeros(int(Conversion.SIZE), dtype=np.int64)
     source = np.frombuffer(bytes(PAGE), dtype=np.uint8)
     collect_classic_groups(source, 0, conversion, pages, pages, 0, 0, 0, state, groups, data)
     gtid_texts(groups, np.zeros(1, dtype=np.int64), 0, np.zeros(2, dtype=np.int32), data)
 
 
-def _decode(source: np.ndarray) -> None:
+def _decode(source: Any) -> None:
     groups = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64)
     events = np.zeros((1, EventColumn.COLUMNS), dtype=np.int64)
     numbers = np.zeros(1, dtype=np.int64)
@@ -131,23 +154,14 @@ def _decode(source: np.ndarray) -> None:
     copy_strings(source, numbers, numbers, data, 0, 0, np.zeros(2, dtype=np.int32), data)
     open_tables = np.zeros((1, OpenColumn.COLUMNS), dtype=np.int64)
     find_open(open_tables, 0, 1)
-    decode_rows(
-        source,
-        events,
-        0,
-        np.zeros(int(RowField.SIZE), dtype=np.int64),
-        open_tables,
-        data,
-        np.zeros((1, MapColumn.COLUMNS), dtype=np.int64),
-        0,
-        np.zeros((1, VariantColumn.COLUMNS), dtype=np.int64),
-        0,
-        np.zeros((1, StepColumn.COLUMNS), dtype=np.int64),
-        np.zeros((2, 1), dtype=np.int64),
-        np.zeros((2, 1), dtype=np.uint8),
-        numbers,
-        numbers,
+    maps, variants, steps = (
+        np.zeros((1, columns), dtype=np.int64)
+        for columns in (MapColumn.COLUMNS, VariantColumn.COLUMNS, StepColumn.COLUMNS)
     )
+    known = KnownTables(open_tables, data, maps, 0, variants, 0, steps)
+    slots = np.zeros((2, 1), dtype=np.int64)
+    decoded = Decoded(slots, np.zeros((2, 1), dtype=np.uint8), numbers, numbers)
+    decode_rows(source, events[:0], np.zeros(int(RowField.SIZE), dtype=np.int64), known, decoded)
 
 
 def _decode_own() -> None:

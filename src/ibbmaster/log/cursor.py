@@ -6,13 +6,12 @@ import copy
 from collections.abc import Callable, Iterator
 
 from ibbmaster.errors import ChunkError, Location
-from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
+from ibbmaster.ibb.chunk import Chunk, ChunkEnd, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.scan import Nesting
 from ibbmaster.log.end_check import gap_error, page_behind_in_file
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LogPosition
-
-NESTABLE = (RecordType.GTID_STATE, RecordType.DUMMY)  # what may stand between the chunks of another record
 
 
 class ChunkCursor:
@@ -88,44 +87,20 @@ class ChunkCursor:
         Raises:
             ChunkError: another record begins before this one has ended.
         """
+        nesting = Nesting()
+        nesting.take(first)
         yield first
-        is_last = first.is_last
-        while not is_last:
-            chunk = self.next_chunk()
-            if chunk is None:
-                return
-            if chunk.record_type != first.record_type:
-                if chunk.record_type not in NESTABLE:
-                    raise self._misplaced(
-                        chunk, f"record of type {chunk.record_type} inside one of type {first.record_type}"
-                    )
-                for nested in self._rest_of_nested(chunk):
-                    if nested is None:
-                        return
-                continue
-            if chunk.is_first:
-                raise self._misplaced(chunk, "a record begins before the one before it has ended")
-            is_last = chunk.is_last
-            yield chunk
+        while nesting.record_type >= 0 and (chunk := self.next_chunk()) is not None:
+            if (problem := nesting.take(chunk)) is not None:
+                text = problem.value.format(found=chunk.record_type, record=first.record_type)
+                raise ChunkError(self.ref_of(chunk).location, text)
+            if chunk.record_type == first.record_type:
+                yield chunk
 
     def skip_record(self, first: Chunk) -> bool:
         """Go behind the record that `first` begins; False if its end cannot be seen yet."""
         *_, last = self.chunks_of(first)
         return last.is_last
-
-    def _rest_of_nested(self, chunk: Chunk) -> Iterator[Chunk | None]:
-        """The other chunks of a nested record; it has nothing nested in itself."""
-        nested: Chunk | None = chunk
-        if not chunk.is_first:
-            raise self._misplaced(chunk, "a nested record continues that has not begun")
-        while nested is not None and not nested.is_last:
-            nested = self.next_chunk()
-            yield nested
-            if nested is not None and (nested.record_type != chunk.record_type or nested.is_first):
-                raise self._misplaced(nested, "a nested record is broken off")
-
-    def _misplaced(self, chunk: Chunk, problem: str) -> ChunkError:
-        return ChunkError(Location(file_no=self.file_no, page_no=self.page_no, page_offset=chunk.page_offset), problem)
 
     def _turn_page(self) -> None:
         self.page_no += 1

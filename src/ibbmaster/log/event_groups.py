@@ -19,7 +19,8 @@ from ibbmaster.ibb.chunk import LAST, Chunk, RecordType
 from ibbmaster.ibb.commit import HEADER_SIZE_MAX, OobStream, decode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state
-from ibbmaster.log.cursor import NESTABLE, ChunkCursor
+from ibbmaster.ibb.scan import NESTABLE, Misplaced
+from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
@@ -156,7 +157,7 @@ class EventGroupReader:
                     self._check_inside(chunk)
                 if not chunk.is_first:
                     if not self._may_begin_inside:
-                        raise ChunkError(cursor.ref_of(chunk).location, "a record continues that has not begun")
+                        raise ChunkError(cursor.ref_of(chunk).location, Misplaced.NOT_BEGUN.value)
                     inside = None if chunk.is_last else inside or start
                     continue
                 if chunk.record_type == RecordType.COMMIT:
@@ -191,11 +192,11 @@ class EventGroupReader:
         location = self._cursor.ref_of(chunk).location
         if chunk.record_type == self._inside_type:
             if chunk.is_first:
-                raise ChunkError(location, "a record begins before the one before it has ended")
+                raise ChunkError(location, Misplaced.NOT_ENDED.value)
             if chunk.is_last:
                 self._inside_type = -1
         elif chunk.record_type not in NESTABLE:
-            problem = f"record of type {chunk.record_type} inside one of type {self._inside_type}"
+            problem = Misplaced.INSIDE.value.format(found=chunk.record_type, record=self._inside_type)
             raise ChunkError(location, problem)
 
     def _log_in_order(self, gtid: Gtid, position: LogPosition) -> None:

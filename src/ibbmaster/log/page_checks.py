@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import ModuleType
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.fields import Field, Found, PairColumn, Status
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.fields import CHUNKS_PER_PAGE_MAX, Checking, ChunkColumn, Field, Found, PairColumn, Status
 
 PAIRS_MAX = 256
 NODES_MAX = 4096
@@ -31,7 +31,7 @@ class Checked(NamedTuple):
 class PageChecks:
     """Holds the memory that the kernel needs; not thread-safe."""
 
-    def __init__(self, kernels: ModuleType) -> None:
+    def __init__(self, kernels: Kernels) -> None:
         import numpy as np
 
         self._numpy = np
@@ -39,18 +39,18 @@ class PageChecks:
         self._state = np.zeros(Field.SIZE, dtype=np.int64)
         self._pairs = np.zeros((PAIRS_MAX, PairColumn.COLUMNS), dtype=np.int64)
         self._nodes = np.zeros((NODES_MAX, Found.COLUMNS), dtype=np.int64)
-        self._scratch = np.empty(SCRATCH_BYTES, dtype=np.uint8)
+        table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
+        scratch = np.empty(SCRATCH_BYTES, dtype=np.uint8)
+        self._checking = Checking(self._state, table, self._pairs, self._nodes, scratch)
 
     def check(self, block: bytearray, page_count: int, page: int, offset: int) -> Checked:
-        """Check whole groups and out-of-band records from a place between records on.
-
-        The page of that place must be verified already if `offset` is not 0.
-        """
+        """Check whole groups and out-of-band records from a place between records on."""
         state = self._state
         state[:] = 0
         state[Field.PAGE], state[Field.OFFSET] = page, offset
+        state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
         pages = self._numpy.frombuffer(block, dtype=self._numpy.uint8)
-        count, reason = self._kernels.check_groups(pages, page_count, state, self._pairs, self._nodes, self._scratch)
+        count, reason = self._kernels.check_table(pages, page_count, self._checking)
         rows = sorted(self._pairs[: state[Field.PAIRS]].tolist(), key=lambda row: row[PairColumn.TURN])
         return Checked(
             page=int(state[Field.PAGE]),

@@ -15,8 +15,8 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state, encode_gtid_state
 from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE
+from ibbmaster.ibb.scan import NESTABLE, Misplaced, Nesting
 from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
-from ibbmaster.log.cursor import NESTABLE
 from ibbmaster.log.event_groups import GTID_EVENT_SIZE_MAX, decode_first_event
 from ibbmaster.log.fault import Fault, Grade, Totals
 from ibbmaster.log.order_checks import OrderChecks
@@ -53,8 +53,8 @@ class RecordChecks:
         self.is_lost = True
         self._totals = totals
         self._out_of_band = OutOfBandReader(disk)
-        self._record: _Record | None = None
-        self._nested: _Record | None = None
+        self._nesting = Nesting()
+        self._records: list[_Record] = []  # those under way: the second is nested in the first
         self._order = order
         self._groups: GroupsOfFile | None = None  # None: what was logged is not known
         self._state_end: tuple[int, int, int] | None = None  # file, page and offset behind the last state record
@@ -63,11 +63,12 @@ class RecordChecks:
     @property
     def open_record(self) -> LogPosition | None:
         """The record under way, None between records."""
-        return None if self._record is None else self._record.ref
+        return self._records[0].ref if self._records else None
 
     def lose_track(self) -> None:
         """Forget what a fault has made doubtful."""
-        self._record = self._nested = None
+        self._nesting = Nesting()
+        self._records.clear()
         self._waiting_states.clear()
         self._groups = None
         self._order.lose_track()
@@ -75,41 +76,31 @@ class RecordChecks:
 
     def take_chunk(self, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
         """Check the chunk that comes next, which lies at `ref`."""
-        if self._nested is not None:
-            yield from self._continue(self._nested, chunk, ref)
-            if chunk.is_last:
-                self._nested = None
-        elif self._record is None:
-            if not chunk.is_first:
-                if not self.is_lost:
-                    yield Fault(location=ref.location, problem="a record continues that has not begun")
-                return
-            if chunk.record_type not in NESTABLE:  # one of those may stand inside a record that began earlier
-                self.is_lost = False
-            self._record = _Record(chunk.record_type, ref)
-            yield from self._add(self._record, chunk, ref)
-            if chunk.is_last:
-                self._record = None
-        elif chunk.record_type != self._record.record_type:
-            if chunk.record_type not in NESTABLE or not chunk.is_first:
-                inside = f"inside one of type {self._record.record_type}"
-                yield Fault(location=ref.location, problem=f"a record of type {chunk.record_type} {inside}")
-                self.lose_track()
-                return
-            nested = _Record(chunk.record_type, ref)
-            yield from self._add(nested, chunk, ref)
-            self._nested = None if chunk.is_last else nested
-        else:
-            yield from self._continue(self._record, chunk, ref)
-            if chunk.is_last:
-                self._record = None
-
-    def _continue(self, record: _Record, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
-        if chunk.is_first or chunk.record_type != record.record_type:
-            yield Fault(location=ref.location, problem=f"a record begins before the one at {record.ref} has ended")
+        problem = self._nesting.take(chunk)
+        if problem is Misplaced.NOT_BEGUN:
+            if not self.is_lost:
+                yield Fault(location=ref.location, problem=problem.value)
+            return
+        if problem is not None:
+            yield Fault(location=ref.location, problem=self._misplaced(chunk, problem))
             self.lose_track()
             return
+        if not chunk.is_first:
+            record = self._records[-1]
+        else:
+            record = _Record(chunk.record_type, ref)
+            if not self._records and chunk.record_type not in NESTABLE:  # those may stand inside one that began earlier
+                self.is_lost = False
+            self._records.append(record)
         yield from self._add(record, chunk, ref)
+        if chunk.is_last:
+            self._records.pop()
+
+    def _misplaced(self, chunk: Chunk, problem: Misplaced) -> str:
+        record = self._records[-1]
+        if problem in (Misplaced.INSIDE, Misplaced.NESTED_NOT_BEGUN):
+            return "a " + Misplaced.INSIDE.value.format(found=chunk.record_type, record=record.record_type)
+        return f"a record begins before the one at {record.ref} has ended"
 
     def _add(self, record: _Record, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
         """Take the data of one chunk; judge the record's head once it is there."""
@@ -162,10 +153,8 @@ class RecordChecks:
 
     def _is_inside_unknown_commit(self, record: _Record) -> bool:
         """Whether a state record interrupts a commit record whose GTID it counts, but we do not know yet."""
-        outer = self._record
-        return (
-            outer is not None and outer is not record and outer.record_type == RecordType.COMMIT and not outer.is_open
-        )
+        outer = self._records[0]
+        return outer is not record and outer.record_type == RecordType.COMMIT and not outer.is_open
 
     def _open_commit(self, record: _Record) -> Iterator[Fault]:
         ref, head = record.ref, bytes(record.head)

@@ -13,7 +13,17 @@ import numpy as np
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.fields import CALL_WORDS, LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, noted_gtids
+from ibbmaster.kernel.fields import (
+    CALL_WORDS,
+    LEAVES_OUT_ANNOTATE,
+    LEAVES_OUT_MARKED,
+    PAIR_COLUMNS,
+    ChunkColumn,
+    Field,
+    Framing,
+    Sending,
+    noted_gtids,
+)
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.framing_state import FramingState
 
@@ -21,6 +31,7 @@ PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cach
 PAGES_MAX = 64  # of a record that is framed as one piece
 OUT_BYTES = 576 * 1024  # packets of one block: events of 19 bytes, the smallest, grow by up to 7
 PAIRS_MAX = 64
+CHUNKS_MAX = 8192  # that a block is divided into at most: here it ends where there are more
 SEGMENTS_MAX = 64
 
 
@@ -35,15 +46,24 @@ class Workspace:
     """What one call of the kernels needs."""
 
     pages: Any = field(default_factory=lambda: np.empty(PAGES_MAX * PAGE_SIZE, dtype=np.uint8))
-    scratch: Any = field(default_factory=lambda: np.empty(PAGES_MAX * PAGE_SIZE, dtype=np.uint8))
     state: Any = field(default_factory=lambda: np.zeros(Field.SIZE, dtype=np.int64))
     head: Any = field(default_factory=lambda: np.zeros(32, dtype=np.uint8))
+    begin: Any = field(default_factory=lambda: np.zeros(64, dtype=np.uint8))
     prefix: Any = field(default_factory=lambda: np.zeros(8, dtype=np.uint8))
     pairs: Any = field(default_factory=lambda: np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64))
+    table: Any = field(default_factory=lambda: np.empty((CHUNKS_MAX, ChunkColumn.COLUMNS), dtype=np.int32))
     segments: Any = field(default_factory=lambda: np.zeros((SEGMENTS_MAX, 3), dtype=np.int64))
-    none: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))  # of segments, or of skips
+    none: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))  # of segments
     vectors: Any = field(default_factory=lambda: np.zeros((2 * SEGMENTS_MAX + 1, 2), dtype=np.int64))
     wanted: Any = field(default_factory=lambda: np.zeros(CALL_WORDS, dtype=np.int64))  # arguments of system calls
+
+    def framing(self, out: Any, segments: Any) -> Framing:
+        """What a kernel frames with, into `out`."""
+        return Framing(self.state, self.head, self.begin, self.prefix, self.pairs, self.table, out, segments)
+
+    def sending(self, progress: Any, rest: Any) -> Sending:
+        """What a pump sends with; what the socket does not take is put into `rest`."""
+        return Sending(progress, self.vectors, self.wanted, rest)
 
     def gtids(self) -> tuple[Gtid, ...]:
         """The last of each (domain, server) pair that was framed."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field
 from ibbmaster.streaming.block import SMALL, Block
 from ibbmaster.streaming.buffers import OUT_BYTES, Buffers
@@ -48,7 +48,7 @@ def make_block(
     )
 
 
-def renumbered(block: Block, was: int, sequence: int, *, kernels: ModuleType, pool: Buffers, first: int = 0) -> Block:
+def renumbered(block: Block, was: int, sequence: int, *, kernels: Kernels, pool: Buffers, first: int = 0) -> Block:
     """The same block with other packet numbers; its first packet begins at byte `first`."""
     size = len(block)
     out: Any = pool.take() if size <= OUT_BYTES else np.empty(size, dtype=np.uint8)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from itertools import chain, islice
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ibbmaster.errors import EventError, RecordError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field, Status
 from ibbmaster.log.event_groups import StoredGroup
 from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader, check_stream
@@ -69,7 +69,7 @@ class LargeGroup:
         selection: Selection,
         sequence: int,
         buffers: Buffers,
-        kernels: ModuleType,
+        kernels: Kernels,
         *,
         only_cached: bool,
     ) -> Block | None:
@@ -101,16 +101,15 @@ class LargeGroup:
             )
 
     def _step(
-        self, workspace: Workspace, at: PartState, out: object, kernels: ModuleType, *, only_cached: bool
+        self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels, *, only_cached: bool
     ) -> tuple[PartState | None, bool]:
         """One call of a kernel; returns the place behind it, None at the end, and whether the output is full."""
         resume(workspace, at)
-        state, head = workspace.state, workspace.head
+        state = workspace.state
         if at.node == 0:
             data = np.frombuffer(bytearray(self._data), dtype=np.uint8)
-            stopped, status = kernels.frame_bytes(
-                data, at.place.offset, len(data), state, head, workspace.prefix, out, workspace.none
-            )
+            framing = workspace.framing(out, workspace.none)
+            stopped, status = kernels.frame_bytes(data, at.place.offset, len(data), framing)
             if status == Status.CAREFUL:
                 raise self._event_problem(workspace)
             if status == Status.FULL:
@@ -123,8 +122,7 @@ class LargeGroup:
         position = at.place
         if position == NOWHERE:
             position = node.position
-            state[Field.CHUNK_LEFT], state[Field.IS_LAST] = 0, 0
-            state[Field.TO_SKIP], state[Field.IS_FIRST], state[Field.NESTED_TYPE] = node.header_size, 1, -1
+            state[Field.TO_SKIP], state[Field.SKIP_TYPE], state[Field.NESTED_TYPE] = node.header_size, -1, -1
         file_no, page_no = position.file_no, position.page_no
         state[Field.PAGE], state[Field.OFFSET] = 0, position.page_offset
         page_count = pages_to_border(page_no)
@@ -135,10 +133,10 @@ class LargeGroup:
             raise _WouldWaitError
         found = size // PAGE_SIZE
         if not found:
-            if not state[Field.IS_FIRST] and PageReader(self._disk).header(file_no + 1) is not None:
+            if state[Field.SKIP_TYPE] >= 0 and PageReader(self._disk).header(file_no + 1) is not None:
                 return self.part_state(workspace, at.node, LogPosition(file_no + 1, PAGE_SIZE)), False
             raise self._node_problem(node)
-        status = kernels.frame_record(workspace.pages, found, state, head, workspace.prefix, out, workspace.none)
+        status = kernels.frame_node(workspace.pages, found, workspace.framing(out, workspace.none))
         page_no += int(state[Field.PAGE])
         behind = self.part_state(workspace, at.node, LogPosition.on_page(file_no, page_no, int(state[Field.OFFSET])))
         match status:

@@ -6,7 +6,6 @@ import contextlib
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import takewhile
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field, Progress, Status
 from ibbmaster.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.log.interface import PagedEventGroups
@@ -39,7 +39,7 @@ class PageBlocks:
     `PAGES_PER_BLOCK` pages, so they can be shared.
     """
 
-    def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: ModuleType) -> None:
+    def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: Kernels) -> None:
         self._disk = groups.disk
         self._check_log = groups.check_log
         self._cache = cache
@@ -104,7 +104,7 @@ class PageBlocks:
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._cache.buffers.workspace() as workspace:
-            nothing = workspace.scratch[:0]
+            nothing = workspace.pages[:0]
             after = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=False, skips=skips)
             if after is None:
                 return None
@@ -151,18 +151,11 @@ class PageBlocks:
             found = size // PAGE_SIZE
             workspace.prepare(selection, sequence)
             workspace.go_to(at)
-            status = self._kernels.frame_groups(
-                workspace.pages,
-                found,
-                state,
-                workspace.head,
-                workspace.prefix,
-                workspace.pairs,
-                workspace.scratch,
-                out,
-                workspace.none,
-                workspace.none if skips is None else skips,
-            )
+            framing = workspace.framing(out, workspace.none)
+            if skips is None:
+                status = self._kernels.frame_table(workspace.pages, found, framing)
+            else:
+                status = self._kernels.skip_table(workspace.pages, found, framing, skips)
             after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
             if after.position != at.position:
                 return after
@@ -195,7 +188,7 @@ class PagePump:
         self,
         socket: int,
         cache: BlockCache,
-        kernels: ModuleType,
+        kernels: Kernels,
         open_file: Callable[[int], int | None],
         check_log: Callable[[], None],
     ) -> None:
@@ -234,18 +227,9 @@ class PagePump:
         self._kernels.pump(
             file.descriptor,
             self._socket,
-            progress,
             workspace.pages,
-            workspace.state,
-            workspace.head,
-            workspace.prefix,
-            workspace.pairs,
-            workspace.scratch,
-            self._out,
-            workspace.segments,
-            workspace.vectors,
-            workspace.wanted,
-            rest,
+            workspace.framing(self._out, workspace.segments),
+            workspace.sending(progress, rest),
         )
         after = workspace.framing_state(file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
         return self._result(progress, rest, before=at, after=after, gtids=workspace.gtids())
@@ -270,17 +254,10 @@ class PagePump:
         self._kernels.pump_nodes(
             file.descriptor,
             self._socket,
-            progress,
             np.array([(node.position.offset, node.header_size) for node in nodes], dtype=np.int64),
             workspace.pages,
-            workspace.state,
-            workspace.head,
-            workspace.prefix,
-            self._out,
-            workspace.segments,
-            workspace.vectors,
-            workspace.wanted,
-            rest,
+            workspace.framing(self._out, workspace.segments),
+            workspace.sending(progress, rest),
         )
         place = NOWHERE
         if progress[Progress.IS_BEGUN]:

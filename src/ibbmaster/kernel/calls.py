@@ -1,0 +1,98 @@
+"""The kernels as their callers see them: what each takes and gives, for mypy, which sees no kernel's body.
+
+`ibbmaster.kernel.warm` is what is called; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ibbmaster.kernel.fields import (
+        Bytes,
+        Checking,
+        Collecting,
+        Decoded,
+        FileRange,
+        Framing,
+        KnownTables,
+        Numbers,
+        Sending,
+        Shorts,
+    )
+
+
+class Kernels(Protocol):
+    """All kernels; each says in its own docstring what it does. A status is one of `Status`."""
+
+    # pages
+    def index_chunks(self, pages: Bytes, count: int, state: Numbers, table: Shorts, row: int) -> tuple[int, int]: ...
+    def frame_table(self, pages: Bytes, count: int, framing: Framing) -> int: ...
+    def skip_table(self, pages: Bytes, count: int, framing: Framing, skips: Numbers) -> int: ...
+    def frame_node(self, pages: Bytes, count: int, framing: Framing) -> int: ...
+    def check_table(self, pages: Bytes, count: int, checking: Checking) -> tuple[int, int]: ...
+    def collect_table(self, pages: Bytes, count: int, collecting: Collecting, file_range: FileRange) -> int: ...
+
+    # sending
+    def pump(self, file: int, socket: int, pages: Bytes, framing: Framing, sending: Sending) -> int: ...
+    def pump_nodes(
+        self, file: int, socket: int, nodes: Numbers, pages: Bytes, framing: Framing, sending: Sending
+    ) -> int: ...
+    def frame_bytes(self, source: Bytes, start: int, end: int, framing: Framing) -> tuple[int, int]: ...
+    def renumber(self, out: Bytes, size: int, first: int, delta: int) -> None: ...
+
+    # traditional files
+    def convert_groups(
+        self,
+        source: Bytes,
+        end: int,
+        numbers: Numbers,
+        pairs: Numbers,
+        transaction_roles: Bytes,
+        standalone_roles: Bytes,
+        scratch: Bytes,
+        pages: Bytes,
+    ) -> None: ...
+    def collect_classic_groups(
+        self,
+        source: Bytes,
+        end: int,
+        numbers: Numbers,
+        transaction_roles: Bytes,
+        standalone_roles: Bytes,
+        file_no: int,
+        first: int,
+        last: int,
+        state: Numbers,
+        groups: Numbers,
+        data: Bytes,
+    ) -> None: ...
+
+    # events to columns
+    def index_events(self, data: Bytes, groups: Numbers, count: int, events: Numbers) -> int: ...
+    def header_columns(
+        self,
+        data: Bytes,
+        events: Numbers,
+        count: int,
+        types: Shorts,
+        timestamps: Numbers,
+        server_ids: Numbers,
+        flags: Shorts,
+    ) -> None: ...
+    def gtid_texts(self, groups: Numbers, wanted: Numbers, count: int, offsets: Shorts, out: Bytes) -> None: ...
+    def copy_strings(
+        self,
+        data: Bytes,
+        starts: Numbers,
+        sizes: Numbers,
+        valid: Bytes,
+        count: int,
+        padded: int,
+        offsets: Shorts,
+        out: Bytes,
+    ) -> int: ...
+    def decode_rows(
+        self, data: Bytes, events: Numbers, state: Numbers, known: KnownTables, decoded: Decoded
+    ) -> int: ...
+    def find_open(self, open_tables: Numbers, table_id: int, turn: int) -> int: ...
