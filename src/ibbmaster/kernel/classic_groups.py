@@ -5,97 +5,137 @@ They stop before whatever is not plain; the twin takes that: `ibbmaster.classic.
 
 from __future__ import annotations
 
-from numba import uint32, uint64
+from numba import uint64
 
-from ibbmaster.event.gtid_event import COMMIT_ID, THREAD_ID, GtidExtraFlag, GtidFlag
+from ibbmaster.event.gtid_event import (
+    ALTER_SEQ_NO,
+    BODY_SIZE_MIN,
+    COMMIT_ID,
+    FIXED,
+    THREAD_ID,
+    XID,
+    XID_PART_SIZE_MAX,
+    GtidExtraFlag,
+    GtidFlag,
+)
 from ibbmaster.kernel.collecting import note_group
-from ibbmaster.kernel.crc32c import byte_tables
+from ibbmaster.kernel.crc32 import crc32
 from ibbmaster.kernel.fields import (
     C_CHECKSUM,
     C_READ_AT,
     C_SOURCE_OFFSET,
     EVENT_HEADER,
+    EVENT_MAX,
     GTID_EVENT,
-    GTID_EVENT_MIN,
     S_GROUPS,
     S_OUT,
 )
-from ibbmaster.kernel.memory import copy, jit, load32, load64, store32
+from ibbmaster.kernel.memory import copy, inlined, jit, load16, load32, load64, store32
 
-GOES_ON, ENDS = 0, 1  # what an event does to its group; every other number is for the twin
-STANDALONE = int(GtidFlag.STANDALONE)
-NOT_PLAIN = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
+GOES_ON, ENDS, MAY_END = 0, 1, 2  # what an event does to its group; every other number is for the twin
+NO_GROUP, TRANSACTION, STANDALONE = 0, 1, 2  # what begins with an event
+CUT, WRONG = 0, -1  # of an event: not all of it is here; the twin says what is wrong with it
+STANDALONE_FLAG = int(GtidFlag.STANDALONE)
+XA_FLAGS = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
-GTID_FIXED = EVENT_HEADER + 13  # sequence number, domain, flags
-HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
-COMMIT_ID_BYTES, THREAD_ID_BYTES = COMMIT_ID.size, THREAD_ID.size
-ZLIB_TABLES = byte_tables(0xEDB88320)
+GTID_FLAGS_AT = EVENT_HEADER + FIXED.size - 1
+GTID_FIELDS_AT = EVENT_HEADER + FIXED.size
+GTID_SIZE_MIN = EVENT_HEADER + BODY_SIZE_MIN
+HAS_ENGINE_COUNT, HAS_THREAD_ID = int(GtidExtraFlag.MULTI_ENGINE), int(GtidExtraFlag.THREAD_ID)
+HAS_ALTER_SEQ_NO = int(GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER)
+COMMIT_ID_BYTES, THREAD_ID_BYTES, ALTER_SEQ_NO_BYTES = COMMIT_ID.size, THREAD_ID.size, ALTER_SEQ_NO.size
+XID_BYTES, XID_PART_MAX = XID.size, XID_PART_SIZE_MAX
+QUERY_FIXED = 13
+ENDING_QUERY_MAX = 64 * 1024
+COMMIT_TEXT, ROLLBACK_TEXT = (int.from_bytes(text, "little") for text in (b"COMMIT", b"ROLLBACK"))
 
 
-@jit
-def crc32(source, start, end):
-    """CRC-32 as zlib has it, eight bytes at a time."""
-    register = uint32(0xFFFFFFFF)
-    offset = start
-    while end - offset >= 8:
-        word = load64(source, offset) ^ uint64(register)
-        register = uint32(
-            ZLIB_TABLES[7, word & uint64(0xFF)]
-            ^ ZLIB_TABLES[6, (word >> uint64(8)) & uint64(0xFF)]
-            ^ ZLIB_TABLES[5, (word >> uint64(16)) & uint64(0xFF)]
-            ^ ZLIB_TABLES[4, (word >> uint64(24)) & uint64(0xFF)]
-            ^ ZLIB_TABLES[3, (word >> uint64(32)) & uint64(0xFF)]
-            ^ ZLIB_TABLES[2, (word >> uint64(40)) & uint64(0xFF)]
-            ^ ZLIB_TABLES[1, (word >> uint64(48)) & uint64(0xFF)]
-            ^ ZLIB_TABLES[0, word >> uint64(56)]
-        )
-        offset += 8
-    while offset < end:
-        register = uint32(ZLIB_TABLES[0, (register ^ uint32(source[offset])) & uint32(0xFF)] ^ (register >> uint32(8)))
-        offset += 1
-    return register ^ uint32(0xFFFFFFFF)
-
-
-@jit
-def event_size(source, offset, end, numbers):
-    """The size of an event that is whole and as it says it is; 0 for the twin."""
+@inlined
+def event_size(source, offset, end, source_offset, checksum_bytes):
+    """The size of an event that is whole and as it says it is; CUT or WRONG of any other."""
     if end - offset < EVENT_HEADER:
-        return 0
+        return CUT
     size = load32(source, offset + 9)
-    checksum_bytes = numbers[C_CHECKSUM]
-    if size < EVENT_HEADER + checksum_bytes or size > end - offset:
-        return 0
+    if size < EVENT_HEADER + checksum_bytes or size - checksum_bytes > EVENT_MAX:
+        return WRONG
     log_pos = load32(source, offset + 13)
-    if log_pos != 0 and log_pos != (numbers[C_SOURCE_OFFSET] + offset + size) & 0xFFFFFFFF:
-        return 0
-    if checksum_bytes > 0 and int(crc32(source, offset, offset + size - 4)) != load32(source, offset + size - 4):
-        return 0
+    if log_pos != 0 and log_pos != (source_offset + offset + size) & 0xFFFFFFFF:
+        return WRONG
+    if size > end - offset:
+        return CUT
+    if checksum_bytes > 0 and crc32(source, offset, offset + size - 4, 0) != load32(source, offset + size - 4):
+        return WRONG
     return size
+
+
+@inlined
+def group_kind(source, start, end):
+    """What begins with an event that lies in source[start:end], without its checksum; NO_GROUP also for the twin."""
+    if end - start < GTID_SIZE_MIN or source[start + 4] != GTID_EVENT:
+        return NO_GROUP
+    flags = int(source[start + GTID_FLAGS_AT])
+    offset = start + GTID_FIELDS_AT
+    if flags & HAS_COMMIT_ID:
+        offset += COMMIT_ID_BYTES
+    if flags & XA_FLAGS:
+        if end - offset < XID_BYTES:
+            return NO_GROUP
+        gtrid_bytes, bqual_bytes = int(source[offset + 4]), int(source[offset + 5])
+        if gtrid_bytes > XID_PART_MAX or bqual_bytes > XID_PART_MAX:
+            return NO_GROUP
+        offset += XID_BYTES + gtrid_bytes + bqual_bytes
+    if offset < end and source[offset] != 0:
+        extra_flags = int(source[offset])
+        offset += 1
+        if extra_flags & HAS_ENGINE_COUNT:
+            offset += 1
+        if extra_flags & HAS_ALTER_SEQ_NO:
+            offset += ALTER_SEQ_NO_BYTES
+        if extra_flags & HAS_THREAD_ID:
+            offset += THREAD_ID_BYTES
+    if offset > end:
+        return NO_GROUP
+    return STANDALONE if flags & STANDALONE_FLAG else TRANSACTION
+
+
+@jit
+def is_ending_query(source, start, end):
+    """Whether a QUERY event in source[start:end], without its checksum, ends a transaction by its text."""
+    if end - start <= EVENT_HEADER + QUERY_FIXED or end - start > ENDING_QUERY_MAX:
+        return False
+    body = start + EVENT_HEADER
+    text = body + QUERY_FIXED + load16(source, body + 11) + int(source[body + 8]) + 1
+    if end - text == 6:
+        return load64(source, text - 2) >> uint64(16) == uint64(COMMIT_TEXT)
+    return end - text == 8 and load64(source, text) == uint64(ROLLBACK_TEXT)
+
+
+@inlined
+def event_role(source, start, end, role):
+    """What an event in source[start:end], without its checksum, whose type has a role, does to its group."""
+    if role != MAY_END:
+        return role
+    return ENDS if is_ending_query(source, start, end) else GOES_ON
 
 
 @jit
 def group_end(source, offset, end, numbers, transaction_roles, standalone_roles):
-    """Where a plain group ends that begins here, and the bytes of its events without checksums; -1 for the twin."""
-    size = event_size(source, offset, end, numbers)
-    checksum_bytes = numbers[C_CHECKSUM]
-    if size < GTID_EVENT_MIN + checksum_bytes or source[offset + 4] != GTID_EVENT:
+    """Where a group ends that begins here, and the bytes of its events without checksums; -1 for the twin."""
+    checksum_bytes, source_offset = numbers[C_CHECKSUM], numbers[C_SOURCE_OFFSET]
+    size = event_size(source, offset, end, source_offset, checksum_bytes)
+    if size <= 0:
         return -1, 0
-    flags = int(source[offset + GTID_FIXED - 1])
-    if flags & NOT_PLAIN:
+    kind = group_kind(source, offset, offset + size - checksum_bytes)
+    if kind == NO_GROUP or source[offset + GTID_FLAGS_AT] & XA_FLAGS:
         return -1, 0
-    extra_at = GTID_FIXED + (COMMIT_ID_BYTES if flags & HAS_COMMIT_ID else 0)
-    rest = size - checksum_bytes - extra_at
-    extra_flags = int(source[offset + extra_at]) if rest > 0 else 0
-    if rest < 0 or (extra_flags != 0 and (extra_flags != HAS_THREAD_ID or rest < 1 + THREAD_ID_BYTES)):
-        return -1, 0
-    roles = standalone_roles if flags & STANDALONE else transaction_roles
+    roles = standalone_roles if kind == STANDALONE else transaction_roles
     total = size - checksum_bytes
     offset += size
     while True:
-        size = event_size(source, offset, end, numbers)
-        if size == 0:
+        size = event_size(source, offset, end, source_offset, checksum_bytes)
+        if size <= 0:
             return -1, 0
-        role = roles[source[offset + 4]]
+        role = event_role(source, offset, offset + size - checksum_bytes, int(roles[source[offset + 4]]))
         total += size - checksum_bytes
         offset += size
         if role == ENDS:

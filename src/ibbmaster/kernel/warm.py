@@ -9,7 +9,9 @@ import numpy as np
 
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.checking import check_table
+from ibbmaster.kernel.classic_framing import ClassicField, frame_classic
 from ibbmaster.kernel.classic_groups import collect_classic_groups
+from ibbmaster.kernel.classic_pump import pump_classic
 from ibbmaster.kernel.collecting import collect_table, index_events
 from ibbmaster.kernel.columns import copy_strings, gtid_texts, header_columns
 from ibbmaster.kernel.converting import convert_groups
@@ -53,6 +55,7 @@ __all__ = [
     "decode_rows",
     "find_open",
     "frame_bytes",
+    "frame_classic",
     "frame_node",
     "frame_table",
     "gtid_texts",
@@ -60,6 +63,7 @@ __all__ = [
     "index_chunks",
     "index_events",
     "pump",
+    "pump_classic",
     "pump_nodes",
     "renumber",
     "skip_table",
@@ -121,6 +125,21 @@ def _pump_nodes() -> None:
     pump_nodes(-1, -1, np.zeros((0, 2), dtype=np.int64), _bytes(PAGE), _framing(), _sending())
 
 
+def _frame_classic() -> None:
+    source, prefix, out = _bytes(PAGE), _bytes(8), _bytes(256)
+    state = np.zeros(int(ClassicField.SIZE), dtype=np.int64)
+    frame_classic(source, 0, state, prefix, source, source, _pairs(), out, _skips(), _skips())
+
+
+def _pump_classic() -> None:
+    source, prefix, out = _bytes(PAGE), _bytes(8), _bytes(256)
+    state = np.zeros(int(ClassicField.SIZE), dtype=np.int64)
+    progress, vectors, wanted, rest = _sending()
+    pump_classic(
+        -1, -1, progress, source, state, prefix, source, source, _pairs(), out, _skips(), vectors, wanted, rest
+    )
+
+
 def _convert() -> None:
     numbers = np.zeros(int(Conversion.SIZE), dtype=np.int64)
     source = np.frombuffer(bytes(PAGE), dtype=np.uint8)  # not writable, as what is read from files
@@ -173,7 +192,7 @@ def _decode_long() -> None:
 
 
 STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some kernels once, for arguments as they come
-    KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes),
+    KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _frame_classic, _pump_classic),
     KernelSet.IMPORT: (_convert,),
     KernelSet.VERIFY: (_check,),
     KernelSet.READ: (_collect, _decode_own, _decode_long),

@@ -1,0 +1,219 @@
+"""The kernel that frames traditional files gives the packets of the careful path, and stops where that decides."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES, ClassicFileReader
+from ibbmaster.classic.series import find_series
+from ibbmaster.dump.framing import EventFramer
+from ibbmaster.dump.profile import PROFILES, LogPosRule
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.rewriting import Rewriter
+from ibbmaster.errors import ClassicFormatError
+from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.kernel import loading
+from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, Status
+
+CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
+FILES = sorted(
+    path for path in CLASSIC.glob("*/*/binlog.0*") if path.suffix[1:].isdigit() and "encrypted" not in path.parts
+)
+OPTIONS = [{}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}]
+GTID, GTID_LIST, STOP, QUERY, ROWS, ANNOTATE, XID = 162, 163, 3, 2, 23, 160, 16
+WINDOW_MAX = 1 << 20
+OUT = np.zeros(576 * 1024, dtype=np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def _kernels():
+    loading.load()
+
+
+class Careful:
+    """The packets of all groups of a file, as far as the careful path comes."""
+
+    def __init__(self, path, profile, **options):
+        [file] = find_series([path])
+        reader = ClassicFileReader(file)
+        self.start, self.checksum_bytes = reader._window.offset, reader._window.checksum_size
+        request = DumpRequest(
+            replica_server_id=9,
+            position=GtidPosition(),
+            **{"capability": 4, "wants_annotate_rows": True, **options},
+        )
+        rewriter = Rewriter(request, PROFILES[profile])
+        framer = EventFramer(rewriter, has_semi_sync=request.has_semi_sync)
+        self.packets = bytearray()
+        self.gtids = []
+        try:
+            for group in reader.groups():
+                for piece in framer.frame_group(group.gtid_event, group.body):
+                    self.packets += piece
+                self.gtids.append(group.gtid)
+        except ClassicFormatError:
+            pass
+        finally:
+            reader.close()
+        self.positions = rewriter.position, rewriter.last_position
+        self.sequence = framer.sequence
+
+
+class Fast:
+    """The same by the kernel, from windows of sizes that `chance` chooses; it ends where no window helps."""
+
+    def __init__(self, data, careful, profile, chance, *, segments=0, **options):
+        from ibbmaster.kernel.classic_framing import ClassicField
+
+        shape = PROFILES[profile]
+        state = np.zeros(ClassicField.SIZE, dtype=np.int64)
+        prefix = b"\0\xef\0" if options.get("has_semi_sync") else b"\0"
+        state[Field.SEQUENCE], state[Field.PREFIX_SIZE] = 1, len(prefix)
+        state[Field.FILTERS] = (0 if options.get("wants_annotate_rows", True) else LEAVES_OUT_ANNOTATE) | (
+            LEAVES_OUT_MARKED if options.get("leaves_out_marked") else 0
+        )
+        state[ClassicField.CHECKSUM_BYTES] = careful.checksum_bytes
+        state[ClassicField.TRAILER_BYTES] = 4 if shape.event_checksum is ChecksumAlgorithm.CRC32 else 0
+        state[ClassicField.LOG_POS_RULE] = list(LogPosRule).index(shape.log_pos_rule)
+        state[ClassicField.FILE_SIZE] = len(data)
+        state[ClassicField.POSITION] = state[ClassicField.LAST_POSITION] = 4
+        self.state = state
+        self.packets = bytearray()
+        self.groups = self.large_groups = 0
+        self.offset = careful.start
+        self._data = data
+        self._segments = np.zeros((segments, 3), dtype=np.int64)
+        self._prefix = np.frombuffer(bytearray(prefix.ljust(8)), dtype=np.uint8)
+        wanted = 0
+        while self.offset < len(data):
+            size = wanted or chance.choice([100, 1000, 10_000, 1 << 18])
+            status, advanced = self._frame(size)
+            if status == Status.DONE:
+                self.large_groups += 1
+                state[ClassicField.IN_PARTS] = 0
+            if advanced:
+                wanted = 0
+            elif status == Status.FULL and not state[ClassicField.IN_PARTS]:
+                state[ClassicField.IN_PARTS] = 1
+            elif len(data) - self.offset <= size or status == Status.CAREFUL:
+                break
+            elif size < WINDOW_MAX:
+                wanted = min(4 * size, WINDOW_MAX)
+            else:
+                state[ClassicField.IN_PARTS] = 1
+        self.positions = int(state[ClassicField.POSITION]), int(state[ClassicField.LAST_POSITION])
+        self.sequence = int(state[Field.SEQUENCE])
+
+    def _frame(self, size):
+        from ibbmaster.kernel.classic_framing import ClassicField, frame_classic
+
+        state = self.state
+        window = np.frombuffer(bytearray(self._data[self.offset : self.offset + size]), dtype=np.uint8)
+        state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
+        state[Field.OUT] = state[Field.PAIRS] = 0
+        out = OUT
+        status = frame_classic(
+            window,
+            len(window),
+            state,
+            self._prefix,
+            *(np.frombuffer(bytearray(roles), dtype=np.uint8) for roles in (TRANSACTION_ROLES, STANDALONE_ROLES)),
+            np.zeros((64, PAIR_COLUMNS), dtype=np.int64),
+            out,
+            self._segments,
+            np.zeros((0, 3), dtype=np.int64),
+        )
+        assert int(state[Field.OUT] + state[Field.SEGMENT_BYTES]) <= len(out)
+        position = 0
+        for at, start, length in self._segments[: state[Field.SEGMENTS]].tolist():
+            self.packets += out[position:at].tobytes() + window[start : start + length].tobytes()
+            position = at
+        self.packets += out[position : int(state[Field.OUT])].tobytes()
+        self.groups += int(state[Field.GROUPS])
+        advanced = int(state[ClassicField.READ_AT])
+        self.offset += advanced
+        return Status(status), advanced
+
+
+def check_equal(careful, fast, profile):
+    assert fast.packets == careful.packets
+    assert fast.groups == len(careful.gtids)
+    assert fast.sequence == careful.sequence
+    if profile.startswith("classic"):  # the others carry no positions
+        assert fast.positions == careful.positions
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: "-".join(path.parts[-3:]))
+def test_files_of_real_servers(path):
+    chance = random.Random(str(path))
+    data = path.read_bytes()
+    for profile in PROFILES:
+        options = chance.choice(OPTIONS)
+        careful = Careful(path, profile, **options)
+        fast = Fast(data, careful, profile, chance, segments=chance.choice([0, 40]), **options)
+        check_equal(careful, fast, profile)
+
+
+def write_file(path, groups, *, with_checksums):
+    """A file that a server has closed; each group is a list of event types and bodies behind its GTID event."""
+    head = (CLASSIC / "11.8/checksum-switch" / ("binlog.000005" if with_checksums else "binlog.000004")).read_bytes()
+    data = bytearray(head[: 4 + struct.unpack_from("<I", head, 4 + 9)[0]])
+
+    def add(event_type, body, *, flags=0):
+        size = 19 + len(body) + 4 * with_checksums
+        event = struct.pack("<IBIIIH", 1700000000, event_type, 1, size, (len(data) + size) & 0xFFFFFFFF, flags) + body
+        data.extend(event + (struct.pack("<I", zlib.crc32(event)) if with_checksums else b""))
+
+    add(GTID_LIST, bytes(4))
+    for seq_no, (flags, events) in enumerate(groups, 1):
+        add(GTID, struct.pack("<QIB", seq_no, 0, flags) + bytes(6))
+        for event in events:
+            add(*event[:2], flags=event[2] if len(event) > 2 else 0)
+    add(STOP, b"")
+    path.write_bytes(data)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("with_checksums", [True, False])
+def test_groups_and_events_of_any_size(tmp_path, with_checksums):
+    """Pieces of large events end at packets, and the checksum of one may be cut by that."""
+    chance = random.Random(3)
+    path = tmp_path / "binlog.000001"
+    large = [0xFFFFFF - 20 + step for step in range(-5, 3)] + [600_000, 2 * 0xFFFFFF - 24]
+    for size in large:
+        query = bytes(13) + b"\0" + chance.choice([b"COMMIT", b"ROLLBACK", b"COMMITS", b"commit"])
+        groups = [
+            (0, [(ANNOTATE, bytes(700_000)), (ROWS, chance.randbytes(size)), (ROWS, b"1", 0x8000), (XID, bytes(8))]),
+            (0, [*((ROWS, bytes(chance.randrange(20_000))) for _ in range(100)), (XID, bytes(8))]),
+            (1, [(QUERY, bytes(600_000))]),
+            (0, [(QUERY, query), (ROWS, bytes(8180 + size % 40)), (XID, bytes(8))]),
+        ]
+        data = write_file(path, [group for group in groups if size % 2 or group[0]], with_checksums=with_checksums)
+        for profile in ("engine", "classic-10.11", "classic-11.8"):
+            options = chance.choice(OPTIONS)
+            careful = Careful(path, profile, **options)
+            fast = Fast(data, careful, profile, chance, segments=chance.choice([0, 40]), **options)
+            check_equal(careful, fast, profile)
+
+
+@pytest.mark.parametrize("name", ["11.8/ddl-trx-xa", "10.11/ddl-trx-xa-none-compressed"])
+def test_a_damaged_file_gives_what_the_careful_path_gives_before_it_stops(tmp_path, name):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    whole = (CLASSIC / name / "binlog.000001").read_bytes()
+    path = tmp_path / "binlog.000001"
+    for index in range(150):
+        data = bytearray(whole[: chance.randrange(400, len(whole))] if index % 3 == 0 else whole)
+        if index % 3:
+            data[chance.randrange(400, len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        careful = Careful(path, "classic-11.8")
+        check_equal(careful, Fast(data, careful, "classic-11.8", chance), "classic-11.8")
