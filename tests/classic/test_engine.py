@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.classic import engine as engine_module
 from ibbmaster.classic.convert import import_classic
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
+SLOW = ("encrypted", "big", "big-none")
 CAPTURES = ["10.11/domains", "11.8/domains", "10.11/checksum-switch", "10.11/crashed", "11.8/large-commit"]
 
 
@@ -64,3 +67,14 @@ def test_files_have_the_names_and_sizes_of_the_server():
     assert engine.start_of_file(2).position == (2, 4)
     with pytest.raises(KeyError):
         engine.start_of_file(8)
+
+
+def test_the_state_at_the_end_is_the_same_with_kernels_and_without(monkeypatch):
+    assert loading.load() is not None
+    directories = sorted(path.parent for path in CLASSIC.glob("*/*/expected.json") if path.parent.name not in SLOW)
+    for directory in directories:
+        fast = ClassicBinlog([directory])
+        assert fast.state()
+        with monkeypatch.context() as patched:
+            patched.setattr(engine_module, "kernels", lambda: None)
+            assert list(ClassicBinlog([directory]).state()) == list(fast.state())

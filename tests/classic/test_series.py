@@ -2,6 +2,7 @@
 
 import lzma
 import os
+import random
 from contextlib import closing
 from pathlib import Path
 
@@ -109,13 +110,13 @@ def test_a_name_without_number_stands_only_alone(tmp_path: Path) -> None:
 
 
 def read_all(path: Path, size: int) -> bytes:
-    pieces = []
+    data = b""
     with closing(ClassicSource(find_series([path])[0])) as source:
-        while piece := source.read(size):
+        while piece := source.read(len(data), size):
             assert len(piece) <= size
-            pieces.append(piece)
+            data += piece
     assert source.bytes_read == path.stat().st_size
-    return b"".join(pieces)
+    return data
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096, 1 << 20])
@@ -125,6 +126,42 @@ def test_the_bytes_of_a_file_come_in_pieces(tmp_path: Path, size: int, packed: b
     path = tmp_path / ("b.000001.xz" if packed else "b.000001")
     path.write_bytes(lzma.compress(data) if packed else data)
     assert read_all(path, size) == data
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_any_part_of_a_file_can_be_read_again(tmp_path: Path, packed: bool) -> None:
+    chance = random.Random(1)
+    data = chance.randbytes(100_000) * 60
+    path = tmp_path / ("b.000001.xz" if packed else "b.000001")
+    path.write_bytes(lzma.compress(data) if packed else data)
+    with closing(ClassicSource(find_series([path])[0])) as source:
+        for offset in [
+            0,
+            5_900_000,
+            3_000_000,
+            3_500_000,
+            1,
+            6_000_000,
+            *(chance.randrange(6_100_000) for _ in range(9)),
+        ]:
+            target = bytearray(chance.randrange(1, 400_000))
+            size = source.read_into(offset, memoryview(target))
+            assert target[:size] == data[offset : offset + len(target)]
+            assert source.read(offset, 1000) == data[offset : offset + 1000] or packed
+
+
+def test_damage_in_packed_data_is_met_again_by_who_comes_later(tmp_path: Path) -> None:
+    path = tmp_path / "b.000001.xz"
+    packed = lzma.compress(MAGIC + random.Random(1).randbytes(300_000))
+    path.write_bytes(packed[:-1000])
+    with closing(ClassicSource(find_series([path])[0])) as source:
+        errors = set()
+        for offset in (0, 290_000, 0, 299_500, 299_600):
+            with pytest.raises(ClassicFormatError) as error:
+                source.read_into(offset, memoryview(bytearray(400_000)))
+            errors.add(str(error.value))
+        assert len(errors) == 1
+        assert source.read(0, 4) == MAGIC
 
 
 def test_several_xz_streams_and_their_padding_are_one_file(tmp_path: Path) -> None:
@@ -150,5 +187,5 @@ def test_a_small_packed_file_unpacks_in_bounded_steps(tmp_path: Path) -> None:
     path = tmp_path / "b.000001.xz"
     path.write_bytes(lzma.compress(bytes(50_000_000)))
     source = ClassicSource(find_series([path])[0])
-    assert len(source.read(1000)) == 1000
+    assert len(source.read(0, 1000)) == 1000
     source.close()

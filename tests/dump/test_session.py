@@ -14,12 +14,14 @@ import pytest
 
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import PROFILES
+from ibbmaster.dump.rewriting import LogPositions
 from ibbmaster.dump.session import CALLS, DumpSession, SessionState
 from ibbmaster.errors import ChecksumError, Location, StoreError
 from ibbmaster.event.control import FLAG_UNTIL_REACHED, decode_gtid_list, decode_heartbeat, decode_rotate
 from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
 from ibbmaster.event.header import decode_event_header, has_valid_checksum
 from ibbmaster.event.types import EventFlag, EventType
+from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.packet import frame_packets, frame_payloads
 
@@ -37,6 +39,8 @@ class Framed:
     begins_inside_group: bool = False
     ends_inside_group: bool = False
     is_inside_event: bool = False
+    gtids: tuple[Gtid, ...] = ()
+    log_positions: LogPositions | None = None
 
 
 EOF = bytes.fromhex("fe 00 00 02 00")
@@ -864,12 +868,12 @@ class Walk:
             end_offset=number * 1000,
         )
         group = dataclasses.replace(group, gtid_event=events[0])
-        if session.selection is None or chance.random() < 0.4:
+        selection = session.selection
+        if selection is None or selection.log_positions is not None or chance.random() < 0.4:
             for piece in session.receive_group(group):
                 self.dump._take(bytes(piece))
                 self.interrupt(inside=True)
             return
-        selection = session.selection
         kept = [e for e in events if not (selection.leaves_out_annotate and e[4] == EventType.ANNOTATE_ROWS)]
         packets = [selection.prefix + event for event in kept]
         if chance.random() < 0.5:

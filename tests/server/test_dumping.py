@@ -13,13 +13,14 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import trio
 
-from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.classic.engine import ClassicBinlog, ClassicGroups
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.session import DumpSession
@@ -367,6 +368,45 @@ async def test_damage_in_a_traditional_file_is_told_with_its_place(serving, conn
         place = re.search(rb"\(binlog\.000003 offset ([0-9]+)\)", last)
         assert place is not None, last
         assert int(place[1]) <= 1500
+
+
+async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(serving, connect, fixtures, monkeypatch):
+    """One that waits for the disk, in a thread; another gets everything meanwhile."""
+    loading.load()
+    waits, may_go_on = threading.Event(), threading.Event()
+    read_into = ClassicGroups.read_into
+
+    def read(groups, offset, target):
+        if not waits.is_set():
+            waits.set()
+            assert may_go_on.wait(60)
+        return read_into(groups, offset, target)
+
+    engine = ClassicBinlog([fixtures / "classic/10.11/types-full-crc32"])
+    engine.state()
+    monkeypatch.setattr(ClassicGroups, "read_into", read)
+
+    async def dump(server_id):
+        replica = await connect(port)
+        await replica.query("SET @master_binlog_checksum='CRC32', @mariadb_slave_capability=4")
+        await replica.dump(server_id=server_id, flags=1)
+        return replica
+
+    async def rest_of(replica):
+        payloads = []
+        while (payload := await replica.packet()) != EOF:
+            payloads.append(payload)
+        return payloads
+
+    async with serving(engine, profile="classic-10.11") as (_, port):
+        first = await dump(10)
+        assert await trio.to_thread.run_sync(waits.wait, 60)
+        try:
+            payloads = await rest_of(await dump(11))
+        finally:
+            may_go_on.set()
+        assert await rest_of(first) == payloads
+        assert len(payloads) > 500
 
 
 async def test_many_replicas_at_once_get_what_one_gets(serving, connect, growing):

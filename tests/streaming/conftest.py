@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -48,6 +48,11 @@ class GroupCount:
         return group
 
 
+def file_no_of(engine, name):
+    """The number of a file."""
+    return [file.name for file in engine.files()].index(name)
+
+
 def run_dump(
     engine,
     *,
@@ -61,7 +66,7 @@ def run_dump(
     stays=False,
     **options,
 ) -> Dump:
-    """Dump from a position to the end; `between` is called after each block, and the log may grow there.
+    """Dump from a position, or by file, to the end; `between` is called after each block, and the log may grow there.
 
     With `stays`, it counts as a reader still.
 
@@ -72,8 +77,14 @@ def run_dump(
         position=GtidPosition.parse(position),
         **{"capability": 4, "wants_annotate_rows": True, **options},
     )
+    if request.file_name:
+        request = replace(request, position=None)
     check = check_start(request, engine.state())
-    place = engine.seek(request.position)
+    place = (
+        engine.start_of_file(file_no_of(engine, request.file_name))
+        if request.file_name
+        else engine.seek(request.position)
+    )
     session = DumpSession(
         request,
         check,

@@ -35,14 +35,17 @@ class ClassicReader:
             is encrypted.
     """
 
-    def __init__(self, files: tuple[ClassicFile, ...]) -> None:
+    def __init__(self, files: tuple[ClassicFile, ...], initial_state: GtidState | None = None) -> None:
+        """Read these files; with `initial_state` their heads were looked at before."""
         self.files = files
         self.notices: list[str] = []
         self.restart_count = 0
         self._bytes_read = 0  # of the files that are behind us
-        self._current: ClassicFileReader | None = None
-        states = [self._look_at(file) for file in self.files]
-        self.initial_state = states[0] or GtidState()
+        self.current: ClassicFileReader | None = None  # of the group that was handed over last
+        if initial_state is None:
+            states = [self._look_at(file) for file in self.files]
+            initial_state = states[0] or GtidState()
+        self.initial_state = initial_state
         self.state = self.initial_state.copy()
 
     @property
@@ -53,7 +56,7 @@ class ClassicReader:
     @property
     def bytes_read(self) -> int:
         """How much of them was read so far."""
-        return self._bytes_read + (self._current.bytes_read if self._current else 0)
+        return self._bytes_read + (self.current.bytes_read if self.current else 0)
 
     def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Generator[EventGroup]:
         """Every event group, to be called once; each body must be read, or dropped, before the next group.
@@ -74,7 +77,7 @@ class ClassicReader:
 
         before: ClassicFile | None = None
         for file in self.files:
-            reader = self._current = ClassicFileReader(file)
+            reader = self.current = ClassicFileReader(file)
             try:
                 if before is not None:
                     self._check_continuation(reader, before)
@@ -87,7 +90,7 @@ class ClassicReader:
                     self.notices.append(reader.notice)
             finally:
                 self._bytes_read += reader.bytes_read
-                self._current = None
+                self.current = None
                 reader.close()
             before = file
 

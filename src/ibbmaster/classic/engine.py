@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -11,11 +12,14 @@ from pathlib import Path
 
 from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.groups import HEAD_BLOCK_SIZE, ClassicFileReader
+from ibbmaster.classic.passing import Passer
 from ibbmaster.classic.series import ClassicFile, find_series
 from ibbmaster.classic.window import EventWindow
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.seek import explain_purged
@@ -69,11 +73,18 @@ class ClassicBinlog(LogEngine):
             raise BlockingIOError("the last file has to be read")
         with self._lock:
             if self._state is None:
-                reader = ClassicReader(self._files[-1:])
-                for _ in reader.groups():
-                    pass
-                self._state = reader.state
+                self._state = self._last_state()
             return self._state.copy()
+
+    def _last_state(self) -> GtidState:
+        """What is logged at the end of the last file."""
+        ready = kernels()
+        passer = None if ready is None else Passer(ready)
+        with contextlib.closing(self.groups(self._heads[-1])) as groups:
+            while groups.next_group() is not None:
+                while passer is not None and passer.pass_over(groups):
+                    pass
+            return groups.state
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         for head in reversed(self._heads):
@@ -87,7 +98,7 @@ class ClassicBinlog(LogEngine):
         return self._heads[file_no or 0]
 
     def groups(self, plan: ReadPlan) -> ClassicGroups:
-        return ClassicGroups(ClassicReader(self._files[plan.position.file_no :]), plan.position)
+        return ClassicGroups(ClassicReader(self._files[plan.position.file_no :], plan.state), plan.position)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         time.sleep(timeout_s)
@@ -141,6 +152,7 @@ class ClassicGroups:
     """The groups from the head of a file on, for one reader."""
 
     def __init__(self, reader: ClassicReader, position: LogPosition) -> None:
+        self._reader = reader
         self._groups = reader.groups()
         self.position = position
 
@@ -148,9 +160,92 @@ class ClassicGroups:
         """Close the file."""
         self._groups.close()
 
+    @property
+    def state(self) -> GtidState:
+        """What is logged up to the group that was handed over last."""
+        return self._reader.state
+
     def next_group(self) -> EventGroup | None:
         """The next group, or None at the end of the last file."""
         group = next(self._groups, None)
         if group is not None:
             self.position = group.end
         return group
+
+    # For somebody who reads groups himself, from the file of the group that was handed over last.
+
+    @property
+    def is_in_file(self) -> bool:
+        """Whether a file is open, and read up to `position`; not behind a group that came in pieces."""
+        file = self._reader.current
+        return file is not None and file.is_at_group_end and file.window.offset == self.position.offset
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the group that was handed over last was not read as a whole."""
+        return not self._file.is_at_group_end
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether its server has not closed the file: what it ends with may be no whole group."""
+        return self._file.is_in_use
+
+    @property
+    def checksum_size(self) -> int:
+        """Bytes of the checksum at the end of each event."""
+        return self._file.window.checksum_size
+
+    @property
+    def descriptor(self) -> int | None:
+        """Of the open file, if its bytes are those of the binlog."""
+        return self._file.window.source.descriptor
+
+    @property
+    def file_size(self) -> int:
+        """In bytes; of a packed file more than any has."""
+        return self._file.window.source.size_bytes
+
+    def read_into(self, offset: int, target: memoryview) -> int:
+        """Fill `target` from the file, to its end at most; returns how many bytes that were.
+
+        Raises:
+            ClassicFormatError: a packed file is damaged or cut short.
+        """
+        return self._file.window.source.read_into(offset, target)
+
+    def check_log(self) -> None:
+        """The files are those that were found at first."""
+
+    def pass_over(
+        self,
+        position: LogPosition,
+        gtids: Iterable[Gtid],
+        *,
+        head: Buffer | None = None,
+        is_inside_record: bool = False,
+        record_type: int = -1,
+    ) -> None:
+        """Go on between groups of the same file; `gtids` are the last of each pair on the way."""
+        self._file.pass_over(position.offset)
+        for gtid in gtids:
+            self._reader.state.log(gtid)
+        self.position = position
+
+    @contextlib.contextmanager
+    def group_at(self, position: LogPosition) -> Iterator[EventGroup]:
+        """The group at a position of the same file, by a reader of its own that goes nowhere.
+
+        Raises:
+            ClassicFormatError: it is damaged.
+        """
+        with contextlib.closing(ClassicFileReader(self._file.file)) as reader:
+            reader.window.go_to(position.offset)
+            group = next(reader.groups(), None)
+            if group is None:
+                raise reader.window.error(position.offset, "the file ends inside what begins here")
+            yield group
+
+    @property
+    def _file(self) -> ClassicFileReader:
+        assert self._reader.current is not None
+        return self._reader.current

@@ -124,6 +124,7 @@ class ClassicFileReader:
         self.notice: str | None = None
         self._window = EventWindow(file, block_size=block_size)
         self._is_at_group_end = True
+        self._is_passed_over = False  # the rest of the group that was handed over last
         self._groups_end = 0  # of the groups read so far
         self._complete_end: int | None = None  # of a file in use: where its last whole group ends
         try:
@@ -148,6 +149,21 @@ class ClassicFileReader:
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         self._window.close()
+
+    @property
+    def window(self) -> EventWindow:
+        """The bytes of the file, for somebody who reads groups himself."""
+        return self._window
+
+    @property
+    def is_at_group_end(self) -> bool:
+        """Whether the group handed over last was read as a whole."""
+        return self._is_at_group_end
+
+    def pass_over(self, offset: int) -> None:
+        """Go on at an offset between groups, after one was handed over: somebody else has read what is before it."""
+        self._window.go_to(offset)
+        self._is_passed_over = self._is_at_group_end = True
 
     def groups(self, take: Callable[[EventWindow], bool] | None = None) -> Iterator[EventGroup]:
         """Every event group, to be called once.
@@ -187,8 +203,10 @@ class ClassicFileReader:
                     start=LogPosition(self.file.index, offset),
                     end=LogPosition(self.file.index, window.offset),
                 )
-                for _ in body:  # what the caller did not want
-                    pass
+                if not self._is_passed_over:
+                    for _ in body:  # what the caller did not want
+                        pass
+                self._is_passed_over = False
                 self._groups_end = window.offset
         except Truncated:
             if not window.is_in_use:

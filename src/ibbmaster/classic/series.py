@@ -8,6 +8,7 @@ directory, and only for reading.
 from __future__ import annotations
 
 import lzma
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
 XZ_MAGIC = b"\xfd7zXZ\x00"
 XZ_SUFFIX = ".xz"
 XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
+BEHIND_ANY_FILE = 1 << 62
+HELD_BYTES = 2 << 20  # unpacked last: somebody may have read further than he needed
 INDEX_SUFFIX = ".index"
 INDEX_SIZE_MAX = 64 << 20  # bytes: names of a million files
 
@@ -43,42 +46,91 @@ class ClassicFile:
 
 
 class ClassicSource:
-    """The bytes of one file from its start to its end, unpacked where need be.
+    """The bytes of one file, unpacked where need be.
 
-    Memory: what one `read` returns, and for a packed file its xz dictionary.
+    Memory: what one `read` returns; for a packed file its xz dictionary, and what was unpacked
+    last. To read further back there means to unpack the file from its start once more.
     """
 
     def __init__(self, file: ClassicFile) -> None:
         self._file = file
         self._stream: BinaryIO = file.path.open("rb", buffering=0)
         self._unpacker = _new_unpacker() if file.is_compressed else None
-        self._offset = 0  # in the unpacked file
+        self._held = bytearray()  # of a packed file: what was unpacked last
+        self._held_offset = 0  # of its first byte in the unpacked file
+        self._damage: ClassicFormatError | None = None  # behind that
         self.bytes_read = 0  # of the file on disk
 
-    def read(self, size: int) -> bytes:
-        """Between 1 and `size` bytes; none at the end of the file.
+    @property
+    def descriptor(self) -> int | None:
+        """Of the open file, if its bytes are those of the binlog."""
+        return self._stream.fileno() if self._unpacker is None else None
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the binlog; for a packed file more than any has."""
+        return BEHIND_ANY_FILE if self.descriptor is None else os.fstat(self.descriptor).st_size
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Between 1 and `size` bytes from an offset on; none at the end of the file.
 
         Raises:
             ClassicFormatError: a packed file is damaged or cut short.
         """
         if self._unpacker is None:
-            data = self._read_packed(size)
-        else:
-            data = self._unpack(self._unpacker, size)
-        self._offset += len(data)
-        return data
+            data = os.pread(self._stream.fileno(), size, offset)
+            self.bytes_read = max(self.bytes_read, offset + len(data))
+            return data
+        self._hold(offset, size)
+        start = offset - self._held_offset
+        return bytes(self._held[start : start + size])
+
+    def read_into(self, offset: int, target: memoryview) -> int:
+        """Fill `target` with the bytes from an offset on, to the end of the file at most; returns how many they are.
+
+        Raises:
+            ClassicFormatError: a packed file is damaged or cut short.
+        """
+        if self._unpacker is None:
+            return os.preadv(self._stream.fileno(), [target], offset)
+        size = 0
+        while size < len(target) and (data := self.read(offset + size, len(target) - size)):
+            target[size : size + len(data)] = data
+            size += len(data)
+        return size
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         self._stream.close()
 
-    def _read_packed(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self.bytes_read += len(data)
-        return data
+    def _hold(self, offset: int, size: int) -> None:
+        """Have bytes of a packed file at hand, at least one if there is one."""
+        if offset < self._held_offset:
+            self._stream.seek(0)
+            self._unpacker, self._held_offset, self._damage = _new_unpacker(), 0, None
+            self._held.clear()
+            self.bytes_read = 0
+        while self._held_offset + len(self._held) <= offset and (data := self._unpack(size)):
+            old = len(self._held) - HELD_BYTES
+            if old > 0:
+                del self._held[:old]
+                self._held_offset += old
+            self._held += data
 
-    def _unpack(self, unpacker: lzma.LZMADecompressor, size: int) -> bytes:
+    def _unpack(self, size: int) -> bytes:
+        if self._damage is not None:
+            raise self._damage
+        try:
+            return self._unpack_more(size)
+        except ClassicFormatError as error:
+            self._damage = error
+            raise
+
+    def _unpack_more(self, size: int) -> bytes:
+        assert self._unpacker is not None
+        offset = self._held_offset + len(self._held)
         while True:
+            unpacker = self._unpacker
             if unpacker.eof:  # another xz stream may follow, as after `cat a.xz b.xz`; zeros pad it
                 rest = unpacker.unused_data.lstrip(b"\0") or self._read_packed(size).lstrip(b"\0")
                 if not rest:
@@ -88,13 +140,18 @@ class ClassicSource:
             else:
                 packed = self._read_packed(size) if unpacker.needs_input else b""
                 if unpacker.needs_input and not packed:
-                    raise ClassicFormatError(self._file.name, self._offset, "the xz data around it is cut short")
+                    raise ClassicFormatError(self._file.name, offset, "the xz data around it is cut short")
             try:
                 data = unpacker.decompress(packed, size)
             except lzma.LZMAError as error:
-                raise ClassicFormatError(self._file.name, self._offset, f"damaged xz data: {error}") from None
+                raise ClassicFormatError(self._file.name, offset, f"damaged xz data: {error}") from None
             if data:
                 return data
+
+    def _read_packed(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self.bytes_read += len(data)
+        return data
 
 
 def _new_unpacker() -> lzma.LZMADecompressor:

@@ -39,8 +39,8 @@ class EventWindow:
         self.block_offset = 0
         self.checksum_size = 0
         self.is_in_use = False
+        self.source = ClassicSource(file)
         self._file_name = file.name
-        self._source = ClassicSource(file)
         self._block_size = block_size
 
     @property
@@ -51,11 +51,19 @@ class EventWindow:
     @property
     def bytes_read(self) -> int:
         """How much of the file on disk was read so far."""
-        return self._source.bytes_read
+        return self.source.bytes_read
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
-        self._source.close()
+        self.source.close()
+
+    def go_to(self, offset: int) -> None:
+        """Go on at another place of the file."""
+        if self.block_offset <= offset <= self.block_offset + len(self.block):
+            self.position = offset - self.block_offset
+        else:
+            self.block, self.view, self.position = b"", memoryview(b""), 0
+            self.block_offset = offset
 
     def has_more(self) -> bool:
         """Whether anything follows."""
@@ -63,7 +71,7 @@ class EventWindow:
 
     def extend(self) -> bool:
         """Read one more block behind what is left of this one; False at the end of the file."""
-        data = self._source.read(self._block_size)
+        data = self.source.read(self.block_offset + len(self.block), self._block_size)
         if not data:
             return False
         self.block_offset += self.position

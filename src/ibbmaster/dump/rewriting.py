@@ -56,12 +56,30 @@ class LargeEvent(NamedTuple):
     has_checksum: bool
 
 
+class LogPositions(NamedTuple):
+    """Where a traditional file made of a dump would have its next event, and has the one before."""
+
+    next: int
+    last: int
+
+
 class Selection(NamedTuple):
-    """What goes out of events that are not changed: everything but some, each behind `prefix`."""
+    """What goes out of a log: all events but some, each behind `prefix`; and how they are changed.
+
+    With `log_positions` events get those that `log_pos_rule` gives them, and a checksum if
+    `trailer_size` is not 0; without, they go out as an engine binlog has them.
+    """
 
     leaves_out_annotate: bool
     leaves_out_marked: bool
     prefix: bytes
+    trailer_size: int = 0
+    log_pos_rule: LogPosRule = LogPosRule.STORED
+    log_positions: LogPositions | None = None
+
+    def behind(self, log_positions: LogPositions | None) -> Selection:
+        """The same behind a block that ends at these positions."""
+        return self._replace(log_positions=log_positions)
 
 
 class Rewriter:
@@ -83,11 +101,12 @@ class Rewriter:
         self.send_from = send_from
         self.position = FIRST_POSITION
         self.last_position = FIRST_POSITION  # of the event seen last
+        self._replaces_none = request.capability >= CAPABILITY_GTID
         #: Nothing is changed in an event: it goes out as it is, or not at all.
         self.only_selects = (
             not self._has_checksums
             and self._log_pos_rule is LogPosRule.STORED
-            and request.capability >= CAPABILITY_GTID
+            and self._replaces_none
             and not profile.rotates_with_files
         )
 
@@ -102,10 +121,22 @@ class Rewriter:
         self._boundary = GroupBoundary(gtid_flags)
 
     def selection(self, prefix: bytes) -> Selection | None:
-        """What `select` does, for whoever does it elsewhere; None unless `only_selects`."""
-        if not self.only_selects:
+        """What becomes of events, for whoever does it elsewhere; None where some are replaced, or counted only."""
+        if not self._replaces_none or self.position < self.send_from:
             return None
-        return Selection(self._leaves_out_annotate, self._leaves_out_marked, prefix)
+        return Selection(
+            self._leaves_out_annotate,
+            self._leaves_out_marked,
+            prefix,
+            self._trailer_size,
+            self._log_pos_rule,
+            None if self.only_selects else LogPositions(self.position, self.last_position),
+        )
+
+    def go_to(self, log_positions: LogPositions | None) -> None:
+        """Somebody else has passed events by `selection`, and counted them."""
+        if log_positions is not None:
+            self.position, self.last_position = log_positions
 
     def select(self, events: list[bytes]) -> list[bytes]:
         """`rewrite` for many events at once where `only_selects` is true: the serving path."""

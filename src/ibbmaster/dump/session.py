@@ -21,7 +21,7 @@ from ibbmaster.dump.error import DumpError, not_continuous, reading_failed
 from ibbmaster.dump.framing import EventFramer
 from ibbmaster.dump.profile import OpeningRotate, Profile
 from ibbmaster.dump.request import CAPABILITY_ENGINE, DumpRequest
-from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter, Selection
+from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, LogPositions, Rewriter, Selection
 from ibbmaster.dump.skipping import SEND, Skipping, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
 from ibbmaster.errors import IbbMasterError
@@ -64,6 +64,14 @@ class FramedBlock(Protocol):
     def is_inside_event(self) -> bool:
         """Whether it ends there."""
 
+    @property
+    def gtids(self) -> Iterable[Gtid]:
+        """The last of each (domain, server) pair whose group begins in it."""
+
+    @property
+    def log_positions(self) -> LogPositions | None:
+        """As they are behind it, where they are counted."""
+
 
 class SessionState(Enum):
     """Where a dump is, as far as it decides which calls may come."""
@@ -75,7 +83,16 @@ class SessionState(Enum):
 
 
 _ALWAYS = frozenset(
-    ["data_to_send", "sent", "sent_nothing", "advance_clock", "fail", "end_of_service", "terminated_by_newer"]
+    [
+        "data_to_send",
+        "sent",
+        "sent_nothing",
+        "advance_clock",
+        "fail",
+        "fail_in_group",
+        "end_of_service",
+        "terminated_by_newer",
+    ]
 )
 CALLS = {  # what may be called in which state; the table of `DumpSession` is drawn from it
     SessionState.NEW: frozenset({"start"}),
@@ -121,6 +138,7 @@ class DumpSession:
         advance_clock        -             yes             yes             yes
         data_to_send         -             yes             yes             yes
         fail                 -             yes             yes             yes
+        fail_in_group        -             yes             yes             yes
         end_of_service       -             yes             yes             yes
         terminated_by_newer  -             yes             yes             yes
 
@@ -242,7 +260,7 @@ class DumpSession:
         """
         if self.is_finished:
             return iter(())
-        self.begin_group()
+        self.is_inside_group = True
         if self._needs_no_care and group.gtid is not None and self._skipping.decides_nothing:
             return self._guard(group, SEND)  # the serving path
         return self._receive_with_care(group)
@@ -258,8 +276,14 @@ class DumpSession:
             raise not_continuous(self._named(self._position), self._named(position))
 
     @_call
-    def begin_group(self) -> None:
-        """A group begins that comes in parts, told by `receive_block`: until its last one nothing else may come."""
+    def begin_group(self, group: EventGroup | None = None) -> None:
+        """A group begins that comes in parts, told by `receive_block`: until its last one nothing else may come.
+
+        With `group` it may begin a file: what has to be said before it is queued.
+        """
+        if group is not None:
+            self._begin_file_of(group)
+            self._position = group.start
         self.is_inside_group = True
 
     @property
@@ -268,7 +292,19 @@ class DumpSession:
 
         Those of `watched_domain_ids` may never.
         """
-        if not self._needs_no_care or self.is_finished or self._skipping.watched_domain_ids is None:
+        if not self._is_in_announced_file or self.is_finished or self._skipping.watched_domain_ids is None:
+            return None
+        return self._framer.selection
+
+    @property
+    def _is_in_announced_file(self) -> bool:
+        """Whether what comes next needs no head of a file before it."""
+        return self._needs_no_care or self._file_name(self._position.file_no) == self._announced_file_name
+
+    def selection_of(self, group: EventGroup) -> Selection | None:
+        """How somebody else may frame a group once its `begin_group` was told; None if something has to be decided."""
+        watched = self._skipping.watched_domain_ids
+        if self.is_finished or group.gtid is None or watched is None or group.gtid.domain_id in watched:
             return None
         return self._framer.selection
 
@@ -280,7 +316,7 @@ class DumpSession:
     @property
     def limits(self) -> tuple[Gtid, ...]:
         """Somebody else may pass over groups of these domains before these GTIDs, told by `receive_skipped`."""
-        return self._skipping.limits if self._needs_no_care and not self.is_finished else ()
+        return self._skipping.limits if self._is_in_announced_file and not self.is_finished else ()
 
     @_call
     def receive_skipped(self, gtids: Iterable[Gtid], position: LogPosition) -> None:
@@ -311,6 +347,9 @@ class DumpSession:
         if not block.ends_inside_group:
             self._position = block.end
         self.is_inside_group = block.ends_inside_group
+        self._rewriter.go_to(block.log_positions)
+        for gtid in block.gtids:
+            self._state.log(gtid)
         self._framer.note_framed(block.framed_bytes, block.sequence_after, is_inside_event=block.is_inside_event)
         if self._last_word is not None and not block.is_inside_event:
             self._end(self._last_word)
@@ -381,6 +420,12 @@ class DumpSession:
             self._end(encode_err(self.error.err))
 
     @_call
+    def fail_in_group(self, error: IbbMasterError, group: EventGroup) -> None:
+        """As `fail`: a group that is under way cannot be read on."""
+        failure = reading_failed(error, group_place=self._place(group))
+        self.fail(failure.with_place(self._where()) if self._profile.errors_name_places else failure)
+
+    @_call
     def end_of_service(self) -> None:
         """End the dump in order, behind the event under way: nothing more comes, or the primary shuts down."""
         self._end(encode_eof(Eof()))
@@ -425,13 +470,15 @@ class DumpSession:
             if self._profile.sends_restarts and not self._skipping.is_skipping:
                 self._queue_event(group.gtid_event)
             return None
-        if self._profile.rotates_with_files:
-            file_name = self._file_name(group.start.file_no)
-            if file_name != self._announced_file_name:
-                self._queue_file_change(file_name, group)
+        self._begin_file_of(group)
         verdict = self._skipping.judge(group.gtid)
         self._state.log(group.gtid)
         return verdict
+
+    def _begin_file_of(self, group: EventGroup) -> None:
+        file_name = self._file_name(group.start.file_no)
+        if self._profile.rotates_with_files and file_name != self._announced_file_name:
+            self._queue_file_change(file_name, group)
 
     def _guard(self, group: EventGroup, verdict: Verdict) -> Iterator[Buffer]:
         """The packets of a group; what goes wrong in it becomes the last packet, as does a last word said meanwhile."""
@@ -443,8 +490,7 @@ class DumpSession:
                 if self._last_word is not None and not self._framer.is_inside_event:
                     break
         except IbbMasterError as error:
-            failure = reading_failed(error, group_place=self._place(group))
-            self.fail(failure.with_place(self._where()) if self._profile.errors_name_places else failure)
+            self.fail_in_group(error, group)
         if self._last_word is not None:
             self._end(self._last_word)
         else:

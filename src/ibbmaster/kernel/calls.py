@@ -42,6 +42,29 @@ class Kernels(Protocol):
     def renumber(self, out: Bytes, size: int, first: int, delta: int) -> None: ...
 
     # traditional files
+    def frame_classic(
+        self,
+        source: Bytes,
+        end: int,
+        state: Numbers,
+        prefix: Bytes,
+        transaction_roles: Bytes,
+        standalone_roles: Bytes,
+        pairs: Numbers,
+        out: Bytes,
+        segments: Numbers,
+        skips: Numbers,
+    ) -> int: ...
+    def pump_classic(
+        self,
+        file: int,
+        socket: int,
+        source: Bytes,
+        framing: Framing,
+        transaction_roles: Bytes,
+        standalone_roles: Bytes,
+        sending: Sending,
+    ) -> int: ...
     def convert_groups(
         self,
         source: Bytes,

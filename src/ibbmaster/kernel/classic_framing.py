@@ -25,33 +25,18 @@ from ibbmaster.kernel.classic_groups import (
 from ibbmaster.kernel.crc32 import crc32, crc32_of_event
 from ibbmaster.kernel.fields import (
     ANNOTATE_ROWS,
-    CAREFUL,
-    DONE,
     EVENT_HEADER,
-    FULL,
     GTID_EVENT,
     LEAVES_OUT_ANNOTATE,
     LEAVES_OUT_MARKED,
-    NEED_MORE,
     PACKET_MAX,
-    S_EMPTY_TAIL,
-    S_EVENT_LEFT,
-    S_FILTERS,
-    S_GROUPS,
-    S_IS_DROPPED,
-    S_OUT,
-    S_PACKET_LEFT,
-    S_PAIRS,
-    S_PREFIX,
-    S_SEGMENT_BYTES,
-    S_SEGMENTS,
-    S_SEQUENCE,
     SEGMENT_MIN,
     SMALL_EVENT,
     Field,
+    Status,
 )
+from ibbmaster.kernel.group_begin import is_skipped, note_group
 from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load32, store32, store64
-from ibbmaster.kernel.records import is_skipped, note_group
 
 CHECKPOINT = int(EventType.BINLOG_CHECKPOINT)
 AROUND_GROUP_MAX = 1 << 19  # bytes of an event outside of groups, and of a GTID event
@@ -117,24 +102,24 @@ def new_log_pos(rule, position, is_border):
 @jit
 def begin_packet(state, out, payload):
     """The header of a packet of so many bytes."""
-    store32(out, state[S_OUT], payload | (state[S_SEQUENCE] << 24))
-    state[S_OUT] += 4
-    state[S_SEQUENCE] = (state[S_SEQUENCE] + 1) & 0xFF
+    store32(out, state[Field.OUT], payload | (state[Field.SEQUENCE] << 24))
+    state[Field.OUT] += 4
+    state[Field.SEQUENCE] = (state[Field.SEQUENCE] + 1) & 0xFF
 
 
 @jit
 def put(source, start, size, state, out, segments):
     """Bytes of an event behind what is in the output: a long piece is only noted, as long as there is room for that."""
-    if size >= SEGMENT_MIN and state[S_SEGMENTS] < len(segments):
-        row = state[S_SEGMENTS]
-        segments[row, 0] = state[S_OUT]
+    if size >= SEGMENT_MIN and state[Field.SEGMENTS] < len(segments):
+        row = state[Field.SEGMENTS]
+        segments[row, 0] = state[Field.OUT]
         segments[row, 1] = start
         segments[row, 2] = size
-        state[S_SEGMENTS] += 1
-        state[S_SEGMENT_BYTES] += size
+        state[Field.SEGMENTS] += 1
+        state[Field.SEGMENT_BYTES] += size
         return
-    copy(out, state[S_OUT], source, start, size)
-    state[S_OUT] += size
+    copy(out, state[Field.OUT], source, start, size)
+    state[Field.OUT] += size
 
 
 @jit
@@ -142,111 +127,111 @@ def begin_large(source, offset, is_border, state, prefix, out):
     """Frame the header of an event that is longer than what is here of it."""
     kept = load32(source, offset + 9) - state[K_CHECKSUM]
     state[K_IS_LARGE] = 1
-    state[S_EVENT_LEFT] = kept - EVENT_HEADER
+    state[Field.EVENT_LEFT] = kept - EVENT_HEADER
     state[K_CHECKSUM_IN] = crc32(source, offset, offset + EVENT_HEADER, 0)
     if not state[K_PASSES_OVER]:
         state[K_LAST_POSITION] = state[K_POSITION]
         state[K_POSITION] += kept + state[K_TRAILER]
-    state[S_IS_DROPPED] = int(state[K_PASSES_OVER] or is_left_out(source, offset, state[S_FILTERS]))
-    if state[S_IS_DROPPED]:
+    state[Field.IS_DROPPED] = int(state[K_PASSES_OVER] or is_left_out(source, offset, state[Field.FILTERS]))
+    if state[Field.IS_DROPPED]:
         return
-    payload = state[S_PREFIX] + kept + state[K_TRAILER]
-    state[S_EMPTY_TAIL] = int(payload % PACKET_MAX == 0)
-    state[S_PACKET_LEFT] = min(payload, PACKET_MAX)
-    begin_packet(state, out, state[S_PACKET_LEFT])
-    start = state[S_OUT] + state[S_PREFIX]
-    for index in range(state[S_PREFIX]):
-        out[state[S_OUT] + index] = prefix[index]
+    payload = state[Field.PREFIX_SIZE] + kept + state[K_TRAILER]
+    state[Field.EMPTY_TAIL] = int(payload % PACKET_MAX == 0)
+    state[Field.PACKET_LEFT] = min(payload, PACKET_MAX)
+    begin_packet(state, out, state[Field.PACKET_LEFT])
+    start = state[Field.OUT] + state[Field.PREFIX_SIZE]
+    for index in range(state[Field.PREFIX_SIZE]):
+        out[state[Field.OUT] + index] = prefix[index]
     copy(out, start, source, offset, EVENT_HEADER)
     log_pos = new_log_pos(state[K_RULE], state[K_POSITION], is_border)
     state[K_IS_UNCHANGED] = int(log_pos == load32(source, offset + 13) and state[K_CHECKSUM] == state[K_TRAILER])
     store32(out, start + 9, kept + state[K_TRAILER])
     store32(out, start + 13, log_pos)
     state[K_CHECKSUM_OUT] = crc32_of_event(source, offset, offset + EVENT_HEADER, kept + state[K_TRAILER], log_pos)
-    state[S_OUT] = start + EVENT_HEADER
-    state[S_PACKET_LEFT] -= state[S_PREFIX] + EVENT_HEADER
-    state[K_PAYLOAD_LEFT] = payload - state[S_PREFIX] - EVENT_HEADER
+    state[Field.OUT] = start + EVENT_HEADER
+    state[Field.PACKET_LEFT] -= state[Field.PREFIX_SIZE] + EVENT_HEADER
+    state[K_PAYLOAD_LEFT] = payload - state[Field.PREFIX_SIZE] - EVENT_HEADER
 
 
 @jit
 def frame_large(source, end, state, out, segments):
-    """Frame what is here of the event under way; DONE behind it, and CAREFUL if its checksum is wrong."""
+    """Frame what is here of the event under way; Status.DONE behind it, and Status.CAREFUL if its checksum is wrong."""
     offset = state[K_READ_AT]
-    is_dropped = state[S_IS_DROPPED] != 0
-    status = DONE
-    while state[S_EVENT_LEFT] > 0:
+    is_dropped = state[Field.IS_DROPPED] != 0
+    status = Status.DONE
+    while state[Field.EVENT_LEFT] > 0:
         if offset >= end:
-            status = NEED_MORE
+            status = Status.NEED_MORE
             break
-        taken = min(state[S_EVENT_LEFT], end - offset)
+        taken = min(state[Field.EVENT_LEFT], end - offset)
         if not is_dropped:
-            room = len(out) - state[S_SEGMENT_BYTES] - state[S_OUT] - ROOM
+            room = len(out) - state[Field.SEGMENT_BYTES] - state[Field.OUT] - ROOM
             if room <= 0:
-                status = FULL
+                status = Status.FULL
                 break
-            if state[S_PACKET_LEFT] == 0:
-                state[S_PACKET_LEFT] = min(state[K_PAYLOAD_LEFT], PACKET_MAX)
-                begin_packet(state, out, state[S_PACKET_LEFT])
-            taken = min(taken, min(state[S_PACKET_LEFT], room))
+            if state[Field.PACKET_LEFT] == 0:
+                state[Field.PACKET_LEFT] = min(state[K_PAYLOAD_LEFT], PACKET_MAX)
+                begin_packet(state, out, state[Field.PACKET_LEFT])
+            taken = min(taken, min(state[Field.PACKET_LEFT], room))
         if state[K_CHECKSUM] > 0:
             state[K_CHECKSUM_IN] = crc32(source, offset, offset + taken, state[K_CHECKSUM_IN])
         if not is_dropped:
             if state[K_TRAILER] > 0 and not state[K_IS_UNCHANGED]:
                 state[K_CHECKSUM_OUT] = crc32(source, offset, offset + taken, state[K_CHECKSUM_OUT])
             put(source, offset, taken, state, out, segments)
-            state[S_PACKET_LEFT] -= taken
+            state[Field.PACKET_LEFT] -= taken
             state[K_PAYLOAD_LEFT] -= taken
         offset += taken
-        state[S_EVENT_LEFT] -= taken
+        state[Field.EVENT_LEFT] -= taken
     state[K_READ_AT] = offset
-    if status != DONE:
+    if status != Status.DONE:
         return status
     if end - offset < state[K_CHECKSUM]:
-        return NEED_MORE
+        return Status.NEED_MORE
     if state[K_CHECKSUM] > 0 and load32(source, offset) != state[K_CHECKSUM_IN]:
-        return CAREFUL
+        return Status.CAREFUL
     if not is_dropped:
-        if len(out) - state[S_SEGMENT_BYTES] - state[S_OUT] < ROOM:
-            return FULL
+        if len(out) - state[Field.SEGMENT_BYTES] - state[Field.OUT] < ROOM:
+            return Status.FULL
         checksum = state[K_CHECKSUM_IN] if state[K_IS_UNCHANGED] else state[K_CHECKSUM_OUT]
         for _ in range(state[K_TRAILER]):
-            if state[S_PACKET_LEFT] == 0:
-                state[S_PACKET_LEFT] = min(state[K_PAYLOAD_LEFT], PACKET_MAX)
-                begin_packet(state, out, state[S_PACKET_LEFT])
-            out[state[S_OUT]] = checksum & 0xFF
+            if state[Field.PACKET_LEFT] == 0:
+                state[Field.PACKET_LEFT] = min(state[K_PAYLOAD_LEFT], PACKET_MAX)
+                begin_packet(state, out, state[Field.PACKET_LEFT])
+            out[state[Field.OUT]] = checksum & 0xFF
             checksum >>= 8
-            state[S_OUT] += 1
-            state[S_PACKET_LEFT] -= 1
+            state[Field.OUT] += 1
+            state[Field.PACKET_LEFT] -= 1
             state[K_PAYLOAD_LEFT] -= 1
-        if state[S_EMPTY_TAIL]:
+        if state[Field.EMPTY_TAIL]:
             begin_packet(state, out, 0)
     state[K_READ_AT] = offset + state[K_CHECKSUM]
-    state[K_IS_LARGE] = state[S_EMPTY_TAIL] = 0
+    state[K_IS_LARGE] = state[Field.EMPTY_TAIL] = 0
     if state[K_IS_LAST]:
         state[K_KIND] = state[K_IS_LAST] = 0
-    return DONE
+    return Status.DONE
 
 
 @inlined
 def frame_whole(source, offset, size, is_border, state, prefix_number, out, segments):
     """Frame an event that is here and verified; False where the output has no room for it."""
     kept = size - state[K_CHECKSUM]
-    trailer, prefix_size = state[K_TRAILER], state[S_PREFIX]
+    trailer, prefix_size = state[K_TRAILER], state[Field.PREFIX_SIZE]
     behind = state[K_POSITION] + kept + trailer
     is_framed = True
-    if not is_left_out(source, offset, state[S_FILTERS]):
-        position = state[S_OUT]
-        if len(out) - state[S_SEGMENT_BYTES] - position < kept + trailer + ROOM:
+    if not is_left_out(source, offset, state[Field.FILTERS]):
+        position = state[Field.OUT]
+        if len(out) - state[Field.SEGMENT_BYTES] - position < kept + trailer + ROOM:
             is_framed = False
         else:
             log_pos = new_log_pos(state[K_RULE], behind, is_border)
             is_unchanged = log_pos == load32(source, offset + 13) and state[K_CHECKSUM] == trailer
-            header = (prefix_size + kept + trailer) | (state[S_SEQUENCE] << 24)
+            header = (prefix_size + kept + trailer) | (state[Field.SEQUENCE] << 24)
             store64(out, position, header | (prefix_number << 32))  # bytes too many are overwritten
-            state[S_SEQUENCE] = (state[S_SEQUENCE] + 1) & 0xFF
+            state[Field.SEQUENCE] = (state[Field.SEQUENCE] + 1) & 0xFF
             position += 4 + prefix_size
             copied = size if is_unchanged else kept
-            is_segment = kept >= SEGMENT_MIN and state[S_SEGMENTS] < len(segments)
+            is_segment = kept >= SEGMENT_MIN and state[Field.SEGMENTS] < len(segments)
             if is_segment:
                 copy(out, position, source, offset, EVENT_HEADER)
             elif copied <= SMALL_EVENT and offset + copied <= len(source) - 32:
@@ -261,15 +246,15 @@ def frame_whole(source, offset, size, is_border, state, prefix_number, out, segm
             if trailer > 0 and not is_unchanged:
                 checksum = crc32_of_event(source, offset, offset + kept, kept + trailer, log_pos)
             if is_segment:
-                state[S_OUT] = position + EVENT_HEADER
+                state[Field.OUT] = position + EVENT_HEADER
                 put(source, offset + EVENT_HEADER, copied - EVENT_HEADER, state, out, segments)
-                position = state[S_OUT]
+                position = state[Field.OUT]
             else:
                 position += copied
             if not is_unchanged and trailer > 0:
                 store32(out, position, checksum)
                 position += trailer
-            state[S_OUT] = position
+            state[Field.OUT] = position
     if is_framed:
         state[K_LAST_POSITION] = state[K_POSITION]
         state[K_POSITION] = behind
@@ -277,56 +262,54 @@ def frame_whole(source, offset, size, is_border, state, prefix_number, out, segm
 
 
 @jit
-def frame_classic(
-    source, end, state, prefix, transaction_roles, standalone_roles, pairs, out, segments, skips
-):
+def frame_classic(source, end, state, prefix, transaction_roles, standalone_roles, pairs, out, segments, skips):
     """Frame the groups of source[READ_AT:end], each if all of it is here; or one of them IN_PARTS.
 
     With `skips`, groups are passed over instead, up to the first that is not one of those: see
     `is_skipped`; or all, if it has no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the
     positions go on from what they were.
 
-    Returns why it stopped: NEED_MORE where what comes next is not all here, FULL where there is
-    no room for it, CAREFUL before what is not as it should be or has to be decided, DONE behind
+    Returns why it stopped: Status.NEED_MORE where what comes next is not all here, Status.FULL where there is
+    no room for it, Status.CAREFUL before what is not as it should be or has to be decided, Status.DONE behind
     a group in parts. An event of LARGE_MIN bytes and more may go out in parts.
     """
-    state[S_GROUPS] = 0
-    state[S_SEGMENTS] = state[S_SEGMENT_BYTES] = 0
+    state[Field.GROUPS] = 0
+    state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
     checksum_bytes, source_offset = state[K_CHECKSUM], state[K_SOURCE_OFFSET]
     is_in_parts, passes_over = state[K_IN_PARTS] != 0, state[K_PASSES_OVER] != 0
-    prefix_number = load32(prefix, 0) & ((1 << (8 * state[S_PREFIX])) - 1)
+    prefix_number = load32(prefix, 0) & ((1 << (8 * state[Field.PREFIX_SIZE])) - 1)
     kind = state[K_KIND]
     offset = state[K_READ_AT]
     group_at = offset
-    before_out, before_sequence = state[S_OUT], state[S_SEQUENCE]
+    before_out, before_sequence = state[Field.OUT], state[Field.SEQUENCE]
     before_position, before_last = state[K_POSITION], state[K_LAST_POSITION]
     before_segments = before_segment_bytes = 0
-    status = DONE
+    status = Status.DONE
     while True:
         if state[K_IS_LARGE]:
             state[K_READ_AT] = offset
             status = frame_large(source, end, state, out, segments)
             offset, kind = state[K_READ_AT], state[K_KIND]
-            if status == DONE and kind == NO_GROUP:
-                state[S_GROUPS] += 1
+            if status == Status.DONE and kind == NO_GROUP:
+                state[Field.GROUPS] += 1
                 break
-            if status != DONE:
+            if status != Status.DONE:
                 break
         size = event_size(source, offset, end, source_offset, checksum_bytes)
         if size == WRONG:
-            status = CAREFUL
+            status = Status.CAREFUL
             break
         is_cut = size == CUT
         if is_cut and is_in_parts and kind != NO_GROUP and end - offset >= EVENT_HEADER:
             size = load32(source, offset + 9)
         is_large = is_in_parts and kind != NO_GROUP and size > LARGE_MIN
         if is_cut and not is_large:
-            status = NEED_MORE
+            status = Status.NEED_MORE
             break
         ends = False
         if kind == NO_GROUP:
             if size > AROUND_GROUP_MAX:
-                status = CAREFUL
+                status = Status.CAREFUL
                 break
             if source[offset + 4] == CHECKPOINT:
                 offset += size
@@ -334,16 +317,16 @@ def frame_classic(
             kind = group_kind(source, offset, offset + size - checksum_bytes)
             if kind == NO_GROUP or (len(skips) > 0 and not is_skipped(source, offset, skips)):
                 kind = NO_GROUP
-                status = CAREFUL
+                status = Status.CAREFUL
                 break
-            if state[S_PAIRS] >= len(pairs):
+            if state[Field.PAIRS] >= len(pairs):
                 kind = NO_GROUP
-                status = FULL
+                status = Status.FULL
                 break
             group_at = offset
-            before_out, before_sequence = state[S_OUT], state[S_SEQUENCE]
+            before_out, before_sequence = state[Field.OUT], state[Field.SEQUENCE]
             before_position, before_last = state[K_POSITION], state[K_LAST_POSITION]
-            before_segments, before_segment_bytes = state[S_SEGMENTS], state[S_SEGMENT_BYTES]
+            before_segments, before_segment_bytes = state[Field.SEGMENTS], state[Field.SEGMENT_BYTES]
             if is_in_parts:
                 state[K_GROUP_OFFSET] = source_offset + offset
                 note_group(source, offset, pairs, state)
@@ -353,15 +336,15 @@ def frame_classic(
             role = event_role(source, offset, offset + size - checksum_bytes, role)
             ends = role == ENDS
             if role != ENDS and role != GOES_ON:
-                status = CAREFUL
+                status = Status.CAREFUL
                 break
         is_border = ends or source[offset + 4] == GTID_EVENT
         if is_large:
             if source_offset + offset + size > state[K_FILE_SIZE]:
-                status = CAREFUL
+                status = Status.CAREFUL
                 break
-            if len(out) - state[S_SEGMENT_BYTES] - state[S_OUT] < ROOM:
-                status = FULL
+            if len(out) - state[Field.SEGMENT_BYTES] - state[Field.OUT] < ROOM:
+                status = Status.FULL
                 break
             begin_large(source, offset, is_border, state, prefix, out)
             state[K_IS_LAST] = int(ends)
@@ -369,21 +352,21 @@ def frame_classic(
             state[K_KIND] = kind
             continue
         if not passes_over and not frame_whole(source, offset, size, is_border, state, prefix_number, out, segments):
-            status = FULL
+            status = Status.FULL
             break
         offset += size
         if ends:
             kind = NO_GROUP
-            state[S_GROUPS] += 1
+            state[Field.GROUPS] += 1
             if is_in_parts:
-                status = DONE
+                status = Status.DONE
                 break
             note_group(source, group_at, pairs, state)
     if kind != NO_GROUP and not is_in_parts:
         offset, kind = group_at, NO_GROUP
-        state[S_OUT], state[S_SEQUENCE] = before_out, before_sequence
+        state[Field.OUT], state[Field.SEQUENCE] = before_out, before_sequence
         state[K_POSITION], state[K_LAST_POSITION] = before_position, before_last
-        state[S_SEGMENTS], state[S_SEGMENT_BYTES] = before_segments, before_segment_bytes
+        state[Field.SEGMENTS], state[Field.SEGMENT_BYTES] = before_segments, before_segment_bytes
     state[K_READ_AT] = offset
     state[K_KIND] = kind
     return status

@@ -9,9 +9,9 @@ from numba import uint64
 
 from ibbmaster.event.gtid_event import (
     ALTER_SEQ_NO,
-    BODY_SIZE_MIN,
     COMMIT_ID,
     FIXED,
+    GTID_EVENT_SIZE_MIN,
     THREAD_ID,
     XID,
     XID_PART_SIZE_MAX,
@@ -20,16 +20,7 @@ from ibbmaster.event.gtid_event import (
 )
 from ibbmaster.kernel.collecting import note_group
 from ibbmaster.kernel.crc32 import crc32
-from ibbmaster.kernel.fields import (
-    C_CHECKSUM,
-    C_READ_AT,
-    C_SOURCE_OFFSET,
-    EVENT_HEADER,
-    EVENT_MAX,
-    GTID_EVENT,
-    S_GROUPS,
-    S_OUT,
-)
+from ibbmaster.kernel.fields import EVENT_HEADER, EVENT_MAX, GTID_EVENT, Conversion, Field
 from ibbmaster.kernel.memory import copy, inlined, jit, load16, load32, load64, store32
 
 GOES_ON, ENDS, MAY_END = 0, 1, 2  # what an event does to its group; every other number is for the twin
@@ -40,7 +31,7 @@ XA_FLAGS = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
 GTID_FLAGS_AT = EVENT_HEADER + FIXED.size - 1
 GTID_FIELDS_AT = EVENT_HEADER + FIXED.size
-GTID_SIZE_MIN = EVENT_HEADER + BODY_SIZE_MIN
+GTID_SIZE_MIN = GTID_EVENT_SIZE_MIN
 HAS_ENGINE_COUNT, HAS_THREAD_ID = int(GtidExtraFlag.MULTI_ENGINE), int(GtidExtraFlag.THREAD_ID)
 HAS_ALTER_SEQ_NO = int(GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER)
 COMMIT_ID_BYTES, THREAD_ID_BYTES, ALTER_SEQ_NO_BYTES = COMMIT_ID.size, THREAD_ID.size, ALTER_SEQ_NO.size
@@ -121,7 +112,7 @@ def event_role(source, start, end, role):
 @jit
 def group_end(source, offset, end, numbers, transaction_roles, standalone_roles):
     """Where a group ends that begins here, and the bytes of its events without checksums; -1 for the twin."""
-    checksum_bytes, source_offset = numbers[C_CHECKSUM], numbers[C_SOURCE_OFFSET]
+    checksum_bytes, source_offset = numbers[Conversion.CHECKSUM_BYTES], numbers[Conversion.SOURCE_OFFSET]
     size = event_size(source, offset, end, source_offset, checksum_bytes)
     if size <= 0:
         return -1, 0
@@ -167,17 +158,19 @@ def collect_classic_groups(
     Groups that begin before `first` of the file are passed over. Stops before a group that begins
     at `last` or behind it, or is not plain, or not whole here, and where there is no more room.
     """
-    offset, position, count = numbers[C_READ_AT], state[S_OUT], state[S_GROUPS]
-    while count < len(groups) and numbers[C_SOURCE_OFFSET] + offset < last:
+    offset, position, count = numbers[Conversion.READ_AT], state[Field.OUT], state[Field.GROUPS]
+    while count < len(groups) and numbers[Conversion.SOURCE_OFFSET] + offset < last:
         behind, total = group_end(source, offset, end, numbers, transaction_roles, standalone_roles)
         if behind < 0 or total > len(data) - position:
             break
-        file_offset = numbers[C_SOURCE_OFFSET] + offset
+        file_offset = numbers[Conversion.SOURCE_OFFSET] + offset
         if file_offset >= first:
             start = position
-            position = copy_events(source, offset, behind, numbers[C_CHECKSUM], data, position)
-            note_group(groups, count, data, start, position, file_no, file_offset, numbers[C_SOURCE_OFFSET] + behind)
+            position = copy_events(source, offset, behind, numbers[Conversion.CHECKSUM_BYTES], data, position)
+            note_group(
+                groups, count, data, start, position, file_no, file_offset, numbers[Conversion.SOURCE_OFFSET] + behind
+            )
             count += 1
         offset = behind
-    numbers[C_READ_AT] = offset
-    state[S_OUT], state[S_GROUPS] = position, count
+    numbers[Conversion.READ_AT] = offset
+    state[Field.OUT], state[Field.GROUPS] = position, count

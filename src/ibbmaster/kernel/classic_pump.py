@@ -9,16 +9,7 @@ from ibbmaster.kernel.classic_framing import (
     K_SOURCE_OFFSET,
     frame_classic,
 )
-from ibbmaster.kernel.fields import (
-    CAREFUL,
-    DONE,
-    FULL,
-    NEED_MORE,
-    P_BUDGET,
-    P_FILE_OFFSET,
-    P_FRAMED,
-    S_OUT,
-)
+from ibbmaster.kernel.fields import Field, Progress, Status
 from ibbmaster.kernel.memory import jit
 from ibbmaster.kernel.pump import _pread, cork, send_framed
 
@@ -27,88 +18,53 @@ BYTES_PER_LONG_READ = 1 << 20  # of groups that are longer
 
 
 @jit
-def _pump(
-    file,
-    socket,
-    progress,
-    source,
-    state,
-    prefix,
-    transaction_roles,
-    standalone_roles,
-    pairs,
-    out,
-    segments,
-    vectors,
-    wanted,
-    rest,
-):
+def _pump(file, socket, source, framing, transaction_roles, standalone_roles, sending):
     """Frame and send until the budget is used, the socket takes no more, or somebody has to decide."""
+    state, progress = framing.state, sending.progress
     wanted_bytes = BYTES_PER_READ
-    while progress[P_FRAMED] < progress[P_BUDGET]:
-        size = _pread(file, source.ctypes.data, wanted_bytes, progress[P_FILE_OFFSET])
+    while progress[Progress.FRAMED] < progress[Progress.BUDGET]:
+        size = _pread(file, source.ctypes.data, wanted_bytes, progress[Progress.FILE_OFFSET])
         if size <= 0:
-            return NEED_MORE
-        state[K_READ_AT], state[K_SOURCE_OFFSET], state[S_OUT] = 0, progress[P_FILE_OFFSET], 0
+            return Status.NEED_MORE
+        state[K_READ_AT], state[K_SOURCE_OFFSET], state[Field.OUT] = 0, progress[Progress.FILE_OFFSET], 0
         status = frame_classic(
-            source, size, state, prefix, transaction_roles, standalone_roles, pairs, out, segments, segments[:0]
+            source,
+            size,
+            state,
+            framing.prefix,
+            transaction_roles,
+            standalone_roles,
+            framing.pairs,
+            framing.out,
+            framing.segments,
+            framing.segments[:0],
         )
-        has_advanced = state[K_READ_AT] > 0 or state[S_OUT] > 0
-        progress[P_FILE_OFFSET] += state[K_READ_AT]
-        if not send_framed(socket, source, state, out, segments, vectors, wanted, progress, rest):
-            return FULL
-        if status == DONE:
+        has_advanced = state[K_READ_AT] > 0 or state[Field.OUT] > 0
+        progress[Progress.FILE_OFFSET] += state[K_READ_AT]
+        if not send_framed(socket, source, framing, sending):
+            return Status.FULL
+        if status == Status.DONE:
             state[K_IN_PARTS] = 0
             wanted_bytes = BYTES_PER_READ
-        elif status == CAREFUL:
-            return CAREFUL
+        elif status == Status.CAREFUL:
+            return Status.CAREFUL
         elif has_advanced:
             wanted_bytes = BYTES_PER_LONG_READ if state[K_IN_PARTS] else BYTES_PER_READ
-        elif status == NEED_MORE and size < wanted_bytes:
-            return NEED_MORE
-        elif status == NEED_MORE and wanted_bytes < BYTES_PER_LONG_READ:
+        elif status == Status.NEED_MORE and size < wanted_bytes:
+            return Status.NEED_MORE
+        elif status == Status.NEED_MORE and wanted_bytes < BYTES_PER_LONG_READ:
             wanted_bytes = BYTES_PER_LONG_READ
         elif state[K_IN_PARTS] or not state[K_MAY_BE_IN_PARTS]:
             return status
         else:
             state[K_IN_PARTS] = 1
-    return FULL
+    return Status.FULL
 
 
 @jit
-def pump_classic(
-    file,
-    socket,
-    progress,
-    source,
-    state,
-    prefix,
-    transaction_roles,
-    standalone_roles,
-    pairs,
-    out,
-    segments,
-    vectors,
-    wanted,
-    rest,
-):
+def pump_classic(file, socket, source, framing, transaction_roles, standalone_roles, sending):
     """As `_pump`, with the socket corked meanwhile; see `frame_classic`."""
-    cork(socket, 1, wanted)
-    status = _pump(
-        file,
-        socket,
-        progress,
-        source,
-        state,
-        prefix,
-        transaction_roles,
-        standalone_roles,
-        pairs,
-        out,
-        segments,
-        vectors,
-        wanted,
-        rest,
-    )
-    cork(socket, 0, wanted)
+    cork(socket, 1, sending.wanted)
+    status = _pump(file, socket, source, framing, transaction_roles, standalone_roles, sending)
+    cork(socket, 0, sending.wanted)
     return status

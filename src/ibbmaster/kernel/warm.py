@@ -132,12 +132,8 @@ def _frame_classic() -> None:
 
 
 def _pump_classic() -> None:
-    source, prefix, out = _bytes(PAGE), _bytes(8), _bytes(256)
-    state = np.zeros(int(ClassicField.SIZE), dtype=np.int64)
-    progress, vectors, wanted, rest = _sending()
-    pump_classic(
-        -1, -1, progress, source, state, prefix, source, source, _pairs(), out, _skips(), vectors, wanted, rest
-    )
+    source, state = _bytes(PAGE), np.zeros(int(ClassicField.SIZE), dtype=np.int64)
+    pump_classic(-1, -1, source, _framing()._replace(state=state), source, source, _sending())
 
 
 def _convert() -> None:

@@ -57,11 +57,8 @@ class EventGroups(Protocol):
 
 
 @runtime_checkable
-class PagedEventGroups(EventGroups, Protocol):
-    """Groups that lie in pages of `.ibb` files, so that somebody may read them there."""
-
-    @property
-    def disk(self) -> ReadDisk: ...
+class FramedEventGroups(EventGroups, Protocol):
+    """Groups that lie in files, so that somebody may read them there."""
 
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with.
@@ -76,13 +73,21 @@ class PagedEventGroups(EventGroups, Protocol):
         gtids: Iterable[Gtid],
         *,
         head: Buffer | None = None,
-        is_inside_record: bool,
+        is_inside_record: bool = False,
         record_type: int = -1,
     ) -> None:
         """Go on at a position in the same file that was read up to.
 
         `gtids` are the last of each pair on the way, `head` the first bytes of that, if they are known.
         """
+
+
+@runtime_checkable
+class PagedEventGroups(FramedEventGroups, Protocol):
+    """Groups that lie in pages of `.ibb` files."""
+
+    @property
+    def disk(self) -> ReadDisk: ...
 
 
 class TransactionEngine(Protocol):

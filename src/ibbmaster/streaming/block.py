@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import not_continuous
+from ibbmaster.dump.rewriting import LogPositions
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.framing_state import Mark
@@ -41,6 +42,7 @@ class Block:
         "gtids",
         "head",
         "is_inside_event",
+        "log_positions",
         "sequence_after",
     )
 
@@ -56,6 +58,7 @@ class Block:
         gtids: tuple[Gtid, ...] = (),
         head: bytes | None = None,
         is_inside_event: bool = False,
+        log_positions: LogPositions | None = None,
         descriptor: int | None = None,
         framed_bytes: int | None = None,
     ) -> None:
@@ -69,6 +72,7 @@ class Block:
         self.gtids = gtids  # the last one of each (domain, server) pair whose group begins here
         self.head = head  # of the log where it begins, if known: enough to tell which group that is
         self.is_inside_event = is_inside_event  # a part of an event has gone out, and the rest has not
+        self.log_positions = log_positions  # behind it, where they are counted
         self.framed_bytes = size if framed_bytes is None else framed_bytes  # and what a pump has sent of them
 
     def __len__(self) -> int:
@@ -153,6 +157,7 @@ def joined(pieces: list[Block]) -> Block:
         gtids=tuple(gtid for piece in pieces for gtid in piece.gtids),
         head=first.head,
         is_inside_event=last.is_inside_event,
+        log_positions=last.log_positions,
         descriptor=descriptor,
     )
 

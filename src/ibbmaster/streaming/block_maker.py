@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ibbmaster.dump.rewriting import Selection
+from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.streaming.block import Block
@@ -30,6 +31,8 @@ class BlockMaker(Protocol):
     - Nothing of a damaged group is framed: the reference way names the damage.
     """
 
+    counts_positions: bool  # of events that go out, and puts them in
+
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         """What tells the file of a mark from one that had its name before; None where no block can begin."""
 
@@ -37,7 +40,7 @@ class BlockMaker(Protocol):
         """The packets from a mark on, the first of which has the number `sequence`.
 
         Raises:
-            FormatError: what is inside a group is damaged, or does not make up events.
+            FormatError, BrokenGroupError: what is inside a group is damaged, or does not make up events.
             DumpError: an event is larger than MariaDB sends.
             StoreError: a file cannot be read.
         """
@@ -59,6 +62,15 @@ class BlockMaker(Protocol):
 
     def pump(self, socket: int) -> AbstractContextManager[BlockPump]:
         """What sends to a socket for one visit of a worker thread."""
+
+
+class BrokenGroupError(Exception):
+    """A group that was begun cannot be read on; `error` says why."""
+
+    def __init__(self, group: EventGroup, error: IbbMasterError) -> None:
+        super().__init__(str(error))
+        self.group = group
+        self.error = error
 
 
 class BlockPump(Protocol):

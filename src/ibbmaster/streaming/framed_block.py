@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.dump.rewriting import LogPositions
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field
@@ -26,6 +27,7 @@ def make_block(
     gtids: tuple[Gtid, ...] = (),
     head: bytes | None = None,
     is_inside_event: bool = False,
+    log_positions: LogPositions | None = None,
     framed_bytes: int | None = None,
 ) -> Block:
     """The block that a kernel has left in `out`, which belongs to it from now on."""
@@ -44,6 +46,7 @@ def make_block(
         gtids=gtids,
         head=head,
         is_inside_event=is_inside_event,
+        log_positions=log_positions,
         framed_bytes=framed_bytes,
     )
 
@@ -65,4 +68,5 @@ def renumbered(block: Block, was: int, sequence: int, *, kernels: Kernels, pool:
         gtids=block.gtids,
         head=block.head,
         is_inside_event=block.is_inside_event,
+        log_positions=block.log_positions,
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ibbmaster.classic.engine import ClassicGroups
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.log.interface import EventGroups, PagedEventGroups
+from ibbmaster.log.interface import EventGroups, FramedEventGroups, PagedEventGroups
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
@@ -39,11 +40,17 @@ class SharedBlocks:
     def maker(self, groups: EventGroups) -> tuple[BlockMaker, BlockCache] | None:
         """Who makes blocks from the files of these groups, and where they are kept; None where nobody can, or yet."""
         ready = kernels()
-        if ready is None or not isinstance(groups, PagedEventGroups):
+        if ready is None or not isinstance(groups, FramedEventGroups):
             return None
         from ibbmaster.streaming.block_cache import BlockCache
-        from ibbmaster.streaming.page_blocks import PageBlocks
 
         if self._cache is None:
             self._cache = BlockCache()
-        return PageBlocks(groups, self._cache, ready), self._cache
+        if isinstance(groups, PagedEventGroups):
+            from ibbmaster.streaming.page_blocks import PageBlocks
+
+            return PageBlocks(groups, self._cache, ready), self._cache
+        assert isinstance(groups, ClassicGroups)
+        from ibbmaster.streaming.classic_blocks import ClassicBlocks
+
+        return ClassicBlocks(groups, self._cache, ready), self._cache

@@ -20,10 +20,10 @@ from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.interface import EventGroups, PagedEventGroups
+from ibbmaster.log.interface import EventGroups, FramedEventGroups
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, check_continues, joined, plain_block
-from ibbmaster.streaming.block_maker import BlockMaker, BlockPump
+from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
 from ibbmaster.streaming.framing_state import FramingState, Mark
 from ibbmaster.streaming.shared import EndProbe, SharedBlocks
 
@@ -60,7 +60,7 @@ class BlockSource:
 
     def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
         self._groups = groups
-        self._paged_groups = groups if isinstance(groups, PagedEventGroups) else None
+        self._framed_groups = groups if isinstance(groups, FramedEventGroups) else None
         self._session = session
         self._shared = shared
         self._at: Mark = FramingState(groups.position)
@@ -97,6 +97,7 @@ class BlockSource:
             if maker is not None and self._pieces is None:
                 block = self._framed_block(maker, only_cached=False)
                 if block is not None:
+                    self._is_far_behind = len(block) >= FAR_BEHIND_BYTES
                     return block
             self._read_groups(data, maker, generation)
         return self._queued(data)
@@ -117,7 +118,10 @@ class BlockSource:
         if maker is None or self._pieces is not None or session.has_data_to_send or session.watched_domain_ids:
             return Pumped(rest, 0)
         with self._failures_reported(), maker.pump(socket) as pump:
-            while framed_bytes < PUMPED_BYTES and not len(rest) and (selection := session.selection) is not None:
+            while framed_bytes < PUMPED_BYTES and not len(rest) and not session.has_data_to_send:
+                selection = self._selection
+                if selection is None:
+                    break
                 block = self._pumped_block(pump, selection)
                 if block is not None:
                     rest = block
@@ -163,7 +167,7 @@ class BlockSource:
         """Packets, perhaps none; None where the reference way has to go on, or this would wait."""
         passed = None
         for _ in range(EMPTY_BLOCKS_MAX):
-            selection = self._session.selection
+            selection = self._selection
             if selection is None or not self._may_frame:
                 break
             self._check_position()
@@ -186,6 +190,16 @@ class BlockSource:
         """Whether no group of a watched domain is near."""
         return self._at.is_inside_group or self._at.position >= self._reference_before
 
+    @property
+    def _selection(self) -> Selection | None:
+        """What goes out of the groups that come next; None where the maker cannot frame like this."""
+        return self._fitting(self._session.selection)
+
+    def _fitting(self, selection: Selection | None) -> Selection | None:
+        if selection is None or self._maker is None:
+            return None
+        return selection if selection.log_positions is None or self._maker.counts_positions else None
+
     def _found_block(self, maker: BlockMaker, selection: Selection, *, only_cached: bool) -> Block | None:
         """The block that comes next, from the cache if it is there."""
         at, sequence, cache = self._at, self._session.sequence, self._cache
@@ -201,7 +215,10 @@ class BlockSource:
             if block is None or not is_shared:
                 return block
             return _longer(
-                block, lambda last: maker.frame(last.after, selection, last.sequence_after, only_cached=only_cached)
+                block,
+                lambda last: maker.frame(
+                    last.after, selection.behind(last.log_positions), last.sequence_after, only_cached=only_cached
+                ),
             )
 
         return cache.find((identity, at, selection, is_shared), sequence, make, only_cached=only_cached)
@@ -214,7 +231,7 @@ class BlockSource:
             PositionPurgedError: the log was reset.
         """
         check_continues(block, self._at)
-        groups = self._paged_groups
+        groups = self._framed_groups
         assert groups is not None
         position = groups.position
         groups.check_log()
@@ -229,6 +246,8 @@ class BlockSource:
             elif position != block.end:  # where a large group ends that the reader has read
                 raise not_continuous(str(block.after), str(FramingState(position)))
             self._begun = ()
+        elif block.end != block.begin:  # a large group begins behind others
+            groups.pass_over(block.end, ())
 
     def _join_group(self, maker: BlockMaker) -> None:
         """Go into the group that comes next if another dump is in it, which has read where its parts are."""
@@ -239,13 +258,11 @@ class BlockSource:
 
     def _begin_large_group(self, maker: BlockMaker, group: EventGroup) -> bool:
         """Frame a group in parts from now on; False if it need not be, or something has to be decided."""
-        session = self._session
-        if session.selection is None or group.gtid is None or group.gtid.domain_id in session.watched_domain_ids:
-            return False
-        mark = maker.large_group(group)
+        selection = self._fitting(self._session.selection_of(group))
+        mark = None if selection is None else maker.large_group(group)
         if mark is None:
             return False
-        session.begin_group()
+        self._session.begin_group(group)
         self._at = mark
         return True
 
@@ -253,8 +270,8 @@ class BlockSource:
 
     def _pumped_block(self, pump: BlockPump, selection: Selection) -> Block | None:
         """What a socket did not take of all that was framed; None where nothing could be framed."""
-        assert self._paged_groups is not None
-        self._paged_groups.check_log()
+        assert self._framed_groups is not None
+        self._framed_groups.check_log()
         self._check_position()
         before = self._at
         block = pump.send(before, selection, self._session.sequence)
@@ -310,7 +327,7 @@ class BlockSource:
                 continue
             self._pieces = None
             self._follow_reader()
-            if maker is not None and self._session.selection is not None and self._may_frame:
+            if maker is not None and self._selection is not None and self._may_frame:
                 break
 
     def _skip(self, maker: BlockMaker) -> bool:
@@ -350,8 +367,8 @@ class BlockSource:
         try:
             self._session.check_position(self._groups.position)
         except DumpError:
-            if self._paged_groups is not None:
-                self._paged_groups.check_log()  # a reset is no fault of ours
+            if self._framed_groups is not None:
+                self._framed_groups.check_log()  # a reset is no fault of ours
             raise
 
     @contextlib.contextmanager
@@ -359,6 +376,9 @@ class BlockSource:
         """Let the session end the dump when reading fails; what was produced before stays."""
         try:
             yield
+        except BrokenGroupError as broken:
+            self._session.fail_in_group(broken.error, broken.group)
+            self.is_at_end = True
         except DumpError as error:
             self._end(error)
         except IbbMasterError as error:

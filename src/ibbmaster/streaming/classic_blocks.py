@@ -1,0 +1,337 @@
+"""Blocks of packets from traditional files, made by kernels."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ibbmaster.classic.engine import ClassicGroups
+from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES
+from ibbmaster.dump.framing import check_event_size
+from ibbmaster.dump.profile import LogPosRule
+from ibbmaster.dump.rewriting import LogPositions, Selection
+from ibbmaster.errors import ClassicFormatError, EventError, IbbMasterError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.classic_framing import BORDER_LOG_POS, EVERY_LOG_POS, NO_LOG_POS, ClassicField
+from ibbmaster.kernel.fields import Field, Progress, Status, noted_gtids
+from ibbmaster.position import LogPosition
+from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.block_cache import BlockCache
+from ibbmaster.streaming.block_maker import BrokenGroupError
+from ibbmaster.streaming.buffers import Buffers, Workspace
+from ibbmaster.streaming.framed_block import make_block, renumbered
+from ibbmaster.streaming.framing_state import FramingState, Mark
+
+BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
+WINDOW_BYTES = 1 << 20  # of a file that one call of a kernel sees at most
+BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
+NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+RULES = {
+    LogPosRule.STORED: NO_LOG_POS,
+    LogPosRule.EVERY: EVERY_LOG_POS,
+    LogPosRule.GROUP_BORDERS: BORDER_LOG_POS,
+}
+ROLES = (
+    np.frombuffer(bytearray(TRANSACTION_ROLES), dtype=np.uint8),
+    np.frombuffer(bytearray(STANDALONE_ROLES), dtype=np.uint8),
+)
+PART_FIELDS = [  # of the kernel's state: what it needs to go on inside a group; `ClassicPart` counts on their order
+    ClassicField.KIND,
+    ClassicField.IS_LARGE,
+    Field.IS_DROPPED,
+    Field.PACKET_LEFT,
+    Field.EVENT_LEFT,
+    Field.EMPTY_TAIL,
+    ClassicField.IS_LAST,
+    ClassicField.PAYLOAD_LEFT,
+    ClassicField.IS_UNCHANGED,
+    ClassicField.CHECKSUM_IN,
+    ClassicField.CHECKSUM_OUT,
+]
+
+
+class ClassicPart(NamedTuple):
+    """Inside a group that begins at `position` and goes out in parts; `fields` are `PART_FIELDS`, none at its begin."""
+
+    position: LogPosition
+    offset: int  # in the file
+    fields: tuple[int, ...] = ()
+
+    @property
+    def is_inside_group(self) -> bool:
+        return True
+
+    @property
+    def is_inside_event(self) -> bool:
+        """Whether a part of an event has gone out and the rest has not."""
+        return bool(self.fields) and self.fields[1] == 1 and self.fields[2] == 0
+
+    @property
+    def packet_left(self) -> int:
+        """Bytes before the next packet begins."""
+        return self.fields[3] if self.is_inside_event else 0
+
+    def __str__(self) -> str:
+        return f"{FramingState(self.position)} (offset {self.offset} of a group)"
+
+
+class ClassicBlocks:
+    """The `BlockMaker` of traditional files.
+
+    A group goes out in parts if it is longer than `WINDOW_BYTES`, or its packets are longer
+    than a buffer. All is read and framed in worker threads, nothing on the event loop.
+    """
+
+    counts_positions = True
+
+    def __init__(self, groups: ClassicGroups, cache: BlockCache, kernels: Kernels) -> None:
+        self._groups = groups
+        self._buffers = cache.buffers
+        self._kernels = kernels
+
+    def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
+        is_at_hand = self._groups.is_in_file and at.position.file_no == self._groups.position.file_no
+        return "traditional" if is_at_hand else None
+
+    def large_group(self, group: EventGroup) -> ClassicPart | None:
+        if not self._groups.is_cut:
+            return None
+        self._groups.pass_over(group.start, ())
+        return ClassicPart(group.start, group.start.offset)
+
+    def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
+        return None  # a part can be framed by who has read nothing before it
+
+    def frame(self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+        if only_cached:
+            return None
+        with self._buffers.workspace() as workspace:
+            out = self._buffers.take()
+            framing = Framing(self._groups, workspace, at, selection, sequence)
+            try:
+                if (
+                    not framing.is_in_parts
+                    and framing.advance(self._kernels, out, _to_border(at))
+                    and self._may_part(at)
+                ):
+                    framing.go_in_parts()
+                if framing.is_in_parts:
+                    framing.advance(self._kernels, out, WINDOW_BYTES)
+            except ClassicFormatError:  # damaged packed data: the reference way tells their place
+                framing.stay()
+            if framing.has_advanced:
+                return framing.block(out, self._buffers)
+            self._buffers.give_back(out)
+        if isinstance(at, ClassicPart):
+            raise self._problem(at)
+        return None
+
+    def renumbered(self, block: Block, was: int, sequence: int) -> Block:
+        first = block.before.packet_left if isinstance(block.before, ClassicPart) else 0
+        return renumbered(block, was, sequence, kernels=self._kernels, pool=self._buffers, first=first)
+
+    def skip(self, at: Mark, limits: Iterable[Gtid]) -> Block | None:
+        if self.identity(at, only_cached=False) is None:
+            return None
+        rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
+        skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
+        with self._buffers.workspace() as workspace:
+            framing = Framing(self._groups, workspace, at, NOTHING, 0, passes_over=True)
+            try:
+                if framing.advance(self._kernels, workspace.head[:0], WINDOW_BYTES, skips):
+                    framing.pass_over_group(self._kernels, skips)
+            except ClassicFormatError:
+                return None
+            return Block(b"", None, 0, **framing.marks()) if framing.has_advanced else None
+
+    @contextlib.contextmanager
+    def pump(self, socket: int) -> Iterator[ClassicPump]:
+        with self._buffers.workspace() as workspace:
+            yield ClassicPump(self._groups, self._buffers, self._kernels, workspace, socket)
+
+    def _may_part(self, at: Mark) -> bool:
+        """Whether parts of a long group may go out: of a file that its server has not closed only if all is there."""
+        if not self._groups.is_in_use:
+            return True
+        with self._buffers.workspace() as workspace:
+            framing = Framing(self._groups, workspace, at, NOTHING, 0, passes_over=True)
+            framing.pass_over_group(self._kernels)
+            return framing.has_advanced
+
+    def _problem(self, at: ClassicPart) -> BrokenGroupError:
+        """What is wrong with the rest of a group, as the reference way finds it."""
+        with self._groups.group_at(at.position) as group:
+            try:
+                for _ in group.body:
+                    pass
+                header = bytearray(EVENT_HEADER_SIZE)
+                self._groups.read_into(at.offset, memoryview(header))
+                check_event_size(HEADER.unpack(header)[3] - self._groups.checksum_size)
+            except IbbMasterError as error:
+                return BrokenGroupError(group, error)
+            return BrokenGroupError(group, EventError(f"the events from offset {at.offset} on cannot be read"))
+
+
+class Framing:
+    """Calls of a kernel from a mark on, until there is a block."""
+
+    def __init__(
+        self,
+        groups: ClassicGroups,
+        workspace: Workspace,
+        at: Mark,
+        selection: Selection,
+        sequence: int,
+        *,
+        passes_over: bool = False,
+    ) -> None:
+        workspace.prepare(selection, sequence)
+        state = np.zeros(ClassicField.SIZE, dtype=np.int64)
+        state[: Field.SIZE] = workspace.state
+        state[ClassicField.CHECKSUM_BYTES] = groups.checksum_size
+        state[ClassicField.TRAILER_BYTES] = selection.trailer_size
+        state[ClassicField.LOG_POS_RULE] = RULES[selection.log_pos_rule]
+        state[ClassicField.PASSES_OVER] = passes_over
+        state[ClassicField.FILE_SIZE] = groups.file_size
+        self._counts_positions = selection.log_positions is not None
+        if selection.log_positions is not None:
+            state[ClassicField.POSITION], state[ClassicField.LAST_POSITION] = selection.log_positions
+        self.offset = at.position.offset
+        if isinstance(at, ClassicPart):
+            self.offset = at.offset
+            state[ClassicField.IN_PARTS], state[ClassicField.GROUP_OFFSET] = 1, at.position.offset
+            state[PART_FIELDS[: len(at.fields)]] = at.fields
+        self.state = state
+        self._groups = groups
+        self._workspace = workspace
+        self._before = at
+        self._begin = self._place
+
+    @property
+    def _place(self) -> tuple[int, tuple[int, ...]]:
+        """Offset, and the fields of a part."""
+        return self.offset, tuple(self.state[PART_FIELDS].tolist()) if self.state[ClassicField.KIND] else ()
+
+    @property
+    def has_advanced(self) -> bool:
+        return self._place != self._begin
+
+    @property
+    def is_in_parts(self) -> bool:
+        return bool(self.state[ClassicField.IN_PARTS])
+
+    def go_in_parts(self) -> None:
+        """Frame the group that begins here as far as it goes."""
+        self.state[ClassicField.IN_PARTS] = 1
+
+    def stay(self) -> None:
+        """Give up what was done."""
+        self.offset = self._begin[0]
+        self.state[PART_FIELDS] = self._begin[1] or 0
+
+    def advance(self, kernels: Kernels, out: Any, size: int, skips: Any = None) -> bool:
+        """Frame from `size` bytes, or more if the group that begins here is longer; whether it is too long for that.
+
+        Raises:
+            ClassicFormatError: packed data are damaged.
+        """
+        before, state, workspace = self._place, self.state, self._workspace
+        while True:
+            found = self._groups.read_into(self.offset, memoryview(workspace.pages)[:size])
+            state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
+            status = kernels.frame_classic(
+                workspace.pages,
+                found,
+                state,
+                workspace.prefix,
+                *ROLES,
+                workspace.pairs,
+                out,
+                workspace.none,
+                workspace.none if skips is None else skips,
+            )
+            self.offset += int(state[ClassicField.READ_AT])
+            if self._place != before:
+                return False
+            if status != Status.NEED_MORE or found < size or size == WINDOW_BYTES:
+                return status == Status.FULL or (status == Status.NEED_MORE and found == WINDOW_BYTES)
+            size = WINDOW_BYTES
+
+    def pass_over_group(self, kernels: Kernels, skips: Any = None) -> None:
+        """Go behind the group that begins here, however long it is; stay if it is not all there, or damaged."""
+        self.go_in_parts()
+        while True:
+            before = self._place
+            self.advance(kernels, self._workspace.head[:0], WINDOW_BYTES, skips)
+            if self._place == before:
+                self.stay()
+                return
+            if not self.state[ClassicField.KIND]:
+                return
+
+    def block(self, out: Any, pool: Buffers, *, framed_bytes: int | None = None) -> Block:
+        """What was framed; it owns `out` from now on."""
+        return make_block(out, pool, self.state, framed_bytes=framed_bytes, **self.marks())
+
+    def marks(self) -> dict[str, Any]:
+        """Where it began and ended, and what its reader has to know."""
+        state, file_no = self.state, self._before.position.file_no
+        offset, fields = self._place
+        after: Mark = FramingState(LogPosition(file_no, offset))
+        if fields:
+            after = ClassicPart(LogPosition(file_no, int(state[ClassicField.GROUP_OFFSET])), offset, fields)
+        log_positions = LogPositions(int(state[ClassicField.POSITION]), int(state[ClassicField.LAST_POSITION]))
+        return {
+            "before": self._before,
+            "after": after,
+            "gtids": noted_gtids(self._workspace.pairs, state[Field.PAIRS]),
+            "is_inside_event": isinstance(after, ClassicPart) and after.is_inside_event,
+            "log_positions": log_positions if self._counts_positions else None,
+        }
+
+
+class ClassicPump:
+    """The `BlockPump` of traditional files: what one visit of a thread needs, from the file to the socket."""
+
+    def __init__(
+        self, groups: ClassicGroups, buffers: Buffers, kernels: Kernels, workspace: Workspace, socket: int
+    ) -> None:
+        self._groups = groups
+        self._buffers = buffers
+        self._kernels = kernels
+        self._workspace = workspace
+        self._socket = socket
+
+    def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
+        groups, workspace = self._groups, self._workspace
+        if not groups.is_in_file or groups.descriptor is None:
+            return None
+        framing = Framing(groups, workspace, at, selection, sequence)
+        framing.state[ClassicField.MAY_BE_IN_PARTS] = not groups.is_in_use
+        progress = np.zeros(Progress.SIZE, dtype=np.int64)
+        progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset
+        out, rest = self._buffers.take(), self._buffers.take()
+        self._kernels.pump_classic(
+            groups.descriptor,
+            self._socket,
+            workspace.pages,
+            workspace.framing(out, workspace.segments)._replace(state=framing.state),
+            *ROLES,
+            workspace.sending(progress, rest),
+        )
+        self._buffers.give_back(out)
+        framing.offset = int(progress[Progress.FILE_OFFSET])
+        framing.state[Field.OUT] = progress[Progress.REST]
+        return framing.block(rest, self._buffers, framed_bytes=int(progress[Progress.FRAMED]))
+
+
+def _to_border(at: Mark) -> int:
+    """How many bytes a block takes that begins here, so that those of all dumps end at the same borders."""
+    count = BORDER_BYTES - at.position.offset % BORDER_BYTES
+    return count if count >= BORDER_BYTES // 2 else count + BORDER_BYTES

@@ -1,0 +1,301 @@
+"""Traditional files go out by kernels as they do group by group, whatever is in them and wherever a dump begins."""
+
+from __future__ import annotations
+
+import lzma
+import random
+import re
+import shutil
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.classic.engine import ClassicBinlog, ClassicGroups
+from ibbmaster.classic.series import XZ_SUFFIX
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.streaming import block_cache
+from ibbmaster.streaming.shared import SharedBlocks
+
+CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
+CAPTURES = sorted(
+    path.parent
+    for path in CLASSIC.glob("*/*/expected.json")
+    if path.parent.name != "encrypted" and "big" not in path.parts[-2]
+)
+OPTIONS = [
+    {},
+    {"wants_annotate_rows": False, "leaves_out_marked": True},
+    {"has_semi_sync": True},
+    {"capability": 2},
+    {"knows_checksums": False},
+]
+PUMPS = [{}, {"is_pumped": True}, {"is_pumped": True, "send_buffer": 60_000}]
+GTID, GTID_LIST, STOP, ROWS, XID = 162, 163, 3, 23, 16
+
+
+def check_same(dump_of, engine, ways=PUMPS, **options):
+    """Each way gives what groups one by one give; returns these dumps."""
+    options = {"knows_checksums": True, **options}
+    careful = dump_of(engine, is_fast=False, **options)
+    dumps = [dump_of(engine, is_fast=True, **way, **options) for way in ways]
+    for dump in dumps:
+        assert dump.data == careful.data, options
+        assert dump.error == careful.error
+    return careful, dumps
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_captures_of_real_servers(dump_of, capture):
+    chance = random.Random(str(capture))
+    engine = ClassicBinlog([capture])
+    for profile in PROFILES:
+        careful, dumps = check_same(dump_of, engine, profile=profile)
+        assert all(dump.careful_groups <= len(engine.files()) for dump in dumps)
+        assert careful.error is None
+        check_same(dump_of, engine, [chance.choice(PUMPS)], profile=profile, **chance.choice(OPTIONS))
+
+
+@pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8", "engine"])
+@pytest.mark.parametrize("name", ["10.11/domains", "11.8/group-commit"])
+def test_from_any_position_to_any_other(dump_of, name, profile):
+    chance = random.Random(name + profile)
+    engine = ClassicBinlog([CLASSIC / name])
+    state = engine.start_of_file(0).state.copy()
+    states = []
+    groups = engine.groups(engine.start_of_file(0))
+    while (group := groups.next_group()) is not None:
+        state.log(group.gtid)
+        states.append(state.copy())
+    for _ in range(8):
+        position = chance.choice(states).position()
+        until = GtidPosition(gtid for gtid in chance.choice(states).position().values() if chance.random() < 0.7)
+        text = str(position) if chance.random() < 0.7 else f"{position},12345-1-1"
+        for options in ({}, {"is_strict": True}, {"until": until, "until_is_before": chance.random() < 0.5}):
+            careful, dumps = check_same(
+                dump_of, engine, [chance.choice(PUMPS)], profile=profile, position=text, **options
+            )
+            if "until" not in options and len(careful.data) > 10_000 and len(position) == 1:
+                assert dumps[0].careful_groups < 20 + len(engine.files())
+
+
+@pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8"])
+def test_by_file_and_offset(dump_of, profile):
+    engine = ClassicBinlog([CLASSIC / "11.8/domains"])
+    whole, _ = check_same(dump_of, engine, profile=profile, file_name="binlog.000002")
+    places, offset = [4], 0
+    while offset < len(whole.data):  # where events end in the file, as the replica counts
+        size = int.from_bytes(whole.data[offset : offset + 3], "little")
+        places.append(int.from_bytes(whole.data[offset + 18 : offset + 22], "little"))
+        offset += 4 + size
+    for position in [*places[:40:3], places[20] + 1, 10**6]:
+        check_same(
+            dump_of, engine, PUMPS[:2], profile=profile, file_name="binlog.000002", file_position=max(position, 4)
+        )
+
+
+def test_a_position_is_found_without_a_look_into_other_files(dump_of, tmp_path, monkeypatch):
+    shutil.copytree(CLASSIC / "10.11/domains", tmp_path, dirs_exist_ok=True)
+    engine = ClassicBinlog([tmp_path])
+    files = engine.files()
+    last = engine.start_of_file(len(files) - 3)
+    engine.state()
+    for file in files[:-3]:
+        (tmp_path / file.name).unlink()
+    careful, _ = check_same(dump_of, engine, position=str(last.state.position()))
+    assert careful.data
+
+
+def before_error(data):
+    """What was sent before the packet that tells of an error, if one could be sent."""
+    told = data.rfind(b"\xff" + (1236).to_bytes(2, "little") + b"#HY000")
+    return data if told < 0 else data[: told - 4]
+
+
+def problem(error):
+    """What is wrong in a file, and where; whether the group was begun depends on how much was read at once."""
+    return re.search(r"binlog\.\d+ offset \d+: .*", error)[0].rpartition("binlog.")[2]
+
+
+def check_damage(dump_of, engine, way, profile):
+    """Both ways send the same up to the damage, but for how much of a group in parts, and say the same of it."""
+    options = {"profile": profile, "knows_checksums": True}
+    careful = dump_of(engine, is_fast=False, **options)
+    fast = dump_of(engine, is_fast=True, **way, **options)
+    if careful.error is None:
+        assert (fast.data, fast.error) == (careful.data, None)
+        return None
+    assert problem(fast.error) == problem(careful.error)
+    sent, others = sorted((before_error(dump.data) for dump in (careful, fast)), key=len)
+    assert others.startswith(sent)
+    assert len(before_error(fast.data)) - len(before_error(careful.data)) < 1_100_000  # of a group that has begun
+    return careful.error
+
+
+@pytest.mark.parametrize("name", ["10.11/domains", "11.8/checksum-switch", "10.11/domains-none"])
+def test_damage_ends_the_dump_where_and_as_it_does_group_by_group(dump_of, tmp_path, name):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    shutil.copytree(CLASSIC / name, tmp_path, dirs_exist_ok=True)
+    files = sorted(path for path in tmp_path.glob("binlog.0*") if path.suffix[1:].isdigit())
+    for _ in range(60):
+        path = chance.choice(files)
+        whole = path.read_bytes()
+        data = bytearray(whole)
+        if chance.random() < 0.3:
+            del data[chance.randrange(len(data)) :]
+        else:
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        try:
+            engine = ClassicBinlog([tmp_path])
+            engine.state()
+        except IbbMasterError:
+            continue  # that is found before anything is sent
+        else:
+            check_damage(dump_of, engine, chance.choice(PUMPS), chance.choice(list(PROFILES)))
+        finally:
+            path.write_bytes(whole)
+
+
+def write_file(path, groups, *, with_checksums=True, in_use=False, is_closed=True):
+    """A file with groups, each of which is a list of sizes of row events; returns where each begins."""
+    head = (CLASSIC / "11.8/checksum-switch" / ("binlog.000005" if with_checksums else "binlog.000004")).read_bytes()
+    data = bytearray(head[: 4 + struct.unpack_from("<I", head, 4 + 9)[0]])
+    data[4 + 17] |= in_use
+    chance = random.Random(1)
+
+    def add(event_type, body):
+        size = 19 + len(body) + 4 * with_checksums
+        event = struct.pack("<IBIIIH", 1700000000, event_type, 1, size, (len(data) + size) & 0xFFFFFFFF, 0) + body
+        data.extend(event + (struct.pack("<I", zlib.crc32(event)) if with_checksums else b""))
+
+    add(GTID_LIST, bytes(6))
+    begins = []
+    for seq_no, sizes in enumerate(groups, 1):
+        begins.append(len(data))
+        add(GTID, struct.pack("<QIB", seq_no, 0, 0) + bytes(6))
+        for size in sizes:
+            add(ROWS, chance.randbytes(min(size, 1000)) * (size // 1000 + 1))
+        add(XID, bytes(8))
+    if is_closed:
+        add(STOP, b"")
+    path.write_bytes(data)
+    return begins
+
+
+LONG = [[100], [400_000] * 3, [100], [2_000_000, 50], [17_000_000], [30_000] * 40, [10], [600_000]]
+
+
+@pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8", "engine"])
+@pytest.mark.parametrize("with_checksums", [True, False])
+def test_long_groups_and_events_go_out_in_parts(dump_of, tmp_path, with_checksums, profile):
+    write_file(tmp_path / "binlog.000001", LONG, with_checksums=with_checksums)
+    engine = ClassicBinlog([tmp_path])
+    for position in ("", "0-1-1", "0-1-4"):
+        _, dumps = check_same(dump_of, engine, profile=profile, position=position)
+        assert max(dumps[0].blocks) < 600_000
+        assert dumps[0].careful_groups < 4
+    assert dumps[1].pumped > 1 << 20
+
+
+def test_damage_in_a_long_group_is_told_where_it_is_met(dump_of, tmp_path):
+    begins = write_file(tmp_path / "binlog.000001", LONG)
+    path = tmp_path / "binlog.000001"
+    whole = path.read_bytes()
+    chance = random.Random(3)
+    for index in range(40):
+        data = bytearray(whole)
+        if index % 4 == 0:
+            del data[chance.randrange(begins[1], len(whole) - 30) :]
+        else:
+            data[chance.randrange(begins[1], len(whole) - 100)] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        engine = ClassicBinlog([tmp_path])
+        engine._state = GtidState()
+        assert check_damage(dump_of, engine, chance.choice(PUMPS), "classic-11.8") is not None
+
+
+@pytest.mark.parametrize("count", range(1, len(LONG) + 1))
+def test_of_a_file_in_use_a_long_group_goes_out_if_it_is_whole(dump_of, tmp_path, count):
+    path = tmp_path / "binlog.000001"
+    begins = write_file(path, LONG, in_use=True, is_closed=False)
+    whole = path.read_bytes()
+    end = [*begins, len(whole)][count]
+    for missing in (0, 1, 12):
+        path.write_bytes(whole[: end - missing])
+        careful, _ = check_same(dump_of, ClassicBinlog([tmp_path]), PUMPS[:2], profile="classic-11.8")
+        assert careful.error is None
+
+
+@pytest.mark.parametrize("name", ["10.11/domains", "10.11/types-full-crc32", "long"])
+def test_packed_files(dump_of, tmp_path, name):
+    if name == "long":
+        write_file(tmp_path / "binlog.000001", LONG[:4])
+    else:
+        shutil.copytree(CLASSIC / name, tmp_path, dirs_exist_ok=True)
+    for path in list(tmp_path.glob("binlog.0*")):
+        path.with_name(path.name + XZ_SUFFIX).write_bytes(lzma.compress(path.read_bytes(), preset=0))
+        path.unlink()
+    engine = ClassicBinlog([tmp_path])
+    _, [dump, _] = check_same(dump_of, engine, PUMPS[:2], profile="classic-11.8")
+    assert dump.careful_groups <= len(engine.files())
+    path = tmp_path / f"binlog.000001{XZ_SUFFIX}"
+    packed = bytearray(path.read_bytes())
+    packed[len(packed) // 2] ^= 1
+    path.write_bytes(packed)
+    engine._state = GtidState()
+    assert check_damage(dump_of, engine, {}, "classic-11.8") is not None
+
+
+@pytest.mark.parametrize("readers_of_shared", [99, 2], ids=["kept", "shared"])
+def test_dumps_at_the_same_place_share_their_blocks(dump_of, monkeypatch, readers_of_shared):
+    monkeypatch.setattr(block_cache, "READERS_OF_SHARED", readers_of_shared)
+    engine = ClassicBinlog([CLASSIC / "10.11/types-full-crc32"])
+    framed = 0
+    read_into = ClassicGroups.read_into
+
+    def count(groups, offset, target):
+        nonlocal framed
+        framed += 1
+        return read_into(groups, offset, target)
+
+    monkeypatch.setattr(ClassicGroups, "read_into", count)
+    shared = SharedBlocks()
+    dump_of(engine, is_fast=True, shared=shared, stays=True)
+    for options in (
+        {"profile": "engine"},
+        {"profile": "engine", "position": "0-1-5"},  # other numbers of packets
+        {"profile": "classic-11.8", "knows_checksums": True},
+        {"profile": "classic-11.8", "knows_checksums": True, "position": "0-1-5"},
+    ):
+        careful = dump_of(engine, is_fast=False, **options)
+        assert dump_of(engine, is_fast=True, shared=shared, stays=True, **options).data == careful.data
+        before = framed
+        again = dump_of(engine, is_fast=True, shared=shared, stays=True, **options)
+        assert again.data == careful.data
+        assert framed - before <= 2  # where a file ends
+
+
+def test_the_event_loop_reads_and_frames_nothing(dump_of, monkeypatch):
+    from ibbmaster.streaming.source import BlockSource
+
+    next_block, read_into = BlockSource.next_block, ClassicGroups.read_into
+    may_read = True
+
+    def watch(source, generation, *, may_wait):
+        nonlocal may_read
+        may_read = may_wait
+        return next_block(source, generation, may_wait=may_wait)
+
+    def read(groups, offset, target):
+        assert may_read
+        return read_into(groups, offset, target)
+
+    monkeypatch.setattr(BlockSource, "next_block", watch)
+    monkeypatch.setattr(ClassicGroups, "read_into", read)
+    check_same(dump_of, ClassicBinlog([CLASSIC / "10.11/types-full-crc32"]), [{}], profile="classic-11.8")
