@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import pytest
 
 from ibbmaster.testing.disk import MemoryDisk
+
+
+PAGE = 16384
 
 
 def pattern(size: int, start: int) -> bytes:
@@ -26,3 +30,35 @@ def pat():
 @pytest.fixture
 def digest():
     return sha256
+
+
+@pytest.fixture(scope="session")
+def mariadb_files():
+    """The `.ibb` files that MariaDB's own engine code wrote: path -> bytes, those in use alone."""
+    folder = Path(__file__).parents[2] / "fixtures" / "ibb-mariadb"
+    found = {path: path.read_bytes() for path in sorted(folder.glob("*/*.ibb"))}
+    return {path: data for path, data in found.items() if any(data)}
+
+
+@pytest.fixture(scope="session")
+def mariadb_chunks(mariadb_files):
+    """Every chunk of those files, cut here: (type byte, data). Page borders end a run of chunks, and so does 0."""
+    found = []
+    for data in mariadb_files.values():
+        for page in range(PAGE, len(data), PAGE):
+            offset = page
+            while offset + 4 <= page + PAGE - 4 and data[offset] not in (0x00, 0xFF):
+                size = int.from_bytes(data[offset + 1 : offset + 3], "little")
+                found.append((data[offset], data[offset + 3 : offset + 3 + size]))
+                offset += 3 + size
+    return found
+
+
+@pytest.fixture(scope="session")
+def mariadb_records(mariadb_chunks):
+    """The data of each record that lies in one chunk, by record type."""
+    found = {}
+    for type_byte, data in mariadb_chunks:
+        if type_byte & 0xC0 == 0x40:
+            found.setdefault(type_byte & 0x3F, []).append(data)
+    return found
