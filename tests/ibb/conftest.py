@@ -9,7 +9,6 @@ import pytest
 
 from ibbmaster.testing.disk import MemoryDisk
 
-
 PAGE = 16384
 
 

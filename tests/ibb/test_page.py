@@ -31,7 +31,7 @@ def test_a_flipped_bit_is_seen_wherever_it_is(mariadb_files):
     for bit in (0, PAGE_SIZE * 8 - 1, *random.sample(range(PAGE_SIZE * 8), 60)):
         damaged = bytearray(page)
         damaged[bit // 8] ^= 1 << bit % 8
-        with pytest.raises(ChecksumError, match="page 17.*page checksum is [0-9a-f]{8}, its bytes give [0-9a-f]{8}"):
+        with pytest.raises(ChecksumError, match=r"page 17.*page checksum is [0-9a-f]{8}, its bytes give [0-9a-f]{8}"):
             verify_page(bytes(damaged), HERE)
 
 

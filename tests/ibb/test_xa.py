@@ -51,7 +51,7 @@ def test_a_cut_record_is_refused(decode, encoded):
 @pytest.mark.parametrize("decode", [decode_xa_prepare, decode_xa_complete])
 def test_a_part_of_an_xid_has_at_most_64_bytes(decode):
     for sizes in (b"\x41\x00", b"\x00\x41"):
-        with pytest.raises(RecordError, match="XID parts of .* at most 64 each"):
+        with pytest.raises(RecordError, match=r"XID parts of .* at most 64 each"):
             decode(b"\0" * 5 + sizes + bytes(300), HERE)
 
 

@@ -1,0 +1,69 @@
+"""Where an event group ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.event.group import GroupBoundary
+from ibbmaster.event.gtid_event import GtidFlag
+from ibbmaster.event.header import decode_event_header, encode_event
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.types import EventType
+
+
+def query(text: bytes, database: bytes = b"d", status: bytes = b"") -> bytes:
+    value = Query(thread_id=1, seconds=0, error_code=0, status=status, database=database, text=text)
+    return encode_query(value, server_id=1)
+
+
+def event_of(event_type: int, body: bytes = b"") -> bytes:
+    return encode_event(event_type=event_type, body=body, server_id=1)
+
+
+def ends(flags: int, event: bytes) -> bool:
+    return GroupBoundary(flags).ends_with(decode_event_header(event), event)
+
+
+@pytest.mark.parametrize(
+    ("event", "is_end"),
+    [
+        (event_of(EventType.XID, bytes(8)), True),
+        (event_of(EventType.XA_PREPARE), True),
+        (query(b"COMMIT"), True),
+        (query(b"ROLLBACK", b"", b"\1" * 300), True),
+        (query(b"commit"), False),  # servers log it in capitals
+        (query(b"ROLLBACK TO `s`"), False),
+        (query(b"COMMIT" + b" " * 70_000), False),
+        (query(b"INSERT INTO t VALUES (1)"), False),
+        (event_of(EventType.QUERY, b"COMMIT"), False),  # too short for a QUERY
+        (event_of(EventType.QUERY), False),
+        (event_of(EventType.TABLE_MAP), False),
+        (event_of(200), False),
+    ],
+)
+def test_a_transaction_ends_with_its_commit_or_rollback(event, is_end):
+    assert ends(GtidFlag.TRANSACTIONAL, event) is is_end
+
+
+@pytest.mark.parametrize(
+    ("event", "is_end"),
+    [
+        (query(b"CREATE TABLE t (a INT)"), True),
+        (event_of(EventType.WRITE_ROWS_V1), True),
+        (event_of(EventType.EXECUTE_LOAD_QUERY), True),
+        (event_of(EventType.INTVAR), False),
+        (event_of(EventType.RAND), False),
+        (event_of(EventType.USER_VAR), False),
+        (event_of(EventType.TABLE_MAP), False),
+        (event_of(EventType.ANNOTATE_ROWS), False),
+        (event_of(EventType.APPEND_BLOCK), False),
+    ],
+)
+def test_a_group_that_stands_alone_ends_with_what_it_is_about(event, is_end):
+    assert ends(GtidFlag.STANDALONE | GtidFlag.DDL, event) is is_end
+
+
+def test_a_commit_is_seen_in_a_part_of_any_buffer():
+    event = memoryview(bytearray(query(b"COMMIT")))
+    assert ends(0, event)
+    assert not any(ends(0, event[:size]) for size in range(19, len(event)))
