@@ -1,0 +1,91 @@
+"""Character sets by collation number, and their text."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.event.rows.charset import CODECS, charset_of, decode_text
+
+# What information_schema.COLLATIONS of MariaDB 10.11 says: ID, CHARACTER_SET_NAME
+ASKED = {
+    1: "big5",
+    8: "latin1",
+    33: "utf8mb3",
+    45: "utf8mb4",
+    46: "utf8mb4",
+    63: "binary",
+    98: "eucjpms",
+    159: "ucs2",
+    192: "utf8mb3",
+    215: "utf8mb3",
+    223: "utf8mb3",
+    608: "utf8mb4",
+    640: "ucs2",
+    738: "utf32",
+    1025: "big5",
+    1032: "latin1",
+    1057: "utf8mb3",
+    1248: "utf8mb4",
+    1270: "utf8mb4",
+    2048: "utf8mb3",
+   
+    2304: "utf8mb4",
+    2560: "ucs2",
+    2816: "utf16",
+    3072: "utf32",
+}
+
+
+@pytest.mark.parametrize(("collation", "charset"), ASKED.items())
+def test_a_collation_belongs_to_the_character_set_that_mariadb_names(collation, charset):
+    assert charset_of(collation) == charset
+
+
+@pytest.mark.parametrize("collation", [0, 17, 125, 127, 216, 255, 577 + 20, 3328, 2**20])
+def test_an_unknown_number_belongs_to_none(collation):
+    assert charset_of(collation) is None
+
+
+# What SELECT CONVERT(x'…' USING charset) of MariaDB 10.11 says
+@pytest.mark.parametrize(
+    ("data", "charset", "text"),
+    [
+        ("80e9", "latin1", "€é"),
+        ("818d8f909d", "latin1", "\x81\x8d\x8f\x90\x9d"),  # the holes of cp1252
+        ("fd", "latin2", "ý"),
+        ("e9", "cp1250", "é"),
+        ("a4a2", "ujis", "あ"),
+        ("82a0", "sjis", "あ"),
+        ("c4e3", "gbk", "你"),
+        ("20ac", "ucs2", "€"),
+        ("d83dde00", "utf16", "😀"),
+        ("3dd800de", "utf16le", "😀"),
+        ("0001f600", "utf32", "😀"),
+        ("f09f9880", "utf8mb4", "😀"),
+    ],
+)
+def test_bytes_are_the_text_that_mariadb_takes_them_for(data, charset, text):
+    assert decode_text(bytes.fromhex(data), charset) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "charset"),
+    [(b"\xff", "utf8mb4"), (b"\xd8\x3d", "ucs2"), (b"\x80", "ascii"), (b"\x00\x11\x00\x00", "utf32")],
+)
+def test_what_is_no_text_is_an_error(data, charset):
+    with pytest.raises(UnicodeDecodeError):
+        decode_text(data, charset)
+
+
+@pytest.mark.parametrize("charset", ["swe7", "binary", "klingon"])
+def test_a_character_set_without_a_codec_is_named(charset):
+    with pytest.raises(ValueError, match=f"character set {charset} cannot be decoded"):
+        decode_text(b"a", charset)
+
+
+def test_python_has_each_codec_that_is_named():
+    for charset, codec in CODECS.items():
+        if codec is not None:
+            width = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}.get(charset, 1)
+            order = "little" if charset == "utf16le" else "big"
+            assert decode_text(ord("A").to_bytes(width, order), charset) == "A"
