@@ -9,7 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
+from ibbmaster.dialogue.evaluating import Evaluator, Who
+from ibbmaster.dialogue.querying import Querying
+from ibbmaster.dialogue.refusal import unknown_table
+from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.settings import Settings
+from ibbmaster.dialogue.statement import TableName
+from ibbmaster.dialogue.user_variables import UserVariables
+from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow, version_number
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.gtid import GtidState
 
@@ -50,12 +57,40 @@ class Facts(SimpleNamespace):
 
 
 @pytest.fixture
-def new_dialog() -> Callable[..., Dialog]:
+def new_facts() -> Callable[..., Facts]:
+    """Makes a primary of some profile."""
+
+    def make(profile: str = "engine", **facts: object) -> Facts:
+        known = {"server_id": 1, "server_version": PROFILES[profile].server_version, "profile": PROFILES[profile]}
+        return Facts(**{**known, **facts})
+
+    return make
+
+
+@pytest.fixture
+def new_evaluator(new_facts: Callable[..., Facts]) -> Callable[..., Evaluator]:
+    """Makes a session without a dialog around it, in which queries in brackets have no table."""
+
+    def make(profile: str = "classic-10.11", **facts: object) -> Evaluator:
+        known = new_facts(profile, **facts)
+        evaluator = Evaluator(known, Settings(known), UserVariables(), Who(connection_id=7, user="repl", host="::1"))
+        evaluator.subquery = Querying(evaluator, no_table, version_number(known)).value
+        evaluator.begin_statement()
+        return evaluator
+
+    return make
+
+
+def no_table(table: TableName) -> Relation:
+    raise unknown_table(table.database or "test", table.name)
+
+
+@pytest.fixture
+def new_dialog(new_facts: Callable[..., Facts]) -> Callable[..., Dialog]:
     """Makes a session with a primary of some profile."""
 
     def make(profile: str = "engine", **facts: object) -> Dialog:
-        known = {"server_id": 1, "server_version": PROFILES[profile].server_version, "profile": PROFILES[profile]}
-        return Dialog(Facts(**{**known, **facts}), connection_id=7, user="repl", host="127.0.0.1")
+        return Dialog(new_facts(profile, **facts), connection_id=7, user="repl", host="127.0.0.1")
 
     return make
 

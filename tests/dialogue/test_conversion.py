@@ -71,7 +71,17 @@ def test_a_number_beyond_64_bits_is_refused_as_an_integer(value):
 
 @pytest.mark.parametrize(
     ("left", "right", "order"),
-    [("a", "A ", 0), (b"a", b"A", 1), ("10", 9, 1), ("10", "9", -1), (None, 1, None), (Decimal("1.0"), 1, 0)],
+    [
+        ("a", "A ", 0),
+        (b"a", b"A", 1),
+        (b"a", "A", 1),
+        ("A", b"A", 0),
+        ("A ", b"A", 1),
+        ("10", 9, 1),
+        ("10", "9", -1),
+        (None, 1, None),
+        (Decimal("1.0"), 1, 0),
+    ],
 )
 def test_texts_compare_without_case_and_bytes_with_it(left, right, order):
     assert compare(left, right) == order

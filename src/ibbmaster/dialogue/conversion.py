@@ -66,12 +66,13 @@ def integer_of(value: Value) -> int | None:
 
 
 def compare(left: Value, right: Value) -> int | None:
-    """-1, 0 or 1; None where one is NULL. Texts are compared without regard to case and to blanks at their end."""
+    """-1, 0 or 1; None where one is NULL. Texts compare without regard to case and blanks behind, bytes with it."""
     if left is None or right is None:
         return None
-    if isinstance(left, bytes) and isinstance(right, bytes):
-        return (left > right) - (left < right)
     if isinstance(left, str | bytes) and isinstance(right, str | bytes):
+        if isinstance(left, bytes) or isinstance(right, bytes):
+            one, other = (text_of(value).encode("utf-8", "surrogateescape") for value in (left, right))
+            return (one > other) - (one < other)
         a, b = text_of(left).rstrip(" ").casefold(), text_of(right).rstrip(" ").casefold()
         return (a > b) - (a < b)
     first, second = number_of(left), number_of(right)

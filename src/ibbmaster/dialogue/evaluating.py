@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ibbmaster.dialogue import moment
-from ibbmaster.dialogue.collations import charset_of_collation
+from ibbmaster.dialogue.collations import character_sets, charset_of_collation
 from ibbmaster.dialogue.conversion import (
     calculate,
     calculate_bits,
@@ -37,7 +37,7 @@ from ibbmaster.dialogue.statement import (
     Value,
 )
 from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dialogue.variables import ServerFacts
+from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
 
 Row = Mapping[str, Value]  # by the name of the column, in lower case
 AGGREGATES = frozenset(("count", "sum", "min", "max", "avg", "group_concat", "std", "variance", "bit_or", "bit_and"))
@@ -199,7 +199,9 @@ class Evaluator:
             if name == "charset":
                 return charset
             of_session = self.settings.collation
-            return of_session if charset_of_collation(of_session) == charset else f"{charset}_general_ci"
+            if charset_of_collation(of_session) == charset:
+                return of_session
+            return character_sets()[charset].default_collation(is_uca=is_uca_default(self._facts))
         arguments = [self.evaluate(argument, row) for argument in call.arguments]
         if name in FUNCTIONS:
             return call_function(name, call.written, arguments)

@@ -321,19 +321,24 @@ class ExpressionParser(ABC):
         if name == "cast":
             value = self._expression()
             self.expect("AS")
-            kind = self._take_word()
-            while not self._peek(")"):
-                self._index += 1
-                if self.is_at_end:
-                    raise self._error()
-            return value, Literal(kind)
+            return value, Literal(self._type())
         if name == "convert":
             value = self._expression()
             if self._accept("USING"):
+                self._take_name()
                 return value, Literal("CHAR")
             self.expect(",")
-            return value, Literal(self._take_word())
+            return value, Literal(self._type())
         return self._list(self._expression)
+
+    def _type(self) -> str:
+        """The first word of a type; what stands behind it up to the bracket that ends the call is passed over."""
+        kind = self._take_word()
+        while not (self.is_at_end or self._peek(")")):
+            self._index += 1
+            if self._tokens[self._index - 1].text == "(":
+                self._skip_brackets()
+        return kind
 
     def _subquery(self) -> Subquery:
         """A query up to the bracket that ends it; the one that begins it is read."""

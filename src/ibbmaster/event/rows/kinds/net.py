@@ -45,7 +45,7 @@ def inet4_text(data: bytes) -> str:
 
 
 def inet6_text(data: bytes) -> str:
-    """Sixteen bytes as MariaDB writes them: the longest run of zero words short, IPv4 parts in decimals.
+    """Sixteen bytes as MariaDB writes them: the longest run of zero words short, even if it is one, IPv4 in decimals.
 
     Raises:
         ValueError: not 16 bytes.
@@ -61,7 +61,7 @@ def inet6_text(data: bytes) -> str:
     count = 6 if is_compatible or is_mapped else 8
     tail = [inet4_text(data[12:])] if count == 6 else []
     texts = [*(f"{word:x}" for word in words[:count]), *tail]
-    if gap_size < 2:
+    if not gap_size:
         return ":".join(texts)
     return f"{':'.join(texts[:gap_start])}::{':'.join(texts[gap_start + gap_size :])}"
 

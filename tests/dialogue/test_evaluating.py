@@ -1,0 +1,238 @@
+"""The values of expressions in a session; what is expected was asked of MariaDB 10.11."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from ibbmaster.dialogue.conversion import text_of
+from ibbmaster.dialogue.evaluating import operate
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.sql import parse
+from ibbmaster.dialogue.statement import Assignment, Literal, Star, SystemVariable
+
+ASKED = {  # SELECT …: what the client printed, None for NULL
+    "1+2*3": "7",
+    "(1+2)*3": "9",
+    "7 DIV 2": "3",
+    "-7 MOD 4": "-3",
+    "2-3-4": "-5",
+    "1/3": "0.3333",
+    "1/0": None,
+    "5%3": "2",
+    "2^3|4": "5",
+    "1<<3+1": "16",
+    "~0": "18446744073709551615",
+    "6 & 3 | 8": "10",
+    "!0+1": "2",
+    "NOT 0+1": "0",
+    "NOT 1=2": "1",
+    "1=1=1": "1",
+    "3 BETWEEN 1 AND 3 AND 0": "0",
+    "2 NOT BETWEEN 3 AND 4": "1",
+    "NULL BETWEEN 1 AND 2": None,
+    "1 IN (1,2)": "1",
+    "3 IN (1,NULL)": None,
+    "1 IN (1,NULL)": "1",
+    "3 NOT IN (1,2)": "1",
+    "NULL IN (1)": None,
+    "'a' LIKE 'A'": "1",
+    "'a' NOT LIKE 'b%'": "1",
+    "'50%' LIKE '50|%' ESCAPE '|'": "1",
+    "NULL LIKE 'a'": None,
+    "1 IS NULL": "0",
+    "NULL IS NULL": "1",
+    "NULL IS NOT NULL": "0",
+    "NULL IS UNKNOWN": "1",
+    "5 IS TRUE": "1",
+    "0 IS NOT FALSE": "0",
+    "NULL IS TRUE": "0",
+    "NULL <=> NULL": "1",
+    "1 <=> NULL": "0",
+    "1 <=> 1": "1",
+    "1 <> 2": "1",
+    "1 != 1": "0",
+    "'a' = 'A '": "1",
+    "'a' < 'B'": "1",
+    "BINARY 'a' = 'A'": "0",
+    "1 OR NULL": "1",
+    "0 OR NULL": None,
+    "NULL OR 0": None,
+    "1 AND NULL": None,
+    "0 AND NULL": "0",
+    "NULL AND 0": "0",
+    "1 XOR 1": "0",
+    "1 XOR NULL": None,
+    "1 || 0": "1",
+    "1 && 0": "0",
+    "'3' + 4": "7",
+    "'3a' * 2": "6",
+    "1.5 + 1": "2.5",
+    "0.1 + 0.2": "0.3",
+    "1e2": "100",
+    "-5": "-5",
+    "- '5'": "-5",
+    "+'5'": "5",
+    "CASE WHEN 0 THEN 'a' WHEN 1 THEN 'b' END": "b",
+    "CASE 2 WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END": "b",
+    "CASE 3 WHEN 1 THEN 'a' ELSE 'c' END": "c",
+    "CASE NULL WHEN NULL THEN 'a' ELSE 'c' END": "c",
+    "CASE 1 WHEN 2 THEN 'a' END": None,
+    "IF(0,'a','b')": "b",
+    "IF(NULL,1,2)": "2",
+    "IF('1a',1,2)": "1",
+    "CAST('12abc' AS SIGNED)": "12",
+    "CAST(-1 AS UNSIGNED)": "18446744073709551615",
+    "CAST(5 AS CHAR)": "5",
+    "CONVERT('7', SIGNED)": "7",
+    "CONVERT('a' USING utf8mb4)": "a",
+    "CAST(NULL AS CHAR)": None,
+    "(SELECT 5)": "5",
+    "EXISTS (SELECT 1)": "1",
+    "COUNT(*)": "1",
+    "CHARSET(NULL)": "binary",
+    "CHARSET(0x41)": "binary",
+    "CHARSET(_latin1'a')": "latin1",
+    "CHARSET(VERSION())": "utf8mb3",
+    "COLLATION(_latin1'a')": "latin1_swedish_ci",
+    "CHARSET('a')": "utf8mb4",
+    "COALESCE(NULL, 3)": "3",
+    "LAST_INSERT_ID()": "0",
+    "CURRENT_ROLE()": None,
+    "'a' 'b'": "ab",
+    "x'4142'": "AB",
+    "0x41": "A",
+    "b'1000001'": "A",
+    "TRUE + TRUE": "2",
+    "_utf8mb4'é'": "é",
+}
+
+
+def expression_of(sql: str):
+    return parse(f"SELECT {sql}", version=101119)[0].items[0].expression
+
+
+@pytest.mark.parametrize(("sql", "text"), ASKED.items(), ids=list(ASKED))
+def test_an_expression_has_the_value_that_mariadb_gives_it(new_evaluator, sql, text):
+    value = new_evaluator().evaluate(expression_of(sql))
+
+    assert (None if value is None else text_of(value)) == text
+
+
+def test_an_exact_number_stays_exact():
+    assert operate("+", [Decimal("0.1"), Decimal("0.2")]) == Decimal("0.3")
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("nosuch(1)", 1305),
+        ("db.f(1)", 1305),
+        ("nothing", 1054),
+        ("a.b", 1109),
+        ("1 + nothing", 1054),
+        ("NOW(7)", 1426),
+        ("CONCAT()", 1582),
+        ("(SELECT 1, 2)", 1241),
+        ("IF(1)", 1582),
+        ("VERSION(1)", 1582),
+        ("UNIX_TIMESTAMP(1,2)", 1582),
+        ("(SELECT a FROM t)", 1146),
+        ("@@nothing", 1193),
+    ],
+)
+def test_what_does_not_exist_has_the_code_of_mariadb(new_evaluator, sql, code):
+    with pytest.raises(RefusedError) as caught:
+        new_evaluator().evaluate(expression_of(sql))
+    assert caught.value.err.code == code
+
+
+@pytest.mark.parametrize(
+    "sql", ["'a' REGEXP 'b'", "1 IN (SELECT 1)", "INTERVAL 1 DAY", "(1, 2)", "SUM(1)", "CONCAT('a' ORDER BY 1)"]
+)
+def test_what_is_not_carried_out_says_so_and_is_no_syntax_error(new_evaluator, sql):
+    with pytest.raises(RefusedError) as caught:
+        new_evaluator().evaluate(expression_of(sql))
+    assert caught.value.err.code == 1235
+
+
+def test_a_star_is_no_value(new_evaluator):
+    with pytest.raises(RefusedError, match="No tables used"):
+        new_evaluator().evaluate(Star())
+
+
+def test_a_column_is_that_of_the_row(new_evaluator):
+    evaluate = new_evaluator().evaluate
+    assert evaluate(expression_of("t.Name"), {"name": "x"}) == "x"
+    with pytest.raises(RefusedError, match="Unknown column 'other' in 'WHERE'"):
+        evaluate(expression_of("other"), {"name": "x"})
+
+
+def test_an_assignment_is_its_value_and_kept(new_evaluator):
+    evaluator = new_evaluator()
+    assert evaluator.evaluate(expression_of("@a := 5")) == 5
+    assert evaluator.evaluate(expression_of("@A + 1")) == 6
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        ("NOW()", "2026-05-10 05:48:16"),
+        ("NOW(1)", "2026-05-10 05:48:16.5"),
+        ("CURTIME()", "05:48:16"),
+        ("CURRENT_DATE", "2026-05-10"),
+        ("UTC_TIMESTAMP()", "2026-05-10 03:48:16"),
+        ("UTC_DATE()", "2026-05-10"),
+        ("UNIX_TIMESTAMP()", "1778384896"),
+        ("UNIX_TIMESTAMP('2026-05-10 05:48:16')", "1778384896"),
+        ("UNIX_TIMESTAMP('1960-01-01')", "0"),
+    ],
+)
+def test_clocks_show_the_time_zone_of_the_session(new_evaluator, sql, text):
+    evaluator = new_evaluator()
+    evaluator.settings.values["time_zone"] = "+02:00"
+
+    assert text_of(evaluator.evaluate(expression_of(sql))) == text
+
+
+def test_a_session_may_fix_its_time(new_evaluator):
+    evaluator = new_evaluator()
+    evaluator.settings.values["timestamp"] = 1.5
+    assert evaluator.evaluate(expression_of("NOW(1)")) == "2026-05-10 03:48:16.5"  # a statement sees one moment
+    evaluator.begin_statement()
+    assert evaluator.evaluate(expression_of("NOW(1)")) == "1970-01-01 00:00:01.5"
+
+
+def test_a_session_knows_itself(new_evaluator):
+    evaluator = new_evaluator()
+    values = [
+        evaluator.evaluate(expression_of(sql)) for sql in ("USER()", "CURRENT_USER", "CONNECTION_ID()", "SCHEMA()")
+    ]
+    assert values == ["repl@::1", "repl@%", 7, None]
+    evaluator.who.database = "mysql"
+    assert evaluator.evaluate(expression_of("DATABASE()")) == "mysql"
+
+
+def test_a_switch_counts_as_a_number(new_evaluator):
+    assert new_evaluator().evaluate(SystemVariable("autocommit", "", "autocommit")) == 1
+
+
+def test_a_position_of_a_file_is_asked_of_the_primary(new_evaluator):
+    ask = expression_of("BINLOG_GTID_POS('binlog.000001', 500)")
+    assert new_evaluator().evaluate(ask) == "0-1-5"
+    assert new_evaluator().evaluate(expression_of("BINLOG_GTID_POS('binlog.000001', -1)")) is None
+    with pytest.raises(RefusedError) as caught:
+        new_evaluator("engine").evaluate(ask)
+    assert caught.value.err.code == 4247
+
+
+def test_default_is_for_set_alone(new_evaluator):
+    (found,) = parse("SET a = DEFAULT")[0].assignments
+    assert isinstance(found, Assignment)
+    with pytest.raises(RefusedError, match="DEFAULT here"):
+        new_evaluator().evaluate(found.value)
+
+
+def test_the_character_set_of_a_text_is_the_one_before_it(new_evaluator):
+    assert new_evaluator().charset_of(Literal("a", "latin1")) == "latin1"

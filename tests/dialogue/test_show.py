@@ -1,0 +1,146 @@
+"""SHOW: what is there, who may see it, and what does not exist."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.dialogue import privileges
+from ibbmaster.dialogue.information_schema import Catalog
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.show import Shower
+from ibbmaster.dialogue.sql import parse
+from ibbmaster.wire.response import Err
+
+ALL = frozenset(
+    (
+        *(privileges.BINLOG_MONITOR, privileges.REPLICATION_MASTER_ADMIN, privileges.SLAVE_MONITOR),
+        *(privileges.PROCESS, privileges.SHOW_DATABASES, privileges.SELECT),
+    )
+)
+
+
+@pytest.fixture
+def ask(new_evaluator):
+    """The names and rows that a SHOW gives."""
+
+    def ask(sql, *, held=ALL, database="", last_error=None):
+        evaluator = new_evaluator()
+        evaluator.who.database = database
+        facts = evaluator._facts
+        status = lambda: {"Uptime": 60, "Threads": 2}  # noqa: E731
+        catalog = Catalog(facts, evaluator.settings, facts.processes, status)
+        shower = Shower(facts, evaluator, catalog, held, facts.processes, status, last_error)
+        relation = shower.answer(parse(sql)[0])
+        rows = [tuple(row) for row in relation.rows]
+        assert all(len(row) == len(relation.columns) for row in rows)
+        return [column.name for column in relation.columns], rows
+
+    return ask
+
+
+SHOWN = {
+    "SHOW VARIABLES LIKE 'server_id'": [("server_id", "1")],
+    "SHOW GLOBAL VARIABLES LIKE 'timestamp'": [],
+    "SHOW STATUS WHERE Value > 10": [("Uptime", "60")],
+    "SHOW BINARY LOGS": [("binlog-000000.ibb", 65536), ("binlog-000001.ibb", 1073741824)],
+    "SHOW MASTER STATUS": [("binlog-000001.ibb", 16640, "", "")],
+    "SHOW SLAVE HOSTS": [(2, "replica.example", 3306, 1)],
+    "SHOW WARNINGS": [],
+    "SHOW COUNT(*) WARNINGS": [(0,)],
+    "SHOW DATABASES": [("information_schema",), ("mysql",), ("performance_schema",)],
+    "SHOW DATABASES LIKE 'm%'": [("mysql",)],
+    "SHOW COLLATION WHERE Id = 63": [("binary", "binary", 63, "Yes", "Yes", 1)],
+    "SHOW CHARSET LIKE 'latin1'": [("latin1", "cp1252 West European", "latin1_swedish_ci", 1)],
+    "SHOW ENGINES LIKE 'Inno%'": [
+        ("InnoDB", "DEFAULT", "Supports transactions, row-level locking and foreign keys", "YES", "YES", "YES")
+    ],
+    "SHOW TABLES FROM mysql": [("gtid_slave_pos",)],
+    "SHOW FULL TABLES FROM mysql": [("gtid_slave_pos", "BASE TABLE")],
+    "SHOW FULL TABLES FROM information_schema LIKE 'ENGINES'": [("ENGINES", "SYSTEM VIEW")],
+    "SHOW TRIGGERS FROM mysql": [],
+    "SHOW COLUMNS FROM mysql.gtid_slave_pos LIKE 'seq%'": [("seq_no", "bigint(20) unsigned", "NO", "", None, "")],
+    "SHOW FULL COLUMNS FROM gtid_slave_pos FROM mysql LIKE 'sub%'": [
+        ("sub_id", "bigint(20) unsigned", None, "NO", "PRI", None, "", "select", "")
+    ],
+    "SHOW CREATE DATABASE mysql": [("mysql", "CREATE DATABASE `mysql` /*!40100 DEFAULT CHARACTER SET utf8mb4 */")],
+    "SHOW ENGINE InnoDB STATUS": [],
+    "SHOW PROCEDURE STATUS": [],
+    "SHOW PACKAGE BODY STATUS": [],
+    "SHOW AUTHORS": [],
+    "SHOW SLAVE STATUS": [],
+    "SHOW GRANTS FOR CURRENT_USER": None,
+    "SHOW BINLOG EVENTS LIMIT 1": [("binlog-000000.ibb", 0, "Gtid", 1, 0, "GTID 0-1-1")],
+    "SHOW PROCESSLIST": [
+        (7, "repl", "::1", None, "Query", 0, "", None, "0.000"),
+        (8, "repl", "::1", None, "Query", 0, "", None, "0.000"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("sql", "rows"), SHOWN.items(), ids=list(SHOWN))
+def test_what_is_there_is_shown(ask, sql, rows):
+    found = ask(sql)[1]
+    assert found == rows if rows is not None else found
+
+
+def test_names_of_columns_tell_what_was_asked(ask):
+    assert ask("SHOW DATABASES LIKE 'm%'")[0] == ["Database (m%)"]
+    assert ask("SHOW TABLES FROM mysql LIKE 'g%'")[0] == ["Tables_in_mysql (g%)"]
+    assert ask("SHOW GRANTS")[0] == ["Grants for repl@%"]
+
+
+def test_the_index_of_the_one_table_is_its_primary_key(ask):
+    assert [row[4] for row in ask("SHOW KEYS FROM mysql.gtid_slave_pos")[1]] == ["domain_id", "sub_id"]
+    assert "PRIMARY KEY (`domain_id`,`sub_id`)" in ask("SHOW CREATE TABLE mysql.gtid_slave_pos")[1][0][1]
+
+
+def test_the_last_error_is_shown(ask):
+    error = Err(code=1146, sqlstate="42S02", text="Table 'a.b' doesn't exist")
+    assert ask("SHOW ERRORS", last_error=error)[1] == [("Error", 1146, "Table 'a.b' doesn't exist")]
+    assert ask("SHOW COUNT(*) ERRORS", last_error=error)[1] == [(1,)]
+
+
+def test_who_may_not_see_all_databases_sees_one(ask):
+    assert ask("SHOW DATABASES", held=frozenset())[1] == [("information_schema",)]
+    assert ask("SHOW TABLES FROM mysql", held=frozenset())[1] == []
+
+
+REFUSED = {
+    "SHOW BINLOG EVENTS IN 'nothing'": 1373,
+    "SHOW TABLES": 1046,
+    "SHOW COLUMNS FROM t": 1046,
+    "SHOW TABLES FROM shop": 1049,
+    "SHOW COLUMNS FROM shop.t": 1146,
+    "SHOW CREATE DATABASE shop": 1049,
+    "SHOW CREATE TABLE shop.t": 1146,
+    "SHOW CREATE PROCEDURE shop.p": 1305,
+    "SHOW CREATE PACKAGE BODY shop.p": 1305,
+    "SHOW CREATE TRIGGER shop.p": 1360,
+    "SHOW CREATE EVENT shop.p": 1539,
+    "SHOW CREATE VIEW information_schema.engines": 1235,
+    "SHOW ENGINE nothing STATUS": 1286,
+    "SHOW GRANTS FOR other": 1141,
+    "SHOW SLAVE STATUS WHERE nothing = 1": 1054,
+}
+
+
+@pytest.mark.parametrize(("sql", "code"), REFUSED.items(), ids=list(REFUSED))
+def test_what_does_not_exist_has_the_code_of_mariadb(ask, sql, code):
+    with pytest.raises(RefusedError) as caught:
+        ask(sql)
+    assert caught.value.err.code == code
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SHOW BINARY LOGS", "SHOW MASTER STATUS", "SHOW BINLOG EVENTS", "SHOW SLAVE HOSTS", "SHOW ALL SLAVES STATUS"],
+)
+def test_what_is_for_some_is_refused_to_others(ask, sql):
+    with pytest.raises(RefusedError) as caught:
+        ask(sql, held=frozenset())
+    assert caught.value.err.code == 1227
+
+
+def test_a_table_without_a_database_is_in_that_of_the_session(ask):
+    assert len(ask("SHOW COLUMNS FROM gtid_slave_pos", database="mysql")[1]) == 4
+    assert ask("SHOW TABLES", database="mysql")[1] == [("gtid_slave_pos",)]

@@ -1,0 +1,246 @@
+"""Statements out of their text."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+
+import pytest
+
+from ibbmaster.dialogue.sql import parse
+from ibbmaster.dialogue.sql_token import SqlError
+from ibbmaster.dialogue.statement import (
+    Administration,
+    Assignment,
+    CallProcedure,
+    CharsetAssignment,
+    ColumnName,
+    Default,
+    Describe,
+    Do,
+    IsolationAssignment,
+    KillStatement,
+    KillUser,
+    Literal,
+    LockTables,
+    Nothing,
+    Order,
+    Savepoint,
+    Select,
+    SelectItem,
+    Set,
+    SetStatement,
+    Star,
+    Subquery,
+    SystemVariable,
+    TableName,
+    Transaction,
+    Unread,
+    Use,
+    UserVariable,
+)
+
+
+def one(sql: str):
+    (statement,) = parse(sql)
+    return statement
+
+
+def system(name: str, scope: str = "") -> SystemVariable:
+    return SystemVariable(name.lower(), scope, name)
+
+
+STATEMENTS = {
+    "": Nothing(),
+    "/* x */": Nothing(),
+    "HELP contents": Nothing(),
+    "use `a b`;": Use("a b"),
+    "KILL 5": KillStatement(5, False),
+    "kill hard connection 5": KillStatement(5, False),
+    "KILL SOFT QUERY ID 5": KillStatement(5, True),
+    "KILL QUERY USER repl": KillUser("repl", True),
+    "BEGIN WORK": Transaction("BEGIN"),
+    "START TRANSACTION": Transaction("BEGIN"),
+    "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY": Transaction("BEGIN", True),
+    "COMMIT AND NO CHAIN NO RELEASE": Transaction("COMMIT"),
+    "ROLLBACK": Transaction("ROLLBACK"),
+    "ROLLBACK WORK TO SAVEPOINT s": Savepoint("ROLLBACK", "s"),
+    "SAVEPOINT s": Savepoint("SAVEPOINT", "s"),
+    "RELEASE SAVEPOINT s": Savepoint("RELEASE", "s"),
+    "LOCK TABLES a READ LOCAL, b.c AS d LOW_PRIORITY WRITE": LockTables(
+        (TableName("a"), TableName("c", "b")), "LOCK TABLES", writes=True
+    ),
+    "UNLOCK TABLES": LockTables((), None),
+    "FLUSH NO_WRITE_TO_BINLOG TABLES WITH READ LOCK": LockTables((), "RELOAD"),
+    "FLUSH BINARY LOGS": Administration("FLUSH"),
+    "PURGE BINARY LOGS TO 'x'": Administration("PURGE"),
+    "INSERT INTO t VALUES (1)": Administration("INSERT"),
+    "DESC a.b c": Describe(TableName("b", "a")),
+    "CALL a.b(1, 2)": CallProcedure("b", "a"),
+    "DO 1, 2": Do((Literal(1), Literal(2))),
+    "SET @a = 1, @@global.b := 'x', c = ON": Set(
+        (
+            Assignment(UserVariable("a"), Literal(1)),
+            Assignment(system("b", "global"), Literal("x")),
+            Assignment(system("c"), Literal("ON")),
+        )
+    ),
+    "SET GLOBAL a = 1, b = 2, LOCAL c = DEFAULT": Set(
+        (
+            Assignment(system("a", "global"), Literal(1)),
+            Assignment(system("b", "global"), Literal(2)),
+            Assignment(system("c", "session"), Default()),
+        )
+    ),
+    "SET NAMES utf8mb4 COLLATE utf8mb4_bin, autocommit=0": Set(
+        (CharsetAssignment("utf8mb4", "utf8mb4_bin"), Assignment(system("autocommit"), Literal(0)))
+    ),
+    "SET CHARACTER SET 'latin1'": Set((CharsetAssignment("latin1", is_names=False),)),
+    "SET CHARSET DEFAULT": Set((CharsetAssignment(None, is_names=False),)),
+    "SET names = 1": Set((Assignment(system("names"), Literal(1)),)),
+    "SET SESSION TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED": Set(
+        (IsolationAssignment("READ-COMMITTED", "session"),)
+    ),
+    "SET a = NULL": Set((Assignment(system("a"), Literal(None)),)),
+    "SET STATEMENT a = 1 FOR USE x": SetStatement((Assignment(system("a"), Literal(1)),), Use("x")),
+    "SELECT 'a b', 1 + 1, x AS y, z w, 'q' 'r'": Select(
+        items=(
+            SelectItem(Literal("a b"), "a b"),
+            one("SELECT 1 + 1").items[0],
+            SelectItem(ColumnName(("x",)), "y"),
+            SelectItem(ColumnName(("z",)), "w"),
+            SelectItem(Literal("qr"), "qr"),
+        )
+    ),
+    "SELECT SQL_NO_CACHE DISTINCT * FROM a.b AS t WHERE 1 ORDER BY x DESC, y ASC LIMIT 2, 3": Select(
+        items=(SelectItem(Star(), "*"),),
+        tables=(TableName("b", "a", "t"),),
+        is_distinct=True,
+        where=Literal(1),
+        order_by=(Order(ColumnName(("x",)), True), Order(ColumnName(("y",)))),
+        limit=(2, 3),
+    ),
+    "SELECT 1 FROM DUAL LIMIT 1 OFFSET 2 FOR UPDATE": Select(items=(SelectItem(Literal(1), "1"),), limit=(2, 1)),
+    "SELECT 1 FROM a LEFT OUTER JOIN b USING (x)": Select(
+        items=(SelectItem(Literal(1), "1"),), tables=(TableName("a"), TableName("b")), is_joined=True
+    ),
+    "SELECT 1 FROM a, b x GROUP BY c HAVING 1 LOCK IN SHARE MODE": Select(
+        items=(SelectItem(Literal(1), "1"),),
+        tables=(TableName("a"), TableName("b", None, "x")),
+        group_by=(ColumnName(("c",)),),
+        having=Literal(1),
+    ),
+    "(SELECT 1)": Select(items=(SelectItem(Literal(1), "1"),)),
+    "SELECT 1 FROM (SELECT 1) t": Select(
+        items=(SelectItem(Literal(1), "1"),),
+        tables=(Subquery(Select(items=(SelectItem(Literal(1), "1"),))),),
+    ),
+    "SELECT a FROM t UNION SELECT b FROM x.u": Unread("SELECT", (TableName("t"), TableName("u", "x"))),
+    "SELECT a FROM t1 WINDOW w AS (PARTITION BY b)": Unread("SELECT", (TableName("t1"),)),
+    "WITH x AS (SELECT 1) SELECT 1 FROM t": Unread("WITH", (TableName("t"),)),
+    "HANDLER t OPEN": Unread("HANDLER", (TableName("t"),)),
+    "PREPARE s FROM 'x'": Unread("PREPARE", ()),
+    "EXPLAIN SELECT 1": Unread("EXPLAIN", ()),
+    "SHOW EXPLAIN FOR 5": Unread("SHOW", ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "statement"), STATEMENTS.items(), ids=list(STATEMENTS))
+def test_a_statement_is_what_its_words_say(sql, statement):
+    assert one(sql) == statement
+
+
+@pytest.mark.parametrize(
+    "sql", [sql for sql in STATEMENTS if sql.partition(" ")[0].isalpha() and "`" not in sql and "'" not in sql]
+)
+def test_case_comments_and_a_semicolon_do_not_matter(sql):
+    shouted = "/* x */ " + sql.replace(" ", "\n# y\n\t") + " ; -- z"
+    assert type(one(shouted)) is type(STATEMENTS[sql])
+
+
+def test_several_statements_come_in_their_order():
+    assert parse("USE a;USE b;") == [Use("a"), Use("b")]
+
+
+def test_a_conditional_comment_is_run_by_the_versions_it_names():
+    assert parse("/*!100000 USE a */", version=101119) == [Use("a")]
+    assert parse("/*!120000 USE a */", version=101119) == [Nothing()]
+
+
+# near '…' in the error of MariaDB 10.11
+@pytest.mark.parametrize(
+    ("sql", "near"),
+    [
+        ("NONSENSE", "NONSENSE"),
+        ("SELECT", ""),
+        ("USE a b", "b"),
+        ("SET a", ""),
+        ("SET NAMES", ""),
+        ("SET TRANSACTION ISOLATION LEVEL NONE", "NONE"),
+        ("LOCK TABLES t", ""),
+        ("SELECT 1 FROM", ""),
+        ("USE a USE b", "USE b"),
+    ],
+)
+def test_an_error_is_where_mariadb_sees_it(sql, near):
+    with pytest.raises(SqlError) as caught:
+        parse(sql)
+    assert caught.value.near == near
+
+
+def test_set_statement_nests_only_so_deep():
+    assert isinstance(one("SET STATEMENT a=1 FOR " * 8 + "USE x"), SetStatement)
+    with pytest.raises(SqlError):
+        parse("SET STATEMENT a=1 FOR " * 2000 + "USE x")
+
+
+def test_any_words_are_read_or_refused_and_nothing_else():
+    pieces = [
+        "SELECT",
+        "SET",
+        "SHOW",
+        "USE",
+        "KILL",
+        "BEGIN",
+        "LOCK",
+        "TABLES",
+        "FLUSH",
+        "DESC",
+        "(",
+        ")",
+        ",",
+        ";",
+        ".",
+        "*",
+        "a",
+        "`b`",
+        "'c'",
+        "1",
+        "=",
+        "@d",
+        "@@e",
+        "FROM",
+        "JOIN",
+        "ON",
+        "UNION",
+        "WHERE",
+        "LIMIT",
+        "GLOBAL",
+        "NAMES",
+        "STATEMENT",
+        "FOR",
+        "DO",
+        "CALL",
+        "ROLLBACK",
+        "TO",
+        "GRANTS",
+        "CREATE",
+        "TABLE",
+        "LIKE",
+    ]
+    read = 0
+    for _ in range(4000):
+        sql = " ".join(random.choices(pieces, k=random.randrange(1, 8)))
+        with contextlib.suppress(SqlError):
+            read += bool(parse(sql))
+    assert read

@@ -1,0 +1,209 @@
+"""Expressions as trees: precedence, calls, literals; what MariaDB refuses is an error at the same place."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+
+import pytest
+
+from ibbmaster.dialogue.sql import parse
+from ibbmaster.dialogue.sql_expression import DEPTH_MAX, STEPS_MAX, binary_value, number_value
+from ibbmaster.dialogue.sql_token import SqlError, tokenize
+from ibbmaster.dialogue.statement import (
+    Call,
+    ColumnName,
+    Literal,
+    Operation,
+    Star,
+    Subquery,
+    SystemVariable,
+    UserVariable,
+)
+
+
+def told(expression) -> str:
+    """A tree in brackets."""
+    match expression:
+        case Literal(value=value):
+            return repr(value)
+        case ColumnName(parts=parts):
+            return ".".join(parts)
+        case Call(name=name, arguments=arguments, is_read=is_read):
+            return f"{name}({', '.join(map(told, arguments)) if is_read else '?'})"
+        case Operation(operator=operator, operands=operands):
+            return f"[{operator} {' '.join(map(told, operands))}]"
+        case Star(table=table):
+            return ".".join((*table, "*"))
+        case UserVariable(name=name):
+            return f"@{name}"
+        case SystemVariable(name=name, scope=scope):
+            return f"@@{scope}.{name}"
+        case Subquery():
+            return "(query)"
+    return type(expression).__name__.upper()
+
+
+def read(sql: str) -> str:
+    (select,) = parse(f"SELECT {sql}")
+    return told(select.items[0].expression)
+
+
+TREES = {
+    "1 + 2 * 3": "[+ 1 [* 2 3]]",
+    "1 - 2 - 3": "[- [- 1 2] 3]",
+    "1 + 2 + 3": "[+ 1 2 3]",
+    "a OR b AND c XOR d": "[OR a [XOR [AND b c] d]]",
+    "NOT a = b": "[NOT [= a b]]",
+    "!a = b": "[= [NOT a] b]",
+    "a || b && c": "[OR a [AND b c]]",
+    "a | b ^ c << d": "[| a [<< [^ b c] d]]",
+    "-a ^ b": "[^ [NEGATIVE a] b]",
+    "-5": "-5",
+    "-1.5": "Decimal('-1.5')",
+    "+a": "a",
+    "~a % b": "[MOD [~ a] b]",
+    "a <> b": "[!= a b]",
+    "a IS NOT NULL": "[NOT [IS NULL a]]",
+    "a IS UNKNOWN": "[IS NULL a]",
+    "a NOT IN (1, 2)": "[NOT [IN a 1 2]]",
+    "a IN (SELECT 1)": "[IN a (query)]",
+    "a BETWEEN 1 AND 2 AND b": "[AND [BETWEEN a 1 2] b]",
+    "a LIKE 'x' ESCAPE '|'": "[LIKE a 'x' '|']",
+    "a NOT RLIKE 'x'": "[NOT [REGEXP a 'x']]",
+    "CASE WHEN a THEN 1 END": "[CASE 1 a 1 None]",
+    "CASE a WHEN 1 THEN 2 ELSE 3 END": "[CASE OF a 1 2 3]",
+    "BINARY a = b": "[= [BINARY a] b]",
+    "(1, 2)": "[ROW 1 2]",
+    "((a))": "a",
+    "EXISTS (SELECT 1)": "[EXISTS (query)]",
+    "INTERVAL 1 DAY": "[INTERVAL 1 'DAY']",
+    "'a' 'b'": "'ab'",
+    "_utf8mb4'a'": "'a'",
+    "0x414": "b'\\x04\\x14'",
+    "b'101'": "b'\\x05'",
+    "NULL": "None",
+    "TRUE": "1",
+    "@A := @`b c`": "[:= @a @b c]",
+    "@@global.x + @@local.y": "[+ @@global.x @@session.y]",
+    "a.b.c": "a.b.c",
+    "t.*": "t.*",
+    "count(*)": "count(*)",
+    "CURRENT_USER": "current_user()",
+    "db.f(1)": "f(1)",
+    "LEFT('a', 1)": "left('a', 1)",
+    "CAST(a AS DECIMAL(10,2))": "cast(a, 'DECIMAL')",
+    "CAST(a AS CHAR(5) CHARACTER SET latin1)": "cast(a, 'CHAR')",
+    "CONVERT(a USING utf8mb4)": "convert(a, 'CHAR')",
+    "CONVERT(a, DECIMAL(10,2))": "convert(a, 'DECIMAL')",
+    "f(a ORDER BY (b))": "f(?)",
+    "sum(a) OVER (PARTITION BY (b))": "sum(?)",
+    "a COLLATE utf8mb4_bin": "a",
+}
+
+
+@pytest.mark.parametrize(("sql", "tree"), TREES.items(), ids=list(TREES))
+def test_operators_bind_as_in_mariadb(sql, tree):
+    assert read(sql) == tree
+
+
+# The text behind `near` in the error of MariaDB 10.11
+@pytest.mark.parametrize(
+    ("sql", "near"),
+    [
+        ("SELECT 1 +", ""),
+        ("SELECT (1", ""),
+        ("SELECT 1 IN 2", "2"),
+        ("SELECT a IS b", "b"),
+        ("SELECT CASE WHEN 1 END", "END"),
+        ("SELECT f(1", ""),
+        ("SELECT * FROM", ""),
+        ("SELECT @@", ""),
+        ("SELECT )", ")"),
+        ("SELECT 1 2", "2"),
+        ("SELECT a BETWEEN 1 OR 2", "OR 2"),
+    ],
+)
+def test_an_error_is_where_mariadb_sees_it(sql, near):
+    with pytest.raises(SqlError) as caught:
+        parse(sql)
+    assert caught.value.near == near
+
+
+def test_brackets_nest_only_so_deep():
+    depth = DEPTH_MAX - 1
+    assert read("(" * depth + "1" + ")" * depth) == "1"
+    with pytest.raises(SqlError):
+        read("(" * 500 + "1" + ")" * 500)
+
+
+def test_operators_nest_only_so_deep_but_a_long_row_of_one_kind_is_flat():
+    assert read(" + ".join("1" * 5000)).count(" 1") == 5000
+    with pytest.raises(SqlError):
+        read(" - ".join("1" * (STEPS_MAX + 2)))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("18446744073709551615", 2**64 - 1),
+        ("18446744073709551616", Decimal(2**64)),
+        ("007", 7),
+        ("1.50", Decimal("1.50")),
+        (".5", Decimal("0.5")),
+        ("1e2", 100.0),
+        ("9" * 1000, Decimal("9" * 400)),
+    ],
+)
+def test_a_number_is_exact_but_with_an_exponent(text, value):
+    found = number_value(text)
+    assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0x4", b"\x04"), ("x'4142'", b"AB"), ("b''", b""), ("0b100000000", b"\1\0")]
+)
+def test_digits_are_filled_up_to_bytes(text, value):
+    (token,) = tokenize(text).tokens
+    assert binary_value(token) == value
+
+
+def test_any_words_are_read_or_refused_and_nothing_else():
+    pieces = [
+        "1",
+        "a",
+        "(",
+        ")",
+        ",",
+        "+",
+        "-",
+        "NOT",
+        "IN",
+        "BETWEEN",
+        "AND",
+        "CASE",
+        "WHEN",
+        "THEN",
+        "END",
+        "'x'",
+        "@a",
+        ":=",
+        "LIKE",
+        "IS",
+        "NULL",
+        "f(",
+        "SELECT",
+        ".",
+        "*",
+        "CAST(",
+        "AS",
+    ]
+    read_count = 0
+    for _ in range(4000):
+        sql = "SELECT " + " ".join(random.choices(pieces, k=random.randrange(9)))
+        try:
+            parse(sql)
+            read_count += 1
+        except SqlError:
+            pass
+    assert read_count

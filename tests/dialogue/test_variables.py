@@ -1,0 +1,54 @@
+"""System variables of the primary."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.dialogue.variables import (
+    has_variable,
+    is_uca_default,
+    own_position,
+    shown,
+    variable,
+    variable_names,
+    version_number,
+)
+
+
+@pytest.mark.parametrize(("version", "number"), [("12.3.2-MariaDB-log", 120302), ("10.11.19", 101119), ("none", 0)])
+def test_a_version_counts_as_conditional_comments_count_it(new_facts, version, number):
+    facts = new_facts(server_version=version)
+    assert version_number(facts) == number
+    assert is_uca_default(facts) is (number >= 110500)
+
+
+def test_a_primarys_own_position_is_what_it_wrote_last_itself(new_facts):
+    assert str(own_position(new_facts(server_id=2))) == "0-2-8"
+    assert str(own_position(new_facts(server_id=9))) == ""
+
+
+def test_only_an_engine_binlog_has_a_storage_engine(new_facts):
+    name = "binlog_storage_engine"
+    assert variable(new_facts("engine"), name) == "InnoDB"
+    assert not has_variable(new_facts("classic-11.8"), name)
+    assert {*variable_names(new_facts("engine"))} - {*variable_names(new_facts("classic-11.8"))} == {name}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("gtid_binlog_pos", "0-2-8,3-1-1"),
+        ("gtid_binlog_state", "0-1-7,0-2-8,3-1-1"),
+        ("gtid_current_pos", "3-1-1"),
+        ("server_id", 1),
+        ("binlog_format", "ROW"),
+        ("alter_algorithm", "DEFAULT"),
+    ],
+)
+def test_a_value_follows_from_the_server_is_fixed_or_the_default_of_sessions(new_facts, name, value):
+    assert variable(new_facts(), name) == value
+
+
+@pytest.mark.parametrize(("value", "text"), [(True, "ON"), (False, "OFF"), (1.5, "1.500000"), (None, ""), (7, "7")])
+def test_a_value_is_shown_as_show_variables_has_it(value, text):
+    assert shown(value) == text

@@ -1,0 +1,71 @@
+"""DECIMAL values: the example of MariaDB's manual, all digits both ways, and groups that no number has."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.event.rows.kinds.decimals import Decimals, decimal_reader
+from ibbmaster.event.rows.kinds.kind import read_declared
+
+
+def encoder(declared: str):
+    return Decimals().write(read_declared("column a", declared)).encode
+
+
+@pytest.mark.parametrize(
+    ("text", "data"), [("1234567890.1234", "81 0dfb38d2 04d2"), ("-1234567890.1234", "7e f204c72d fb2d")]
+)
+def test_the_example_of_mariadbs_source_comes_out_both_ways(text, data):
+    data = bytes.fromhex(data)
+    assert encoder("decimal(14,4)")(text) == data
+    assert decimal_reader(14, 4)(data) == Decimal(text)
+
+
+def test_any_number_reads_back_with_all_its_digits():
+    for _ in range(300):
+        digits = random.randint(1, 65)
+        scale = random.randint(0, min(digits, 38))
+        number = Decimal((random.randint(0, 1), tuple(random.randrange(10) for _ in range(digits)), -scale))
+        read = decimal_reader(digits, scale)(encoder(f"decimal({digits},{scale})")(number))
+        assert read == number
+        assert read.as_tuple().exponent == -scale
+
+
+def test_numbers_sort_as_their_bytes_do():
+    numbers = sorted(Decimal(random.randrange(-(10**6), 10**6)).scaleb(-2) for _ in range(100))
+    encode = encoder("decimal(10,2)")
+    assert sorted(map(encode, numbers)) == list(map(encode, numbers))
+
+
+@pytest.mark.parametrize("value", ["100", "-100", "0.123", "Infinity", "NaN", "1e99"])
+def test_what_does_not_fit_is_refused_not_rounded(value):
+    with pytest.raises(ValueError, match=r"does not fit into DECIMAL\(4,2\)"):
+        encoder("decimal(4,2)")(value)
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="'x' is no number"):
+        encoder("decimal(4,2)")("x")
+
+
+def test_a_group_above_its_largest_number_is_refused():
+    with pytest.raises(ValueError, match="has a group above 99"):
+        decimal_reader(2, 0)(b"\xff")
+
+
+@pytest.mark.parametrize(("digits", "scale"), [(0, 0), (66, 0), (40, 39), (3, 4)])
+def test_no_table_has_such_a_type(digits, scale):
+    with pytest.raises(EventError, match=rf"column 1 is DECIMAL\({digits},{scale}\)"):
+        Decimals().layout("column 1", ColumnType.NEWDECIMAL, 0, bytes([digits, scale]))
+    if digits:
+        with pytest.raises(ConfigurationError, match=rf"column a: DECIMAL\({digits},{scale}\) does not exist"):
+            encoder(f"decimal({digits},{scale})")
+
+
+def test_a_decimal_without_numbers_has_ten_digits():
+    assert Decimals().write(read_declared("column a", "decimal")).metadata == b"\x0a\x00"

@@ -1,0 +1,82 @@
+"""UUID, INET4 and INET6 as text, beside Python's own modules and what MariaDB 10.11 and 11.8 show."""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+import uuid
+
+import pytest
+
+from ibbmaster.event.rows.kinds.net import inet4_text, inet6_text, uuid_text
+
+
+def stored(text: str) -> bytes:
+    """As the server stores versions 1 to 5: the segments from the last to the first."""
+    return b"".join(bytes.fromhex(part) for part in reversed(text.split("-")))
+
+
+@pytest.mark.parametrize("version", [1, 3, 4, 5])
+def test_a_uuid_that_is_stored_by_time_reads_in_the_usual_order(version):
+    made = {
+        1: uuid.uuid1,
+        3: lambda: uuid.uuid3(uuid.NAMESPACE_DNS, str(random.random())),
+        4: uuid.uuid4,
+        5: lambda: uuid.uuid5(uuid.NAMESPACE_DNS, str(random.random())),
+    }[version]
+    for _ in range(50):
+        text = str(made())
+        assert uuid_text(stored(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "017f22e2-79b0-7cc3-98c4-dc0c0c07398f",
+        "00000000-0000-0000-0000-000000000000",
+        "6ba7b810-9dad-61d1-80b4-00c04fd430c8",
+    ],
+)
+def test_later_versions_and_no_version_are_stored_as_they_read(text):
+    assert uuid_text(bytes.fromhex(text.replace("-", ""))) == text
+
+
+def test_an_ipv4_address_reads_as_python_reads_it():
+    for _ in range(100):
+        data = random.randbytes(4)
+        assert inet4_text(data) == str(ipaddress.IPv4Address(data))
+
+
+# INET6_NTOA(UNHEX(…)) of MariaDB 10.11
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("00000000000000000000000000000000", "::"),
+        ("00000000000000000000000000000001", "::1"),
+        ("00000000000000000000000001020304", "::1.2.3.4"),
+        ("00000000000000000000ffff01020304", "::ffff:1.2.3.4"),
+        ("20010db8000000000000000000000001", "2001:db8::1"),
+        ("20010000000000010000000000000001", "2001:0:0:1::1"),
+        ("00010000000200030004000500060007", "1::2:3:4:5:6:7"),
+        ("00010000000000020000000000030004", "1::2:0:0:3:4"),
+        ("ffffffffffffffffffffffffffff0000", "ffff:ffff:ffff:ffff:ffff:ffff:ffff::"),
+        ("00010002000300040005000600000000", "1:2:3:4:5:6::"),
+        ("00000001000200030004000500060007", "::1:2:3:4:5:6:7"),
+        ("00010000000200000003000400050006", "1::2:0:3:4:5:6"),
+    ],
+)
+def test_an_ipv6_address_reads_as_mariadb_writes_it(data, text):
+    assert inet6_text(bytes.fromhex(data)) == text
+
+
+def test_any_ipv6_text_is_the_address_for_python_too():
+    for _ in range(300):
+        data = b"".join(random.choice([b"\0\0", b"\0\1", b"\xff\xff", random.randbytes(2)]) for _ in range(8))
+        assert ipaddress.IPv6Address(inet6_text(data)).packed == data
+
+
+@pytest.mark.parametrize(("read", "size"), [(uuid_text, 16), (inet4_text, 4), (inet6_text, 16)])
+def test_another_number_of_bytes_is_refused(read, size):
+    for wrong in {*range(size + 2)} - {size}:
+        with pytest.raises(ValueError, match=f"of {wrong} bytes"):
+            read(bytes(wrong))
