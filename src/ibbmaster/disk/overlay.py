@@ -120,6 +120,9 @@ class OverlayDisk:
         changed.size, changed.below = size, min(changed.below, size)
         for page_no in [page_no for page_no in changed.pages if page_no * PAGE_SIZE >= size]:
             del changed.pages[page_no]
+        last_no, kept = divmod(size, PAGE_SIZE)
+        if last_no in changed.pages:  # what is cut off must not come back when the file grows again
+            changed.pages[last_no] = changed.pages[last_no][:kept].ljust(PAGE_SIZE, b"\0")
 
     def sync(self, name: str) -> None:
         self.size(name)
