@@ -1,0 +1,64 @@
+"""`ibbmaster verify`: each fault by name, and how the command ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
+
+
+def test_verify_finds_no_faults_in_the_samples(run):
+    for directory in sorted(IBB.iterdir()):
+        code, out, err = run("verify", directory)
+        assert (code, err) == (0, ""), out
+        assert out.endswith("no faults\n")
+
+
+def test_verify_ends_with_1_and_names_each_fault(run, tmp_path):
+    for path in (IBB / "types").iterdir():
+        data = bytearray(path.read_bytes())
+        if path.name == "binlog-000001.ibb":
+            data[20000] ^= 1
+        (tmp_path / path.name).write_bytes(data)
+    code, out, _ = run("verify", tmp_path)
+    assert code == 1
+    assert "binlog-000001.ibb page 1 offset 0: page checksum is" in out
+    code, out, _ = run("verify", tmp_path, "--json")
+    assert code == 1
+    assert json.loads(out)["faults"]
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "x", "1025", "9" * 5000, "²"])
+def test_verify_refuses_a_number_of_threads_that_makes_no_sense(capsys, run, tmp_path, jobs):
+    with pytest.raises(SystemExit):
+        run("verify", tmp_path, "--jobs", jobs)
+    assert "expected a number from 1 to 1024" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["verify"], ["seek", "0-1-1"]], ids=["verify", "seek"])
+def test_a_directory_without_binlogs_is_said_to_be_one(run, tmp_path, command):
+    code, out, err = run(command[0], tmp_path, *command[1:])
+    assert (code, out) == (2, "")
+    assert err == f"ibbmaster: {tmp_path}: no binlog files (binlog-000000.ibb and so on)\n"
+
+
+def test_traditional_files_are_verified_and_sought_in_too(run, tmp_path):
+    classic = IBB.parent / "classic" / "10.11" / "domains"
+    code, out, _ = run("verify", classic)
+    assert (code, out) == (0, "9 files, 155 event groups: no faults\n")
+    assert json.loads(run("verify", classic, "--json")[1])["groups"] == 155
+    code, out, _ = run("seek", classic, "")
+    assert (code, out) == (0, "position []\nstart at binlog.000001 offset 4, state []\n")
+    answer = json.loads(run("seek", classic, "", "--json")[1])
+    assert answer == {"position": "", "file": "binlog.000001", "state": "", "offset": 4}
+    for path in classic.iterdir():
+        data = bytearray(path.read_bytes())
+        if path.name == "binlog.000002":
+            data[2000] ^= 1
+        (tmp_path / path.name).write_bytes(data)
+    code, out, _ = run("verify", tmp_path)
+    assert code == 1
+    assert out.startswith("binlog.000002 offset ")
