@@ -10,7 +10,7 @@ import numpy as np
 
 from ibbmaster.arrow.arrays import group_array, place_array
 from ibbmaster.arrow.event_batch import IDENTITY, EventBatch
-from ibbmaster.arrow.shape import GROUP_FIELDS, Field, arrow_type
+from ibbmaster.arrow.shape import GROUP_FIELDS, ShapeField, arrow_type
 from ibbmaster.errors import EventError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
@@ -36,7 +36,7 @@ QUERIES = (int(EventType.QUERY), int(EventType.QUERY_COMPRESSED))
 class GroupColumns:
     """Collects what is told of each group."""
 
-    def __init__(self, fields: tuple[Field, ...], tables: TableFilter, kernels: Kernels) -> None:
+    def __init__(self, fields: tuple[ShapeField, ...], tables: TableFilter, kernels: Kernels) -> None:
         self._fields = fields
         self._tables = tables
         self._kernels = kernels

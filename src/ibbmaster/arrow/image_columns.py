@@ -9,7 +9,7 @@ import numpy as np
 from ibbmaster.arrow.column_reading import Reading, text_reading_of
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.row_columns import ROWS_MAX, RowColumns
-from ibbmaster.arrow.shape import Field
+from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.arrow.temporal_texts import moment_texts
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowOp
@@ -73,7 +73,7 @@ class ImageColumns(RowColumns):
         import pyarrow as pa
 
         reading = self._readings.get(column.name)
-        field = Field(column.name, "string")
+        field = ShapeField(column.name, "string")
         if reading is None:
             return pa.nulls(rows.stop - rows.start, pa.string())
         slot = self._slots[column.name]
@@ -84,7 +84,7 @@ class ImageColumns(RowColumns):
             return pa.array(numbers, mask=valid == 0).cast(pa.string())
         if reading.op == RowOp.DECIMAL:
             kind = f"decimal({column.size},{column.scale})"
-            return self._own_array(Field(column.name, kind), batch, rows).cast(pa.string())
+            return self._own_array(ShapeField(column.name, kind), batch, rows).cast(pa.string())
         if column.type in OF_MOMENTS:
             texts = moment_texts(column, batch.data, values, valid)
             if texts is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.read_options import ReadOptions, Undecodable
-from ibbmaster.arrow.shape import Field, generic_shape, named_as_fields, table_shape
+from ibbmaster.arrow.shape import ShapeField, generic_shape, named_as_fields, table_shape
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import TYPE_OFFSET
@@ -36,7 +36,7 @@ class ReadTask:
     """One range, and all that its reader needs to know. Sent to a worker."""
 
     options: ReadOptions
-    fields: tuple[Field, ...]
+    fields: tuple[ShapeField, ...]
     selection: GroupSelection
     log_range: LogRange
 
@@ -72,7 +72,7 @@ def row_reader(options: ReadOptions) -> RowReader:
     )
 
 
-def find_fields(options: ReadOptions) -> tuple[Field, ...]:
+def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
     """The columns of the DataFrame.
 
     Raises:
@@ -171,7 +171,7 @@ def find_selection(options: ReadOptions, log: LogEngine) -> GroupSelection:
     )
 
 
-def plan_tasks(options: ReadOptions, fields: tuple[Field, ...]) -> list[ReadTask]:
+def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[ReadTask]:
     """The ranges of one batch query; the end is fixed here, so a log that grows gives one answer.
 
     Raises:
@@ -209,7 +209,7 @@ def bundled(tasks: Sequence[ReadTask]) -> list[list[ReadTask]]:
 
 
 def tasks_between(
-    options: ReadOptions, fields: tuple[Field, ...], selection: GroupSelection, ranges: list[LogRange]
+    options: ReadOptions, fields: tuple[ShapeField, ...], selection: GroupSelection, ranges: list[LogRange]
 ) -> list[ReadTask]:
     """One task a range."""
     return [ReadTask(options=options, fields=fields, selection=selection, log_range=log_range) for log_range in ranges]

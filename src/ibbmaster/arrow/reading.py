@@ -16,7 +16,7 @@ from ibbmaster.arrow.shape import (
     ABSENT_FIELD,
     RESERVED,
     UNDECODABLE_FIELD,
-    Field,
+    ShapeField,
     arrow_schema,
     column_type,
     expect_names,
@@ -75,7 +75,7 @@ def rows_of(task: ReadTask) -> Iterator[Row]:
     return _group_rows(task)
 
 
-def batches(fields: tuple[Field, ...], rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
+def batches(fields: tuple[ShapeField, ...], rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
     """Rows in portions; one empty portion if there are none."""
     schema = arrow_schema(fields)
     columns: list[list[object]] = [[] for _ in fields]
@@ -324,7 +324,7 @@ class _Groups:
                     for name, step in zip(self._names, plan, strict=True)
                 )
 
-    def _fields_of_table(self) -> dict[str, Field]:
+    def _fields_of_table(self) -> dict[str, ShapeField]:
         return {field.name: field for field in self._task.fields if field.name not in RESERVED}
 
     def _plan(self, schema: TableSchema) -> list[tuple[int, ToCell] | None]:

@@ -15,7 +15,7 @@ from ibbmaster.arrow.column_reading import Reading, reading_of
 from ibbmaster.arrow.event_batch import IDENTITY, EventBatch
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.row_tables import RowTables
-from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, Field, arrow_type
+from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, arrow_type
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.query import decompress
@@ -61,7 +61,9 @@ class RowColumns:
 
     READS_EVERY_COLUMN = False  # of every table, whatever the fields
 
-    def __init__(self, fields: tuple[Field, ...], reader: RowReader, zero_dates: ZeroDates, kernels: Kernels) -> None:
+    def __init__(
+        self, fields: tuple[ShapeField, ...], reader: RowReader, zero_dates: ZeroDates, kernels: Kernels
+    ) -> None:
         self._fields = fields
         self._own = [field for field in fields if field.name not in RESERVED]
         self._tables = RowTables(None if self.READS_EVERY_COLUMN else self._own, reader, zero_dates)
@@ -273,7 +275,7 @@ class RowColumns:
         self._last_rows = tuple(batch.groups[groups[-1], IDENTITY].tolist()), int(numbers[-1]) + 1
         return numbers
 
-    def _own_array(self, field: Field, batch: EventBatch, rows: slice) -> pa.Array:
+    def _own_array(self, field: ShapeField, batch: EventBatch, rows: slice) -> pa.Array:
         import pyarrow as pa
 
         kind = arrow_type(field.type)
@@ -299,7 +301,7 @@ class RowColumns:
             case _:
                 return self._slow_array(column, field, batch, rows)
 
-    def _slow_array(self, column: Column, field: Field, batch: EventBatch, rows: slice) -> pa.Array:
+    def _slow_array(self, column: Column, field: ShapeField, batch: EventBatch, rows: slice) -> pa.Array:
         """Values that are read one by one, each different one once."""
         import pyarrow as pa
 

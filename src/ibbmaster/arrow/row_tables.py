@@ -8,7 +8,7 @@ import numpy as np
 
 from ibbmaster.arrow.column_reading import reading_of, size_of, text_reading_of
 from ibbmaster.arrow.read_options import ZeroDates
-from ibbmaster.arrow.shape import Field, column_type, expect_names
+from ibbmaster.arrow.shape import ShapeField, column_type, expect_names
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import RowDecoder
@@ -40,7 +40,7 @@ class RowTables:
         absent: for each kind of row event the columns that its first image leaves out, and its second.
     """
 
-    def __init__(self, fields: list[Field] | None, reader: RowReader, zero_dates: ZeroDates) -> None:
+    def __init__(self, fields: list[ShapeField] | None, reader: RowReader, zero_dates: ZeroDates) -> None:
         self._fields = fields
         self.slots = {field.name: 2 * index for index, field in enumerate(fields or ())}
         self._reader = reader
@@ -127,7 +127,7 @@ class RowTables:
             self._step_count += 1
         return first, self._step_count - first
 
-    def _step(self, fields: list[Field], schema: TableSchema, column: Column) -> tuple[int, int, int, int, int]:
+    def _step(self, fields: list[ShapeField], schema: TableSchema, column: Column) -> tuple[int, int, int, int, int]:
         slot = self.slots.get(column.name)
         found = column_type(column, self._zero_dates)
         reading = reading_of(column, found)

@@ -19,7 +19,7 @@ SPARK_DECIMAL_DIGITS_MAX = 38
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ShapeField:
     """One column; `type` is Spark's name of it."""
 
     name: str
@@ -27,69 +27,73 @@ class Field:
 
 
 GROUP_FIELDS = (
-    Field("_gtid", "string"),
-    Field("_domain", "bigint"),
-    Field("_server_id", "bigint"),
-    Field("_seq", "decimal(20,0)"),
-    Field("_commit_ts", "timestamp"),
-    Field("_file_no", "bigint"),
-    Field("_offset", "bigint"),
+    ShapeField("_gtid", "string"),
+    ShapeField("_domain", "bigint"),
+    ShapeField("_server_id", "bigint"),
+    ShapeField("_seq", "decimal(20,0)"),
+    ShapeField("_commit_ts", "timestamp"),
+    ShapeField("_file_no", "bigint"),
+    ShapeField("_offset", "bigint"),
 )
-CHANGE_FIELDS = (Field("_table", "string"), Field("_change_type", "string"), Field("_change_no", "bigint"))
-ABSENT_FIELD = Field("_absent", "array<string>")  # columns that the image leaves out; on demand
-UNDECODABLE_FIELD = Field("_undecodable", "map<string,binary>")  # values that are NULL in their own columns
+CHANGE_FIELDS = (
+    ShapeField("_table", "string"),
+    ShapeField("_change_type", "string"),
+    ShapeField("_change_no", "bigint"),
+)
+ABSENT_FIELD = ShapeField("_absent", "array<string>")  # columns that the image leaves out; on demand
+UNDECODABLE_FIELD = ShapeField("_undecodable", "map<string,binary>")  # values that are NULL in their own columns
 RESERVED = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD, UNDECODABLE_FIELD)}
 OF_JOBS = {"_date", "_valid_from", "_valid_to", "_gtid_from", "_gtid_to", "_is_current"}  # what these add to a table
 TAKEN = RESERVED | OF_JOBS
 SHAPES = {
     Granularity.PAGES: (
-        Field("file_no", "bigint"),
-        Field("page_no", "bigint"),
-        Field("data_bytes", "int"),
-        Field("chunks", "int"),
-        Field("records", "int"),
-        Field("commits", "int"),
+        ShapeField("file_no", "bigint"),
+        ShapeField("page_no", "bigint"),
+        ShapeField("data_bytes", "int"),
+        ShapeField("chunks", "int"),
+        ShapeField("records", "int"),
+        ShapeField("commits", "int"),
     ),
     Granularity.RECORDS: (
-        Field("file_no", "bigint"),
-        Field("offset", "bigint"),
-        Field("record_type", "string"),
-        Field("bytes", "bigint"),
-        Field("chunks", "int"),
+        ShapeField("file_no", "bigint"),
+        ShapeField("offset", "bigint"),
+        ShapeField("record_type", "string"),
+        ShapeField("bytes", "bigint"),
+        ShapeField("chunks", "int"),
     ),
     Granularity.EVENTS: (
         *GROUP_FIELDS,
-        Field("event_no", "int"),
-        Field("event_type", "int"),
-        Field("type_name", "string"),
-        Field("event_ts", "timestamp"),
-        Field("server_id", "bigint"),
-        Field("flags", "int"),
-        Field("bytes", "bigint"),
-        Field("data", "binary"),
+        ShapeField("event_no", "int"),
+        ShapeField("event_type", "int"),
+        ShapeField("type_name", "string"),
+        ShapeField("event_ts", "timestamp"),
+        ShapeField("server_id", "bigint"),
+        ShapeField("flags", "int"),
+        ShapeField("bytes", "bigint"),
+        ShapeField("data", "binary"),
     ),
     Granularity.GROUPS: (
         *GROUP_FIELDS,
-        Field("end_file_no", "bigint"),
-        Field("end_offset", "bigint"),
-        Field("events", "int"),
-        Field("bytes", "bigint"),
-        Field("tables", "array<string>"),
-        Field("query", "string"),
-        Field("database", "string"),
-        Field("xid", "string"),
+        ShapeField("end_file_no", "bigint"),
+        ShapeField("end_offset", "bigint"),
+        ShapeField("events", "int"),
+        ShapeField("bytes", "bigint"),
+        ShapeField("tables", "array<string>"),
+        ShapeField("query", "string"),
+        ShapeField("database", "string"),
+        ShapeField("xid", "string"),
     ),
     Granularity.ROWS: (
         *GROUP_FIELDS,
         *CHANGE_FIELDS,
-        Field("before", "map<string,string>"),
-        Field("after", "map<string,string>"),
+        ShapeField("before", "map<string,string>"),
+        ShapeField("after", "map<string,string>"),
     ),
     Granularity.FAULTS: (
-        Field("file_no", "bigint"),
-        Field("offset", "bigint"),
-        Field("_gtid", "string"),
-        Field("problem", "string"),
+        ShapeField("file_no", "bigint"),
+        ShapeField("offset", "bigint"),
+        ShapeField("_gtid", "string"),
+        ShapeField("problem", "string"),
     ),
 }
 
@@ -119,7 +123,7 @@ def named_as_fields(schema: TableSchema) -> TableSchema:
     return dataclasses.replace(schema, columns=columns)
 
 
-def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tuple[Field, ...]:
+def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tuple[ShapeField, ...]:
     """The columns of a granularity, or those of them that are asked for, in the order asked for.
 
     Raises:
@@ -128,7 +132,7 @@ def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tupl
     return pick(SHAPES[granularity], columns)
 
 
-def pick(fields: Sequence[Field], columns: Sequence[str]) -> tuple[Field, ...]:
+def pick(fields: Sequence[ShapeField], columns: Sequence[str]) -> tuple[ShapeField, ...]:
     """Some columns by name; all if none is named.
 
     Raises:
@@ -145,7 +149,7 @@ def pick(fields: Sequence[Field], columns: Sequence[str]) -> tuple[Field, ...]:
 
 def table_shape(
     schema: TableSchema, zero_dates: ZeroDates, columns: Sequence[str] = (), *, keeps_bytes: bool = False
-) -> tuple[Field, ...]:
+) -> tuple[ShapeField, ...]:
     """The columns of one table's changes: what a group says, the kind of change, and the table's own.
 
     With `keeps_bytes` there is one more for the values that cannot be read.
@@ -159,7 +163,7 @@ def table_shape(
             f"{schema.name}: its columns have no names in this binlog (binlog_row_metadata is not FULL); "
             "declare them with option schema"
         )
-    own = tuple(Field(column.name, column_type(column, zero_dates)) for column in schema.columns)
+    own = tuple(ShapeField(column.name, column_type(column, zero_dates)) for column in schema.columns)
     fields = (*GROUP_FIELDS, *CHANGE_FIELDS[1:], *own, *([UNDECODABLE_FIELD] if keeps_bytes else []))
     names = [field.name.lower() for field in fields]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -214,12 +218,12 @@ def column_type(column: Column, zero_dates: ZeroDates) -> str:
     return "string"
 
 
-def spark_ddl(fields: Sequence[Field]) -> str:
+def spark_ddl(fields: Sequence[ShapeField]) -> str:
     """The schema in words that Spark reads."""
     return ", ".join(f"`{field.name.replace('`', '``')}` {field.type}" for field in fields)
 
 
-def arrow_schema(fields: Sequence[Field]) -> pa.Schema:
+def arrow_schema(fields: Sequence[ShapeField]) -> pa.Schema:
     """The schema of the record batches."""
     import pyarrow as pa
 

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.shape import Field, spark_ddl
+from ibbmaster.arrow.shape import ShapeField, spark_ddl
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of, read_partition
 from ibbmaster.spark.write_options import parse_write_options
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class IbbReader(DataSourceReader):
     """Reads a batch query."""
 
-    def __init__(self, options: ReadOptions, fields: tuple[Field, ...]) -> None:
+    def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         self._options = options
         self._fields = fields
 
@@ -43,7 +43,7 @@ class IbbDataSource(DataSource):
         super().__init__(options)
         self._given = dict(options.items())  # a reader and a writer take others
         self._read_options: ReadOptions | None = None
-        self._fields: tuple[Field, ...] | None = None
+        self._fields: tuple[ShapeField, ...] | None = None
 
     @property
     def _options(self) -> ReadOptions:
@@ -72,7 +72,7 @@ class IbbDataSource(DataSource):
         fields = {field.name: field.dataType.simpleString() for field in schema.fields}
         return IbbWriter(parse_write_options(self._given, fields, overwrites=overwrite))
 
-    def _all_fields(self) -> tuple[Field, ...]:
+    def _all_fields(self) -> tuple[ShapeField, ...]:
         if self._fields is None:
             self._fields = find_fields(self._options)
         return self._fields

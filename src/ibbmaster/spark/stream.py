@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import (
 
 from ibbmaster.arrow.plan import tasks_between
 from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.shape import Field
+from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.partition import partitions_of, read_partition
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows a directory of `.ibb` files that grows, or a primary."""
 
-    def __init__(self, options: ReadOptions, fields: tuple[Field, ...]) -> None:
+    def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         self._options = options
         self._fields = fields
         self._tracker: OffsetTracker | LiveTracker | None = None  # on the driver only: this object is sent to workers

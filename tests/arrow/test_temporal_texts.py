@@ -1,0 +1,69 @@
+"""Dates and times of many rows at once read as the reference reads each."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from ibbmaster.arrow.temporal_texts import moment_texts
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES, date_text, datetime2_text, timestamp2_text
+
+READ = {
+    ColumnType.DATE: lambda digits: date_text,
+    ColumnType.DATETIME2: datetime2_text,
+    ColumnType.TIMESTAMP2: timestamp2_text,
+}
+SIZES = {ColumnType.DATE: 3, ColumnType.DATETIME2: 5, ColumnType.TIMESTAMP2: 4}
+CASES = [
+    (ColumnType.DATE, 0),
+    *((kind, digits) for kind in (ColumnType.DATETIME2, ColumnType.TIMESTAMP2) for digits in range(7)),
+]
+
+
+def column(kind, digits):
+    return Column(name="a", type=kind, metadata=digits, kind=ValueKind.DATETIME, scale=digits)
+
+
+def random_value(kind, digits) -> bytes:
+    fraction = random.randrange(10 ** (2 * FRACTION_SIZES[digits])).to_bytes(FRACTION_SIZES[digits], "big")
+    if random.random() < 0.1:
+        zero = {ColumnType.DATE: "000000", ColumnType.DATETIME2: "8000000000", ColumnType.TIMESTAMP2: "00000000"}[kind]
+        return bytes.fromhex(zero) + random.choice([fraction, bytes(len(fraction))])
+    if kind == ColumnType.DATE:
+        return random.randrange(10_000 << 9).to_bytes(3, "little")
+    if kind == ColumnType.DATETIME2:
+        month = random.randrange(10_000 * 13)
+        return ((1 << 39) + (month << 22) + random.randrange(1 << 22)).to_bytes(5, "big") + fraction
+    return random.randrange(1 << 32).to_bytes(4, "big") + fraction
+
+
+@pytest.mark.parametrize(("kind", "digits"), CASES, ids=[f"{kind.name}({digits})" for kind, digits in CASES])
+def test_random_values_read_as_the_reference_reads_them(kind, digits):
+    values = [None if random.random() < 0.2 else random_value(kind, digits) for _ in range(300)]
+    data = b"".join(value or b"" for value in values)
+    starts = np.cumsum([0, *(len(value or b"") for value in values)])[:-1]
+    valid = np.array([value is not None for value in values], dtype=np.uint8)
+
+    found = moment_texts(column(kind, digits), np.frombuffer(data, dtype=np.uint8), starts, valid)
+
+    found.validate(full=True)
+    read = READ[kind](digits)
+    assert found.to_pylist() == [None if value is None else read(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("kind", "digits", "value"),
+    [
+        (ColumnType.DATE, 0, "ffffff"),  # a year beyond 9999
+        (ColumnType.DATETIME2, 0, "0000000001"),  # negative
+        (ColumnType.DATETIME2, 2, "99b9d43c10 64"),  # a fraction of three digits
+        (ColumnType.TIMESTAMP2, 2, "00000001 64"),
+    ],
+)
+def test_what_is_not_as_it_should_be_is_left_to_the_reference(kind, digits, value):
+    data = np.frombuffer(bytes.fromhex(value), dtype=np.uint8)
+    assert moment_texts(column(kind, digits), data, np.array([0]), np.array([1], dtype=np.uint8)) is None
+    assert len(data) == SIZES[kind] + FRACTION_SIZES[digits]

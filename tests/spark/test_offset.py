@@ -1,0 +1,39 @@
+"""Offsets of a stream: a format that running streams depend on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.position import LogPosition
+from ibbmaster.spark.offset import decode_offset, encode_offset, position_of_option
+
+POSITION = GtidPosition.parse("0-1-100,1-2-7")
+OFFSET = {"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}
+
+
+def test_an_offset_is_the_position_and_a_hint_where_it_is():
+    assert encode_offset(POSITION, LogPosition(12, 14303233)) == OFFSET
+    assert decode_offset(OFFSET) == POSITION
+    assert decode_offset({"v": 1, "gtid": ""}) == GtidPosition()
+
+
+@pytest.mark.parametrize("offset", [{}, {"v": 2, "gtid": ""}, {"v": 1}, {"v": 1, "gtid": 5}])
+def test_another_offset_is_refused(offset):
+    with pytest.raises(ConfigurationError, match=r"is not one of this source \(version 1\)"):
+        decode_offset(offset)
+
+
+@pytest.mark.parametrize("text", ["0-1-100,1-2-7", json.dumps(OFFSET)])
+def test_a_stream_begins_at_a_position_or_an_offset(text):
+    assert position_of_option(text) == POSITION
+
+
+@pytest.mark.parametrize("text", ["nonsense", "{", '{"v": 2}', "[" * 5000, "{" * 5000, '{"a":' * 100_000])
+def test_what_is_neither_is_refused_in_one_line(text):
+    with pytest.raises(ConfigurationError, match="expected earliest, latest, a GTID position or an offset") as caught:
+        position_of_option(text)
+    assert len(str(caught.value)) < 500
