@@ -6,6 +6,8 @@ import dataclasses
 import itertools
 import math
 import random
+import struct
+import tracemalloc
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -799,6 +801,29 @@ def test_a_group_is_delivered_with_the_same_events_after_a_reconnect(make: Simpl
         events = again.events()
         assert types(events)[1] == "GTID_LIST"
         assert first.events()[1:] == events[2:]
+
+
+def test_memory_does_not_grow_with_a_group_or_an_event(make: SimpleNamespace, converse: Converse) -> None:
+    piece = bytes(64 << 10)
+
+    def pieces(count: int) -> Iterator[bytes]:
+        for _ in range(count):  # small events
+            yield make.event(EventType.WRITE_ROWS_V1, piece)
+        yield make.event(EventType.WRITE_ROWS_V1)[:9] + struct.pack("<I", 19 + count * len(piece)) + bytes(6)
+        for _ in range(count):  # and a large one
+            yield piece
+        yield make.event(EventType.XID, bytes(8))
+
+    peaks = []
+    for count in (40, 400):
+        dump = converse(make.request())
+        dump.take_queued()
+        tracemalloc.start()
+        size = sum(len(part) for part in dump.session.receive_group(make.group("0-1-1", pieces=pieces(count))))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert size > 2 * count * len(piece)
+    assert peaks[1] < peaks[0] + (1 << 20), peaks
 
 
 # --- whatever comes between two calls

@@ -1,0 +1,78 @@
+"""What a conversation may know of its primary."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.dialogue.variables import ServerFacts
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.gtid import Gtid
+from ibbmaster.server.facts import PrimaryFacts
+from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.registry import Registry
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.memory_binlog import MemoryBinlog
+from ibbmaster.wire.auth import make_account
+
+
+@pytest.fixture
+def registry():
+    return Registry()
+
+
+@pytest.fixture
+def facts(registry) -> ServerFacts:
+    log = MemoryBinlog()
+    for number in range(1, 5):
+        if number == 3:
+            log.flush()
+        gtid = Gtid(domain_id=0, server_id=7, seq_no=number)
+        log.write_direct(gtid, make_gtid_event(gtid), [make_event(16, 7, bytes(8))])
+    account = make_account("repl", "x", plugin="native", requires_tls=False)
+    profile = PROFILES["classic-11.8"]
+    options = PrimaryOptions(host="", port=0, account=account, certificate=None, profile=profile, server_id=7)
+    return PrimaryFacts(log, options, registry)
+
+
+def test_the_log_is_told_by_its_files_its_end_and_its_state(facts):
+    files = facts.binary_logs()
+    assert [name for name, _ in files] == ["binlog-000000.ibb", "binlog-000001.ibb"]
+    assert facts.binlog_end() == files[-1]
+    assert (str(facts.binlog_state()), facts.server_id) == ("0-7-4", 7)
+
+
+def test_events_are_those_of_one_file_the_oldest_without_a_name(facts):
+    rows = list(facts.binlog_events(None, 0))
+    assert [row.event_type for row in rows] == ["Gtid", "Xid"] * 2
+    assert [row.info for row in rows[:2]] == ["BEGIN GTID 0-7-1", "COMMIT /* xid=0 */"]
+    assert {row.file_name for row in rows} == {"binlog-000000.ibb"}
+    assert [row.event_type for row in facts.binlog_events("binlog-000001.ibb", 0)] == ["Gtid", "Xid"] * 2
+    with pytest.raises(KeyError):
+        facts.binlog_events("other", 0)
+
+
+def test_events_begin_with_the_first_group_at_an_offset(facts):
+    size = facts.binary_logs()[0][1]
+    assert len(list(facts.binlog_events(None, size - 100))) == 2
+    assert list(facts.binlog_events(None, size)) == []
+
+
+def test_a_position_is_that_of_the_groups_before_an_offset(facts):
+    (first, size), (second, _) = facts.binary_logs()
+    assert facts.gtid_position_at("", 0) == ""
+    assert facts.gtid_position_at(first, size) == "0-7-2"
+    assert facts.gtid_position_at(second, 0) == "0-7-2"
+    assert facts.gtid_position_at(first, size + 1) is None
+    assert facts.gtid_position_at("other", 0) is None
+
+
+def test_connections_and_replicas_are_those_of_the_registry(facts, registry):
+    session = registry.open("::1", 0.0)
+    assert facts.replica_hosts() == []
+    session.replica_server_id, session.replica_host, session.replica_port = 5, "r", 3306
+    (row,) = facts.processes()
+
+    assert facts.replica_hosts() == [(5, "r", 3306)]
+    assert (row.connection_id, row.host, row.command) == (1, "::1", "Connect")
+    assert "Threads: 1" in facts.statistics()
+    assert facts.unix_timestamp() >= facts.started_at

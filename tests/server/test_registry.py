@@ -1,0 +1,64 @@
+"""Who is connected, and whose dump ends."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from ibbmaster.server.registry import GRACE_S, EndReason, Registry
+
+
+@pytest.fixture
+def registry():
+    return Registry()
+
+
+def test_each_connection_has_a_number_of_its_own_also_after_others_have_gone(registry):
+    first = registry.open("a", 1.0)
+    registry.close(first)
+    second = registry.open("b", 2.0)
+
+    assert (first.connection_id, second.connection_id, len(registry)) == (1, 2, 1)
+    assert (registry.get(1), registry.get(2), list(registry)) == (None, second, [second])
+    registry.close(first)  # a second time does no harm
+
+
+def test_a_connection_says_what_it_does(registry):
+    session = registry.open("a", 1.0)
+    assert (session.command, session.user) == ("Connect", "unauthenticated user")
+    session.note("Query", "answering", 5.0)
+    assert (session.command, session.state, session.since) == ("Query", "answering", 5.0)
+
+
+async def test_a_newer_dump_of_a_server_ends_the_older_ones(registry, autojump_clock):
+    older, newer, other = (registry.open("a", 1.0) for _ in range(3))
+    older.dump_server_id = newer.dump_server_id = 5
+    other.dump_server_id = 6
+    with trio.CancelScope() as older.waiting:
+        registry.end_dumps_of(5, but=newer)
+        await trio.sleep_forever()
+
+    assert [session.end_reason for session in (older, newer, other)] == [EndReason.NEWER_DUMP, None, None]
+    assert older.scope.deadline == trio.current_time() + GRACE_S
+
+
+async def test_the_first_reason_counts_and_the_earlier_deadline(registry, autojump_clock):
+    session = registry.open("a", 1.0)
+    session.end_dump(EndReason.SHUTDOWN)
+    deadline = session.scope.deadline
+    await trio.sleep(1)
+    session.end_dump(EndReason.KILL_QUERY)
+
+    assert (session.end_reason, session.scope.deadline) == (EndReason.SHUTDOWN, deadline)
+
+
+async def test_kill_cuts_a_connection_and_kill_query_ends_its_dump(registry):
+    dumping, idle = registry.open("a", 1.0), registry.open("a", 1.0)
+    dumping.dump_server_id = 5
+    registry.kill(dumping.connection_id, query_only=True)
+    registry.kill(idle.connection_id, query_only=True)
+    registry.kill(99, query_only=False)
+    assert (dumping.end_reason, idle.end_reason) == (EndReason.KILL_QUERY, None)
+    assert not idle.scope.cancel_called
+    registry.kill(idle.connection_id, query_only=False)
+    assert idle.scope.cancel_called

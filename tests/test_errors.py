@@ -1,0 +1,59 @@
+"""The tree of exceptions: drawn as it is, and each survives the way between processes."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+
+import pytest
+
+from ibbmaster import errors
+from ibbmaster.errors import IbbMasterError, InexactError, Location
+
+CLASSES = {
+    name: found for name, found in vars(errors).items() if inspect.isclass(found) and issubclass(found, IbbMasterError)
+}
+ARGUMENTS = {
+    "location": Location(file_no=1, page_no=2, page_offset=3),
+    "file_offset": 4,
+    "domain_id": 5,
+    "doubts": ["a", "b"],
+}
+
+
+def made(found: type[IbbMasterError]) -> IbbMasterError:
+    if "__init__" not in {name for base in found.__mro__[:-4] for name in vars(base)}:
+        return found("a problem")
+    names = list(inspect.signature(found).parameters)
+    return found(*(ARGUMENTS.get(name, name) for name in names))
+
+
+def test_the_drawing_shows_each_class_below_its_base():
+    stack, drawn = [], {}
+    for line in errors.__doc__.splitlines():
+        match = re.match(r"([│├└─ ]*)(\w+Error)\b", line)
+        if match:
+            depth = len(match[1]) // 4
+            del stack[depth:]
+            drawn[match[2]] = stack[-1] if stack else "Exception"
+            stack.append(match[2])
+    assert drawn == {name: found.__base__.__name__ for name, found in CLASSES.items()}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_an_error_is_the_same_in_another_process(name):
+    error = made(CLASSES[name])
+    again = pickle.loads(pickle.dumps(error))
+
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+    assert "\n" not in str(error)
+
+
+def test_a_format_error_begins_with_its_place():
+    assert str(made(CLASSES["ChunkError"])) == "binlog-000001.ibb page 2 offset 3: problem"
+
+
+def test_a_table_that_is_not_exact_says_how_many_reasons_there_are():
+    assert str(InexactError("d.t", ["a"])) == "d.t: a; --accept-inexact takes it as it is, and lists them"
+    assert "(and 2 more reasons)" in str(InexactError("d.t", ["a", "b", "c"]))
