@@ -2,25 +2,138 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 PACKAGE = ROOT / "src" / "ibbmaster"
 OF_THE_WHOLE = {"docs", "typing", "house", "interop", "protocol", "simulation"}  # tests of no single module
-OF_SEVERAL = {"cli/test_commands.py", "event/test_captures.py", "store/test_damage.py"}  # modules of a folder, together
+DECIDES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match, ast.BoolOp, ast.comprehension)
+
+#: Modules that only make sense together, by the test that is about them.
+HELD_TOGETHER: dict[str, tuple[str, ...]] = {
+    # Each kernel is one loop over arrays that others filled: kernel and reference read the same bytes there.
+    "arrow/test_fast_reading.py": (
+        *("arrow/arrays.py", "arrow/collecting.py", "arrow/column_reading.py", "arrow/event_batch.py"),
+        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plan.py", "arrow/reading.py"),
+        *("arrow/row_columns.py", "arrow/row_tables.py"),
+    ),
+    "kernel/test_compiling.py": (
+        *("kernel/checking.py", "kernel/collecting.py", "kernel/columns.py", "kernel/fields.py", "kernel/framing.py"),
+        *("kernel/groups.py", "kernel/memory.py", "kernel/numba_cache.py", "kernel/pump.py", "kernel/records.py"),
+        *("kernel/rows.py", "kernel/warm.py"),
+    ),
+    # A reader of files and the pieces that it reads them with.
+    "classic/test_binlog.py": ("classic/window.py",),
+    "log/test_event_groups.py": ("log/cursor.py", "log/out_of_band.py", "log/pages.py"),
+    "log/test_seek.py": ("log/directory.py",),
+    "log/test_verify.py": ("log/page_checks.py", "log/record_checks.py"),
+    "log/test_end_check.py": ("log/boundary.py", "log/range_reading.py"),
+    "streaming/test_block_reader.py": ("streaming/block.py", "streaming/buffers.py"),
+    # A store is one state behind one lock: its parts are right if it is, in any order of threads and after any crash.
+    "store/test_binlog_store.py": (
+        *("store/cleaning.py", "store/flusher.py", "store/in_doubt.py", "store/log_writer.py"),
+        *("store/pending_xa.py", "store/store_reader.py"),
+    ),
+    "store/test_salvage.py": ("log/damaged_log.py",),
+    "server/test_dumping.py": ("server/shared_blocks.py", "streaming/group_parts.py", "streaming/pumping.py"),
+    "server/test_primary.py": ("server/connection.py", "server/follower.py"),
+    # What needs Spark runs in one session, which takes ten seconds to start.
+    "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
+    "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
+    "spark/test_stream.py": ("spark/live.py", "spark/partition.py", "spark/tracking.py"),
+    "spark/test_writer.py": ("spark/log_writing.py",),
+    # What simulates, serves or feeds for other tests.
+    "simulation/test_schedules.py": ("testing/schedules.py", "testing/streams.py"),
+    "simulation/test_crashes.py": ("testing/crash.py",),
+    "log/test_interface.py": ("testing/memory_binlog.py", "log/group_writer.py"),
+    "simulation/test_kills.py": ("testing/feeder.py",),
+    "interop/test_soak.py": ("testing/soak.py", "testing/soak_feeder.py", "testing/soak_log.py"),
+    # Each event of real servers through all that reads events; commands of a directory; damage to whatever file.
+    "event/test_captures.py": (),
+    "store/test_damage.py": (),
+}
 NO_NAMES = {"utils", "common", "helpers", "constants", "models", "base"}  # they say nothing about their content
 
 
-def test_each_test_file_mirrors_a_module() -> None:
+def module_of(test: Path) -> Path:
+    return test.with_name(test.stem.removeprefix("test_"))
+
+
+def own_test(module: Path) -> Path:
+    """Where the test of a module is; `cli/import_.py` has an underscore for Python's sake alone."""
+    return module.with_name(f"test_{module.stem.rstrip('_')}.py")
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
+def deciding_modules() -> set[Path]:
+    """Those with a branch or a loop: what has none can only be right or wrong as a whole."""
+    trees = {path: tree_of(path) for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__")}
+    found = {path for path, tree in trees.items() if any(isinstance(node, DECIDES) for node in ast.walk(tree))}
+    return {path.relative_to(PACKAGE) for path in found}
+
+
+@functools.cache
+def imports_of(path: Path) -> set[Path]:
+    """The modules of the package that a file imports or names in a text; the format "ibb" is Spark's."""
+    names = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.add("ibbmaster.spark.source" if node.value == "ibb" else node.value)
+    parts = (name.split(".") for name in names if all(part.isidentifier() for part in name.split(".")))
+    return {Path(*rest).with_suffix(".py") for first, *rest in parts if first == "ibbmaster" and rest}
+
+
+def is_reached(module: Path, test: Path) -> bool:
+    """Whether a test, or the set-up of its folder, imports a module, or what does; and so on in its room."""
+    known = imports_of(test)
+    if (test.parent / "conftest.py").exists():
+        known |= imports_of(test.parent / "conftest.py")
+    looked_at: set[Path] = set()
+    ahead = set(known)
+    while ahead:
+        looked_at |= ahead
+        known |= {found for other in ahead if (PACKAGE / other).exists() for found in imports_of(PACKAGE / other)}
+        ahead = {other for other in known if other.parent == module.parent} - looked_at
+    return module in known
+
+
+def test_each_test_file_mirrors_a_module_or_stands_in_the_table() -> None:
     found = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
-    files = [path for path in found if path.parts[0] not in OF_THE_WHOLE and str(path) not in OF_SEVERAL]
-    modules = {path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py")}
-    modules |= {module.with_name(module.name.rstrip("_")) for module in modules}  # cli/import_.py
+    files = [path for path in found if path.parts[0] not in OF_THE_WHOLE and str(path) not in HELD_TOGETHER]
+    modules = {module_of(own_test(path.relative_to(PACKAGE))) for path in PACKAGE.rglob("*.py")}
 
-    mirrored = {path: path.with_name(path.stem.removeprefix("test_")) for path in files}
+    assert sorted(str(path) for path in files if module_of(path) not in modules) == []
 
-    assert sorted(str(path) for path in files if mirrored[path] not in modules) == []
+
+def test_each_module_with_a_decision_has_its_own_test_or_stands_in_the_table() -> None:
+    together = {Path(module) for modules in HELD_TOGETHER.values() for module in modules}
+    alone = {module for module in deciding_modules() if not (TESTS / own_test(module)).exists()}
+
+    assert sorted(map(str, alone - together)) == []
+    assert sorted(map(str, together - alone)) == []  # has a test of its own, decides nothing, or is not there
+
+
+def test_a_test_of_several_modules_is_about_each_of_them() -> None:
+    assert [test for test in HELD_TOGETHER if not (TESTS / test).exists()] == []
+    strange = [
+        f"{test}: {module}"
+        for test, modules in HELD_TOGETHER.items()
+        for module in modules
+        if not is_reached(Path(module), TESTS / test)
+    ]
+    assert strange == []
 
 
 def test_the_name_of_each_module_says_what_is_in_it() -> None:

@@ -6,9 +6,12 @@ not a group (FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT, ROTATE, STOP).
 
 Invariants:
 - An event is delivered only after its checksum, where the file has them, was verified; of
-  an event above `LARGE_EVENT_SIZE` the pieces come first and the verdict last.
-- A group of a file that the server has not closed is delivered only if it is complete.
-- Memory does not depend on the size of an event or a group.
+  an event above `LARGE_EVENT_SIZE` the pieces come first and the verdict last
+  (test_each_flipped_bit_of_a_file_with_checksums_is_found, test_a_damaged_large_event_is_found_when_its_group_is_read).
+- A group of a file that the server has not closed is delivered only if it is complete
+  (test_of_a_file_in_use_an_unfinished_group_is_left_out_with_a_notice,
+  test_a_large_group_of_a_file_in_use_is_delivered_only_if_it_is_complete).
+- Memory does not depend on the size of an event or a group (test_memory_does_not_grow_with_an_event).
 """
 
 from __future__ import annotations

@@ -146,11 +146,17 @@ class DumpSession:
     advance; likewise while long runs of the log are skipped.
 
     Invariants:
-    - Packets are numbered over everything, in the order in which they are handed out.
-    - Nothing of a group is kept; memory does not depend on the size of a group or an event.
-    - A group goes out whole and with the same events each time, or not at all, unless the dump ends inside it.
-    - Nothing but the last packet comes between two events of a group, and no group begins inside another one.
-    - The last packet is EOF or ERR, unless the dump ends inside an event: there nothing can be said.
+    - Packets are numbered over everything, in the order in which they are handed out
+      (test_packet_numbers_run_over_everything).
+    - Nothing of a group is kept; memory does not depend on the size of a group or an event
+      (test_memory_does_not_grow_with_a_group_or_an_event).
+    - A group goes out whole and with the same events each time, or not at all, unless the dump ends inside it
+      (test_a_group_is_delivered_with_the_same_events_after_a_reconnect).
+    - Nothing but the last packet comes between two events of a group, and no group begins inside another one
+      (test_whatever_happens_between_two_calls_groups_come_whole_and_heartbeats_between_them,
+      test_a_group_that_begins_inside_another_one_is_a_mistake).
+    - The last packet is EOF or ERR, unless the dump ends inside an event: there nothing can be said
+      (test_the_last_packet_is_no_event_and_has_no_semi_sync_header, test_inside_an_event_nothing_can_be_said).
 
     A dump by GTID counts the positions of a traditional stream from where it begins to
     read; only a dump by file and offset counts them from the head of the file.

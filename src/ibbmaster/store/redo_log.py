@@ -1,13 +1,17 @@
 """The redo log: two segments, written in turn, that make page files safe to write later.
 
 Layout and rules: protocol/store/redo-log.md. Invariants:
-- What is appended is durable after `sync`, in order: never a later record without an earlier one.
+- What is appended is durable after `sync`, in order: never a later record without an earlier one
+  (test_what_was_synced_survives_and_what_was_not_may_not).
 - A segment is written anew only when a durable checkpoint covers all that was in it, and
-  only when everything in the other one is durable.
+  only when everything in the other one is durable
+  (test_a_segment_is_not_used_again_before_a_checkpoint_covers_it).
 - A life (one opening of the store) begins with a checkpoint that is durable before anything
-  follows, so what an earlier life left behind the end is never taken for a continuation.
+  follows, so what an earlier life left behind the end is never taken for a continuation
+  (test_another_life_goes_on_where_the_last_ended_and_is_told_from_what_it_left).
 - After an error of the disk nothing is written any more. A full disk is no error: the same
-  bytes are written again, to the same place.
+  bytes are written again, to the same place (test_an_error_of_the_disk_is_final,
+  test_a_full_disk_is_no_error_and_the_same_bytes_are_written_later).
 """
 
 from __future__ import annotations

@@ -1,15 +1,23 @@
 """Makes a directory of `.ibb` files in bulk: fast, and durable only when it is flushed.
 
 For a log that must not lose what it acknowledged there is `BinlogStore`. Invariants:
-- A group is either wholly in its commit record, or all of it but the GTID event is out of band.
-- No record reaches over more than two files, whatever the file size and the GTID state.
+- A group is either wholly in its commit record, or all of it but the GTID event is out of band
+  (test_a_small_group_is_one_record_as_in_vector_a, test_an_out_of_band_group_is_that_of_the_worked_example).
+- No record reaches over more than two files, whatever the file size and the GTID state
+  (test_files_and_intervals_grow_with_the_state_and_records_stay_within_two_files,
+  test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked).
 - One file is ready ahead of the active one; the file after it is made only when the file
-  before the active one is complete and synced.
+  before the active one is complete and synced
+  (test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_synced).
 - Each full page is written once. The last, partly filled page is written by `flush`, and
-  again as it grows.
-- After an error of the disk nothing is written any more.
+  again as it grows (test_each_page_is_written_once_but_for_the_last_of_a_flush,
+  test_a_partly_filled_page_is_sealed_and_written_again_as_it_grows).
+- After an error of the disk nothing is written any more
+  (test_after_an_error_of_the_disk_nothing_is_written_any_more).
 - From its making to its end a writer has the lock of the directory. It never goes on in one
-  with a redo log, which knows where the files end: `BinlogStore` does.
+  with a redo log, which knows where the files end: `BinlogStore` does
+  (test_beside_a_bulk_writer_every_other_writer_is_told_that_it_is_busy,
+  test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone).
 """
 
 from __future__ import annotations

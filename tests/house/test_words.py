@@ -1,0 +1,124 @@
+"""Names are made of the words of protocol/glossary.md, and each means one thing; invariants name their tests."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "ibbmaster"
+GLOSSARY = ROOT / "protocol" / "glossary.md"
+PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of CamelCase: LSN, Log, Position
+
+#: Words of public class names that mean what they mean anywhere, also outside of this field.
+EVERYDAY = frozenset(
+    """
+    absent add address administration algorithm alter appended assignment background backup bad bar batches behind
+    bit busy cached call catalog character check checked checker clause cleaning client closed compilation condition
+    configuration connected constraint conversion converter create cut damage damaged data database date db deadlock
+    decimal declared decoder default definition describe do drop duplicate ed ended ending entry eof err error
+    evaluator executor expectation extra fact failed fast fed feeder filter fit floating found full grade head
+    import inexact init integer item judge kill kind large layer layout list live local location lock logged look
+    loss maker malformed mariadb master memory missing move name native need new not nothing ok only op opening
+    operation option oracle order paged pair parser part partial ping pos prepared procedure process producer
+    progress protocol purged querying quit raw read reader reading real reason received recorder recovered refused
+    register registry relation remote rename report request reset result room routine rule run scan select selection
+    sender serving set shared show shower skipping spark splitter sql stage star statistic status stored string
+    surrounding switch system text thread threading time too total truncate truncated truncation undecodable unread
+    unsupported use user value variant verdict verification versioning visible watch who workspace writable write
+    writer writing written wrong year zero
+    """.split()  # noqa: SIM905
+)
+
+
+@functools.cache
+def public_classes() -> dict[str, list[str]]:
+    """Each name with the places where a class is called so."""
+    found = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    return found
+
+
+def terms() -> set[str]:
+    """The terms of the glossary: what stands before each meaning, cut at commas and colons."""
+    rows = [line.split("|")[1] for line in GLOSSARY.read_text().splitlines() if line.startswith("| ")][1:]
+    return {part.strip() for row in rows for part in re.split(r"[,:]", row) if part.strip(" -")}
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a term or a name, in lower case and without the s of many."""
+    return {_singular(part.lower()) for part in PARTS.findall(text)}
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def test_no_public_class_name_means_two_things() -> None:
+    assert {name: places for name, places in public_classes().items() if len(places) > 1} == {}
+
+
+def test_each_word_of_a_class_name_is_a_term_or_an_everyday_word() -> None:
+    known = set().union(*map(words_of, terms())) | {_singular(word) for word in EVERYDAY}
+    strange = {name: sorted(words_of(name) - known) for name in public_classes() if words_of(name) - known}
+
+    assert strange == {}
+
+
+def test_an_everyday_word_is_no_term() -> None:
+    in_glossary = set().union(*map(words_of, terms()))
+
+    assert sorted({_singular(word) for word in EVERYDAY} & in_glossary) == []
+
+
+def test_each_term_is_in_a_name_or_in_a_description_of_bytes() -> None:
+    names = [path.stem for path in PACKAGE.rglob("*.py")]
+    for path in PACKAGE.rglob("*.py"):
+        kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        names += [node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
+    used = set().union(*map(words_of, names))
+    texts = " ".join(path.read_text() for path in (ROOT / "protocol").rglob("*.md") if path != GLOSSARY).lower()
+
+    assert [term for term in sorted(terms()) if not words_of(term) <= used and term.lower() not in texts] == []
+
+
+def test_each_invariant_names_tests_that_exist() -> None:
+    tests = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        tests |= set(re.findall(r"def (test_\w+)\(", path.read_text()))
+    missing = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                continue
+            for bullet in _invariants(ast.get_docstring(node) or ""):
+                named = re.findall(r"\btest_\w+", bullet)
+                if not named or set(named) - tests:
+                    missing.append(
+                        f"{path.relative_to(ROOT)}: {bullet[:70]}: {sorted(set(named) - tests) or 'no test'}"
+                    )
+
+    assert missing == []
+
+
+def _invariants(docstring: str) -> list[str]:
+    """The bullets under the heading `Invariants:`, each in one line."""
+    lines = docstring.partition("Invariants:")[2].splitlines()[1:]
+    bullets: list[str] = []
+    for line in lines:
+        text = line.strip()
+        if text.startswith(("- ", "* ")):
+            bullets.append(text[2:])
+        elif bullets and text and line.startswith(" "):
+            bullets[-1] += " " + text
+        elif (text or not bullets) and bullets:
+            break
+    return bullets
