@@ -28,7 +28,6 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "log/test_event_groups.py": ("log/cursor.py", "log/out_of_band.py", "log/pages.py"),
-    "log/test_seek.py": ("log/directory.py",),
     "log/test_verify.py": ("log/page_checks.py", "log/record_checks.py"),
     "log/test_end_check.py": ("log/boundary.py", "log/range_reading.py"),
     "streaming/test_block_reader.py": ("streaming/block.py", "streaming/buffers.py"),
@@ -39,7 +38,6 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "store/test_salvage.py": ("log/damaged_log.py",),
     "server/test_dumping.py": ("server/shared_blocks.py", "streaming/group_parts.py", "streaming/pumping.py"),
-    "server/test_primary.py": ("server/connection.py", "server/follower.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
