@@ -16,7 +16,7 @@ DECIDES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Mat
 HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Each kernel is one loop over arrays that others filled: kernel and reference read the same bytes there.
     "arrow/test_fast_reading.py": (
-        *("arrow/arrays.py", "arrow/collecting.py", "arrow/column_reading.py", "arrow/event_batch.py"),
+        *("arrow/arrays.py", "arrow/collecting.py", "arrow/column_reading.py"),
         *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plan.py", "arrow/reading.py"),
         *("arrow/row_columns.py", "arrow/row_tables.py"),
     ),
@@ -41,7 +41,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
-    "spark/test_stream.py": ("spark/live.py", "spark/partition.py", "spark/tracking.py"),
+    "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
     "spark/test_writer.py": ("spark/log_writing.py",),
     # What simulates, serves or feeds for other tests.
     "simulation/test_schedules.py": ("testing/schedules.py", "testing/streams.py"),

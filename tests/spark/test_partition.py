@@ -1,0 +1,43 @@
+"""What a Spark task reads: neighbours put together while they are small, and nothing else changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from pathlib import Path
+
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.reading import read_task
+from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.partition import partitions_of, read_partition
+
+IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
+
+
+def planned(**options):
+    parsed = parse_options({"path": str(IBB / "large-groups"), "granularity": "groups", **options})
+    return plan_tasks(parsed, find_fields(parsed))
+
+
+def test_small_stretches_are_one_partition_in_their_order():
+    tasks = planned()
+    (partition,) = partitions_of(tasks)
+    assert list(partition.tasks) == tasks
+    assert len(tasks) > 1
+
+
+def test_large_stretches_stay_apart():
+    tasks = [
+        dataclasses.replace(task, log_range=dataclasses.replace(task.log_range, end_offset=1 << 40))
+        for task in planned()
+    ]
+    assert [list(partition.tasks) for partition in partitions_of(tasks)] == [[task] for task in tasks]
+
+
+def test_a_partition_reads_in_another_process_what_its_tasks_give():
+    tasks = planned()
+    (partition,) = pickle.loads(pickle.dumps(partitions_of(tasks)))
+    expected = [row for task in tasks for batch in read_task(task) for row in batch.to_pylist()]
+
+    assert [row for batch in read_partition(partition) for row in batch.to_pylist()] == expected
+    assert [row["_gtid"] for row in expected][-1] == "0-1-38"
