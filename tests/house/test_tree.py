@@ -22,7 +22,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "kernel/test_compiling.py": (
         *("kernel/checking.py", "kernel/collecting.py", "kernel/columns.py", "kernel/fields.py", "kernel/framing.py"),
-        *("kernel/groups.py", "kernel/memory.py", "kernel/numba_cache.py", "kernel/pump.py", "kernel/records.py"),
+        *("kernel/group_begin.py", "kernel/memory.py", "kernel/numba_cache.py", "kernel/pump.py"),
         *("kernel/rows.py", "kernel/warm.py"),
     ),
     # A reader of files and the pieces that it reads them with.
@@ -30,14 +30,19 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "log/test_event_groups.py": ("log/cursor.py", "log/out_of_band.py", "log/pages.py"),
     "log/test_verify.py": ("log/page_checks.py", "log/record_checks.py"),
     "log/test_end_check.py": ("log/boundary.py", "log/range_reading.py"),
-    "streaming/test_block_reader.py": ("streaming/block.py", "streaming/buffers.py"),
+    "kernel/test_classic_framing.py": ("kernel/classic_groups.py", "kernel/classic_pump.py"),
+    "ibb/test_scan.py": ("kernel/scan.py",),
+    "classic/test_engine.py": ("classic/passing.py",),
+    "streaming/test_source.py": (
+        *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py", "streaming/framing_state.py"),
+        *("streaming/large_group.py", "streaming/page_blocks.py", "streaming/shared.py"),
+    ),
     # A store is one state behind one lock: its parts are right if it is, in any order of threads and after any crash.
     "store/test_binlog_store.py": (
         *("store/cleaning.py", "store/flusher.py", "store/in_doubt.py", "store/log_writer.py"),
-        *("store/pending_xa.py", "store/store_reader.py"),
+        *("store/pending_xa.py", "store/step_writer.py", "store/store_reader.py"),
     ),
     "store/test_salvage.py": ("log/damaged_log.py",),
-    "server/test_dumping.py": ("server/shared_blocks.py", "streaming/group_parts.py", "streaming/pumping.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),

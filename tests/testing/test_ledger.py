@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ibbmaster.position import LogPosition
-from ibbmaster.testing.ledger import Ledger, Stage
+from ibbmaster.testing.ledger import GroupStage, Ledger
 from ibbmaster.testing.log_checker import CheckError
 
 
@@ -101,7 +101,7 @@ def prepared(stage, *, is_durable=True):
 
 @pytest.mark.parametrize(
     ("stage", "is_there", "problem"),
-    [(Stage.PREPARED, False, "and is not any more"), (Stage.FINISHED, True, "and is prepared again")],
+    [(GroupStage.PREPARED, False, "and is not any more"), (GroupStage.FINISHED, True, "and is prepared again")],
 )
 def test_a_prepared_transaction_is_there_until_it_is_finished(stage, is_there, problem):
     with pytest.raises(CheckError, match=problem):
@@ -121,6 +121,6 @@ def test_a_restart_takes_what_is_there_for_the_truth():
 
     assert sorted(ledger.fed) == [(0, 1, 1), (0, 1, 2)]
     assert ledger.unsynced() == []
-    assert list(ledger.steady().values()) == [Stage.PREPARED]
+    assert list(ledger.steady().values()) == [GroupStage.PREPARED]
     with pytest.raises(CheckError):
         check(ledger, found(1, prepared=[b"x"]))

@@ -113,7 +113,7 @@ class ClassicBlocks:
             return None
         with self._buffers.workspace() as workspace:
             out = self._buffers.take()
-            framing = Framing(self._groups, workspace, at, selection, sequence)
+            framing = ClassicFraming(self._groups, workspace, at, selection, sequence)
             try:
                 if (
                     not framing.is_in_parts
@@ -142,7 +142,7 @@ class ClassicBlocks:
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._buffers.workspace() as workspace:
-            framing = Framing(self._groups, workspace, at, NOTHING, 0, passes_over=True)
+            framing = ClassicFraming(self._groups, workspace, at, NOTHING, 0, passes_over=True)
             try:
                 if framing.advance(self._kernels, workspace.head[:0], WINDOW_BYTES, skips):
                     framing.pass_over_group(self._kernels, skips)
@@ -160,7 +160,7 @@ class ClassicBlocks:
         if not self._groups.is_in_use:
             return True
         with self._buffers.workspace() as workspace:
-            framing = Framing(self._groups, workspace, at, NOTHING, 0, passes_over=True)
+            framing = ClassicFraming(self._groups, workspace, at, NOTHING, 0, passes_over=True)
             framing.pass_over_group(self._kernels)
             return framing.has_advanced
 
@@ -178,7 +178,7 @@ class ClassicBlocks:
             return BrokenGroupError(group, EventError(f"the events from offset {at.offset} on cannot be read"))
 
 
-class Framing:
+class ClassicFraming:
     """Calls of a kernel from a mark on, until there is a block."""
 
     def __init__(
@@ -312,7 +312,7 @@ class ClassicPump:
         groups, workspace = self._groups, self._workspace
         if not groups.is_in_file or groups.descriptor is None:
             return None
-        framing = Framing(groups, workspace, at, selection, sequence)
+        framing = ClassicFraming(groups, workspace, at, selection, sequence)
         framing.state[ClassicField.MAY_BE_IN_PARTS] = not groups.is_in_use
         progress = np.zeros(Progress.SIZE, dtype=np.int64)
         progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset

@@ -16,7 +16,7 @@ from ibbmaster.testing.log_checker import CheckError, FoundLog
 GtidKey = tuple[int, int, int]  # domain, server, number
 
 
-class Stage(IntEnum):
+class GroupStage(IntEnum):
     """Of a prepared transaction; while it changes it may be in the one before or behind."""
 
     PREPARING = 0
@@ -46,7 +46,7 @@ class Prepared:
     """A transaction in two phases; `fed` is the group it is committed as."""
 
     xid: bytes
-    stage: Stage = Stage.PREPARING
+    stage: GroupStage = GroupStage.PREPARING
     fed: Fed | None = None
     was_durable: bool = False  # when it was prepared
     is_logged: bool = False
@@ -54,7 +54,7 @@ class Prepared:
     is_durable: bool = False
     is_loose: bool = False  # the log was reset while its stage changed
 
-    def begin(self, stage: Stage) -> None:
+    def begin(self, stage: GroupStage) -> None:
         self.was_durable = self.is_durable
         self.stage = stage
         self.is_logged = self.is_written = self.is_durable = False
@@ -92,7 +92,7 @@ class Ledger:
         for fed in self.fed.values():
             fed.may_be_gone |= not fed.is_logged
         for prepared in self.prepared.values():
-            prepared.is_loose |= prepared.stage in (Stage.PREPARING, Stage.FINISHING)
+            prepared.is_loose |= prepared.stage in (GroupStage.PREPARING, GroupStage.FINISHING)
 
     def end_reset(self, *, is_done: bool) -> None:
         assert self.doomed is not None
@@ -122,7 +122,7 @@ class Ledger:
                 group.gtid, old.events, order, group.file_no, is_logged=True, is_written=True, is_durable=True
             )
         self.prepared = {
-            xid: Prepared(xid, Stage.PREPARED, is_logged=True, is_written=True, is_durable=True)
+            xid: Prepared(xid, GroupStage.PREPARED, is_logged=True, is_written=True, is_durable=True)
             for xid in found.prepared
         }
         self.purge_to = max(self.purge_to, found.first_file_no)
@@ -130,9 +130,9 @@ class Ledger:
 
     # Checks ---------------------------------------------------------------------------------
 
-    def steady(self) -> dict[Prepared, Stage]:
+    def steady(self) -> dict[Prepared, GroupStage]:
         """The prepared transactions about which there is no doubt at this moment."""
-        stages = (Stage.PREPARED, Stage.FINISHED)
+        stages = (GroupStage.PREPARED, GroupStage.FINISHED)
         return {item: item.stage for item in self.prepared.values() if item.is_durable and item.stage in stages}
 
     def check(
@@ -141,7 +141,7 @@ class Ledger:
         required: Iterable[Fed],
         *,
         is_kill: bool,
-        since: dict[Prepared, Stage] | None = None,
+        since: dict[Prepared, GroupStage] | None = None,
     ) -> None:
         """Compare what was found with what was fed.
 
@@ -185,7 +185,7 @@ class Ledger:
         return fed.file_no is not None and fed.file_no < found.first_file_no <= self.purge_to
 
     def _check_prepared(
-        self, found: FoundLog, present: set[Fed], *, is_kill: bool, since: dict[Prepared, Stage] | None
+        self, found: FoundLog, present: set[Fed], *, is_kill: bool, since: dict[Prepared, GroupStage] | None
     ) -> None:
         unknown = set(found.prepared) - self.prepared.keys()
         if unknown:
@@ -195,11 +195,11 @@ class Ledger:
                 continue
             is_there = xid in found.prepared
             is_sure = prepared.is_durable or (is_kill and prepared.is_written)
-            if prepared.stage is Stage.PREPARED and is_sure and not is_there:
+            if prepared.stage is GroupStage.PREPARED and is_sure and not is_there:
                 raise CheckError(f"{xid!r} was prepared, and is not any more")
-            if prepared.stage is Stage.FINISHED and is_sure and is_there:
+            if prepared.stage is GroupStage.FINISHED and is_sure and is_there:
                 raise CheckError(f"{xid!r} was finished, and is prepared again")
-            if prepared.stage is Stage.FINISHING and prepared.was_durable and prepared.fed is not None:
+            if prepared.stage is GroupStage.FINISHING and prepared.was_durable and prepared.fed is not None:
                 is_committed = prepared.fed in present or self._is_purged(prepared.fed, found)
                 if is_there == is_committed:
                     raise CheckError(f"{xid!r} is prepared: {is_there}, its group is there: {is_committed}")

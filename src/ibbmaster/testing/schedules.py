@@ -34,7 +34,7 @@ from ibbmaster.store.store_options import Durability
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.campaign import add_campaign_options, run_from_command_line
 from ibbmaster.testing.crash import PAYLOADS, WrongStateError, make_event, make_gtid_event, options_of, xid_bytes
-from ibbmaster.testing.ledger import Fed, GtidKey, Ledger, Prepared, Stage
+from ibbmaster.testing.ledger import Fed, GroupStage, GtidKey, Ledger, Prepared
 from ibbmaster.testing.log_checker import CheckError, FoundLog, check_log
 from ibbmaster.testing.scheduler import Scheduler, SimulatedThread
 from ibbmaster.testing.simulated_disk import SimulatedDisk
@@ -232,7 +232,7 @@ class Life:
         xid = self._next_xid(number)
         prepared = self.ledger.begin_prepare(xid_bytes(xid))
         group.prepare(xid)
-        self._reach(prepared, Stage.PREPARED)
+        self._reach(prepared, GroupStage.PREPARED)
         if rng.random() < 0.2:
             self.schedule.left_over.append((xid, body))
             return
@@ -241,18 +241,18 @@ class Life:
     def _finish(self, rng: random.Random, number: int, xid: Xid, body: bytes) -> None:
         prepared = self.ledger.prepared[xid_bytes(xid)]
         if rng.random() < 0.3:
-            prepared.begin(Stage.FINISHING)
+            prepared.begin(GroupStage.FINISHING)
             self.store.xa_rollback(xid)
         else:
             gtid = self._next_gtid(number)
             event = make_gtid_event(gtid)
             fed = self.ledger.begin_group((gtid.domain_id, gtid.server_id, gtid.seq_no), event + body)
             prepared.fed = fed
-            prepared.begin(Stage.FINISHING)
+            prepared.begin(GroupStage.FINISHING)
             ref = self.store.xa_commit(xid, gtid, event)
             self.ledger.note_logged(fed, ref)
             self._acknowledge([fed])
-        self._reach(prepared, Stage.FINISHED)
+        self._reach(prepared, GroupStage.FINISHED)
 
     def _feed_two_phase(self, rng: random.Random, number: int) -> None:
         gtid, event, body, fed = self._new_group(rng, number, rng.choice((50, 20_000, 40_000)))
@@ -346,7 +346,7 @@ class Life:
         elif durability is Durability.WRITE:
             self._judge(self.disk.files(), "acknowledged as written; killed", is_kill=True)
 
-    def _reach(self, prepared: Prepared, stage: Stage) -> None:
+    def _reach(self, prepared: Prepared, stage: GroupStage) -> None:
         prepared.stage = stage
         prepared.is_logged = True
         self._acknowledge([prepared])
