@@ -66,16 +66,16 @@ SCANNED = "_file_no,_offset,event_type,event_ts,server_id,bytes"
 def make_rows(directory: Path, count: int) -> None:
     """A log of inserts, 100 rows in each event."""
     table: WrittenTable = written_table("bench.t", COLUMNS, table_id=1)
-    chance = random.Random(1)
+    rng = random.Random(1)
     images = [
         table.image(
             [
-                None if chance.random() < 0.05 and name != "id" else value
+                None if rng.random() < 0.05 and name != "id" else value
                 for name, value in {
                     "id": number,
-                    "n": chance.randrange(1 << 31),
-                    "word": "x" * chance.randrange(10, 30),
-                    "price": f"{chance.randrange(10**9) / 100:.2f}",
+                    "n": rng.randrange(1 << 31),
+                    "word": "x" * rng.randrange(10, 30),
+                    "price": f"{rng.randrange(10**9) / 100:.2f}",
                     "moment": f"2024-02-{1 + number % 28:02} 01:02:03.{number % 10**6:06}",
                 }.items()
             ]

@@ -21,9 +21,9 @@ def test_positions_are_in_the_order_of_the_log():
 
 
 def test_a_position_and_the_location_of_an_error_are_the_same_place():
-    chance = random.Random(2)
+    rng = random.Random(2)
     for _ in range(1000):
-        position = LogPosition(chance.randrange(1 << 20), chance.randrange(1 << 40))
+        position = LogPosition(rng.randrange(1 << 20), rng.randrange(1 << 40))
         assert (position.page_no, position.page_offset) == divmod(position.offset, PAGE_SIZE)
         assert LogPosition.on_page(position.file_no, position.page_no, position.page_offset) == position
         assert LogPosition.of(position.location) == position

@@ -219,13 +219,13 @@ def row_events():
 def test_flipped_bits_in_a_row_event_are_the_same_rows_or_an_error_for_both(kernels, tmp_path, has_table):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     pairs = list(row_events())
     failures = 0
     for number in range(150):
-        table_map, event = chance.choice(pairs)
+        table_map, event = rng.choice(pairs)
         broken = bytearray(event)
-        broken[chance.randrange(EVENT_HEADER_SIZE + 8, len(event))] ^= 1 << chance.randrange(8)
+        broken[rng.randrange(EVENT_HEADER_SIZE + 8, len(event))] ^= 1 << rng.randrange(8)
         directory = tmp_path / str(number)
         directory.mkdir()
         gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
@@ -398,7 +398,7 @@ def test_a_part_of_traditional_files(kernels, given):
 
 def test_kernels_take_most_groups_of_traditional_files(kernels, monkeypatch):
     slow = []
-    careful = collecting.GroupBatches._careful
+    careful = collecting.GroupBatches._by_reference
     monkeypatch.setattr(
         collecting.GroupBatches, "_careful", lambda self, group: slow.append(group.gtid) or careful(self, group)
     )
@@ -410,7 +410,7 @@ def test_kernels_take_most_groups_of_traditional_files(kernels, monkeypatch):
 def test_damage_of_traditional_files_is_told_alike(kernels, tmp_path, capture):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     files = [path for path in sorted((CLASSIC / capture).glob("binlog.0*")) if path.suffix != ".idx"]
     told = set()
     for number in range(60):
@@ -418,8 +418,8 @@ def test_damage_of_traditional_files_is_told_alike(kernels, tmp_path, capture):
         directory.mkdir()
         for path in files:
             (directory / path.name).write_bytes(path.read_bytes())
-        damaged = bytearray((target := directory / chance.choice(files).name).read_bytes())
-        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        damaged = bytearray((target := directory / rng.choice(files).name).read_bytes())
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
         target.write_bytes(damaged)
         found = []
         for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
@@ -493,13 +493,13 @@ def test_a_record_batch_that_is_kept_stays_what_it_is(kernels, tmp_path):
 def test_numbers_do_not_get_the_upper_halves_of_those_that_a_wider_column_had_before(kernels, tmp_path, given):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     kinds = {"decimal(20,0)": (1 - 10**20, 10**20 - 1), "bigint unsigned": (0, 2**64 - 1)}
     groups = []
     for number in range(1, 40):
-        declared, (low, high) = chance.choice(list(kinds.items()))
+        declared, (low, high) = rng.choice(list(kinds.items()))
         table = written_table("db.t", {"a": "int", "n": declared}, table_id=number)
-        values = [[row, chance.choice([None, low, high, chance.randint(low, high)])] for row in range(5)]
+        values = [[row, rng.choice([None, low, high, rng.randint(low, high)])] for row in range(5)]
         groups.append(inserted(table, *values))
     write_log(tmp_path, *groups)
     assert compare(kernels, tmp_path, **given) == 39 * 5

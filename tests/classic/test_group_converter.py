@@ -91,18 +91,18 @@ def test_what_a_lenient_primary_wrote_is_kept_and_told(imported, tmp_path, start
 def test_a_flipped_bit_is_met_at_the_same_place(imported, tmp_path, name):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     files = []
     for path in binlogs(CLASSIC / name):
         files.append(tmp_path / path.name)
         files[-1].write_bytes(path.read_bytes())
     for _ in range(25):
-        path = chance.choice(files)
+        path = rng.choice(files)
         data = path.read_bytes()
         changed = bytearray(data)
-        place = chance.randrange(len(data))
-        changed[place] ^= 1 << chance.randrange(8)
-        path.write_bytes(changed[: chance.choice([len(data), len(data), place])])
+        place = rng.randrange(len(data))
+        changed[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed[: rng.choice([len(data), len(data), place])])
         options = {"max_file_bytes": 1 << 18, "state_interval_bytes": 1 << 15}
         assert imported(files, is_fast=True, **options) == imported(files, is_fast=False, **options)
         path.write_bytes(data)

@@ -219,10 +219,10 @@ def test_a_flipped_bit_of_a_file_in_use_is_found_or_leaves_out_a_tail_with_a_not
     expected = groups_by_hand(whole)
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for position in range(len(whole)):
         damaged = bytearray(whole)
-        bit = chance.randrange(8)
+        bit = rng.randrange(8)
         damaged[position] ^= 1 << bit
         copy.write_bytes(damaged)
         try:
@@ -240,12 +240,12 @@ def test_damage_of_a_file_without_checksums_never_gives_another_error(copy: Path
     whole = (CLASSIC / SMALL["without checksums"]).read_bytes()
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     texts: list[str] = []
     for _ in range(3000):
         damaged = bytearray(whole)
-        for _ in range(chance.choice([1, 1, 1, 3])):
-            damaged[chance.randrange(len(whole))] = chance.choice([0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)])
+        for _ in range(rng.choice([1, 1, 1, 3])):
+            damaged[rng.randrange(len(whole))] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
         copy.write_bytes(damaged)
         try:
             read(copy)

@@ -130,8 +130,8 @@ def test_the_bytes_of_a_file_come_in_pieces(tmp_path: Path, size: int, packed: b
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_any_part_of_a_file_can_be_read_again(tmp_path: Path, packed: bool) -> None:
-    chance = random.Random(1)
-    data = chance.randbytes(100_000) * 60
+    rng = random.Random(1)
+    data = rng.randbytes(100_000) * 60
     path = tmp_path / ("b.000001.xz" if packed else "b.000001")
     path.write_bytes(lzma.compress(data) if packed else data)
     with closing(ClassicSource(find_series([path])[0])) as source:
@@ -142,9 +142,9 @@ def test_any_part_of_a_file_can_be_read_again(tmp_path: Path, packed: bool) -> N
             3_500_000,
             1,
             6_000_000,
-            *(chance.randrange(6_100_000) for _ in range(9)),
+            *(rng.randrange(6_100_000) for _ in range(9)),
         ]:
-            target = bytearray(chance.randrange(1, 400_000))
+            target = bytearray(rng.randrange(1, 400_000))
             size = source.read_into(offset, memoryview(target))
             assert target[:size] == data[offset : offset + len(target)]
             assert source.read(offset, 1000) == data[offset : offset + 1000] or packed

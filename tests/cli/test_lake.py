@@ -68,14 +68,14 @@ def copy_of(directory, tmp_path):
 def large_archive(tmp_path_factory):
     """More than 1 GB of groups of all sizes, in files of 128 MB."""
     directory = tmp_path_factory.mktemp("large")
-    chance = random.Random(1)
-    body = chance.randbytes(4 << 20)
+    rng = random.Random(1)
+    body = rng.randbytes(4 << 20)
     with BinlogWriter(RealDisk(directory), max_file_bytes=128 << 20, is_sparse=True) as writer:
         size = seq_no = 0
         while size < 1 << 30:
             seq_no += 1
             gtid = Gtid(domain_id=seq_no % 3, server_id=1, seq_no=seq_no)
-            length = chance.choice([200, 20_000, 3_000_000])
+            length = rng.choice([200, 20_000, 3_000_000])
             event = make_event(23, 1, body[:length])
             writer.write_group(gtid, make_gtid_event(gtid), [event, make_event(16, 1, bytes(8))])
             size += length
@@ -85,14 +85,14 @@ def large_archive(tmp_path_factory):
 def test_every_planted_fault_in_an_archive_of_a_gigabyte_is_found(spark, large_archive):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     names = sorted(path.name for path in large_archive.iterdir() if path.stat().st_blocks > 1000)
     planted = {}
     for _ in range(60):
-        name = chance.choice(names[:-1])
-        page_no = chance.randrange(1, (large_archive / name).stat().st_size // PAGE_SIZE)
-        place = page_no * PAGE_SIZE + chance.randrange(PAGE_SIZE)
-        planted[int(name[7:13]), page_no] = (large_archive / name, place, 1 << chance.randrange(8))
+        name = rng.choice(names[:-1])
+        page_no = rng.randrange(1, (large_archive / name).stat().st_size // PAGE_SIZE)
+        place = page_no * PAGE_SIZE + rng.randrange(PAGE_SIZE)
+        planted[int(name[7:13]), page_no] = (large_archive / name, place, 1 << rng.randrange(8))
     for path, place, bit in planted.values():
         flip(path, place, bit)
     try:

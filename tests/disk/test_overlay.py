@@ -19,10 +19,10 @@ def content(disk) -> dict[str, bytes]:
     return {name: disk.read(name, 0, disk.size(name)) for name in sorted(disk.list())}
 
 
-def change_one(chance: random.Random, *disks) -> None:
-    name, offset, size = chance.choice("abc"), chance.randrange(70_000), chance.randrange(40_000)
-    data = chance.randbytes(size)
-    step = chance.choice(["create", "write", "write", "allocate", "truncate", "unlink"])
+def change_one(rng: random.Random, *disks) -> None:
+    name, offset, size = rng.choice("abc"), rng.randrange(70_000), rng.randrange(40_000)
+    data = rng.randbytes(size)
+    step = rng.choice(["create", "write", "write", "allocate", "truncate", "unlink"])
     arguments = {"write": (offset, data), "allocate": (offset,), "truncate": (offset,)}.get(step, ())
     results = []
     for disk in disks:
@@ -74,12 +74,10 @@ def test_nothing_below_is_seen_where_it_begins_empty():
     assert content(overlay) == {"a": b""}
 
 
-def test_what_is_there_is_not_made_and_nothing_gets_another_name():
+def test_what_is_there_is_not_made_again():
     overlay = OverlayDisk(MemoryDisk(FILES))
     with pytest.raises(StoreError, match="a is there already"):
         overlay.create("a")
-    with pytest.raises(StoreError, match="a cannot become c here"):
-        overlay.rename("a", "c")
     with contextlib.closing(overlay):
         overlay.unlink("a")
     with pytest.raises(MissingFileError):

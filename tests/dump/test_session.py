@@ -836,20 +836,20 @@ class Walk:
     """A dump of groups by every way there is, with a tick of the clock, a KILL or a stop between any two calls."""
 
     def __init__(self, seed: int, make: SimpleNamespace, converse: Converse) -> None:
-        self.chance = chance = random.Random(seed)
+        self.rng = rng = random.Random(seed)
         self.make = make
-        self.count = chance.randrange(1, 12)
-        self.begin = chance.randrange(self.count) if chance.random() < 0.5 else 0
-        self.until = chance.randrange(self.begin, self.count) + 1 if chance.random() < 0.3 else None
-        self.wants_annotate = chance.random() < 0.5
-        self.profile = chance.choice(list(PROFILES))
+        self.count = rng.randrange(1, 12)
+        self.begin = rng.randrange(self.count) if rng.random() < 0.5 else 0
+        self.until = rng.randrange(self.begin, self.count) + 1 if rng.random() < 0.3 else None
+        self.wants_annotate = rng.random() < 0.5
+        self.profile = rng.choice(list(PROFILES))
         self.dump = converse(
             make.request(
                 f"0-1-{self.begin}" if self.begin else "",
                 until=None if self.until is None else f"0-1-{self.until}",
-                heartbeat_period_s=chance.choice([0.0, 0.001, 1.0]),
+                heartbeat_period_s=rng.choice([0.0, 0.001, 1.0]),
                 wants_annotate_rows=self.wants_annotate,
-                has_semi_sync=chance.random() < 0.3,
+                has_semi_sync=rng.random() < 0.3,
             ),
             profile=self.profile,
             current_state=f"0-1-{self.count}",
@@ -861,11 +861,11 @@ class Walk:
         self.expected: list[tuple[int, bytes]] = []
 
     def events_of(self, number: int) -> list[bytes]:
-        chance, make = self.chance, self.make
+        rng, make = self.rng, self.make
         events = [make.gtid_event(f"0-1-{number}")]
-        for _ in range(chance.randrange(5)):
-            kind = chance.choice([EventType.ANNOTATE_ROWS, EventType.WRITE_ROWS_V1])
-            events.append(make.event(kind, chance.randbytes(chance.choice([10, 300, 3000, 70_000]))))
+        for _ in range(rng.randrange(5)):
+            kind = rng.choice([EventType.ANNOTATE_ROWS, EventType.WRITE_ROWS_V1])
+            events.append(make.event(kind, rng.randbytes(rng.choice([10, 300, 3000, 70_000]))))
         return [*events, make.event(EventType.XID, bytes(8))]
 
     def run(self) -> None:
@@ -885,23 +885,23 @@ class Walk:
 
     def deliver(self, number: int, events: list[bytes]) -> None:
         """A group by one of the ways."""
-        session, chance = self.session, self.chance
+        session, rng = self.session, self.rng
         group = self.make.group(
             f"0-1-{number}",
-            pieces=self.make.cut(b"".join(events[1:]), chance.choice([100, 5000, 10**6])),
+            pieces=self.make.cut(b"".join(events[1:]), rng.choice([100, 5000, 10**6])),
             file_name=f"binlog-{number // 4:06}.ibb",
             end_offset=number * 1000,
         )
         group = dataclasses.replace(group, gtid_event=events[0])
         selection = session.selection
-        if selection is None or selection.log_positions is not None or chance.random() < 0.4:
+        if selection is None or selection.log_positions is not None or rng.random() < 0.4:
             for piece in session.receive_group(group):
                 self.dump._take(bytes(piece))
                 self.interrupt(inside=True)
             return
         kept = [e for e in events if not (selection.leaves_out_annotate and e[4] == EventType.ANNOTATE_ROWS)]
         packets = [selection.prefix + event for event in kept]
-        if chance.random() < 0.5:
+        if rng.random() < 0.5:
             data, sequence = frame_payloads(packets, session.sequence)
             session.receive_block(Framed(len(data), sequence, session._position, group.end))
             self.dump._take(data)
@@ -912,7 +912,7 @@ class Walk:
             if session.is_finished:
                 return
             data, sequence = frame_packets(packet, session.sequence)
-            cuts = chance.choice([[], [chance.randrange(1, len(data))]])
+            cuts = rng.choice([[], [rng.randrange(1, len(data))]])
             is_last = index == len(packets) - 1
             for start, end in itertools.pairwise([0, *cuts, len(data)]):
                 part, is_inside = data[start:end], end < len(data)
@@ -926,7 +926,7 @@ class Walk:
 
     def between_groups(self) -> None:
         self.interrupt()
-        match self.chance.randrange(4):
+        match self.rng.randrange(4):
             case 0:
                 self.session.reached_end(now=self.now)
             case 1:
@@ -937,9 +937,9 @@ class Walk:
 
     def interrupt(self, *, inside: bool = False) -> None:
         """Perhaps time passes, or somebody ends the dump; what is queued goes out before anything else."""
-        session, chance = self.session, self.chance
-        for _ in range(chance.choice([0, 0, 1, 2])):
-            self.now += chance.choice([0.0, 0.0005, 0.5, 30.0])
+        session, rng = self.session, self.rng
+        for _ in range(rng.choice([0, 0, 1, 2])):
+            self.now += rng.choice([0.0, 0.0005, 0.5, 30.0])
             is_due = self.now >= session.heartbeat_due and not session.is_finished
             was_queued, is_inside_group = session.has_data_to_send, session.is_inside_group
             session.advance_clock(now=self.now)
@@ -947,8 +947,8 @@ class Walk:
             if is_due and not is_inside_group:
                 assert session.has_data_to_send
                 self.heartbeats += 1
-        if chance.random() < 0.01:
-            ending = chance.choice(ENDINGS)
+        if rng.random() < 0.01:
+            ending = rng.choice(ENDINGS)
             self.is_speechless |= ending == "fail" and session._framer.is_inside_event
             getattr(session, ending)(*(DumpError("no more", "planted"),) if ending == "fail" else ())
             self.was_ended = True

@@ -20,7 +20,7 @@ ENDS = {
     Status.NEED_MORE: ScanEnd.NEED_MORE,
     Status.NO_DATA: ScanEnd.NO_DATA,
     Status.BAD_PAGE: ScanEnd.BAD_PAGE,
-    Status.CAREFUL: ScanEnd.BAD_CHUNK,
+    Status.FALLBACK: ScanEnd.BAD_CHUNK,
 }
 CHUNKS_MAX = 1 << 15
 

@@ -107,9 +107,9 @@ def test_replicas_whose_connections_are_cut_anywhere_go_on_where_they_were(
         with contextlib.ExitStack() as stack:
             plans = {}
             for version, replica in replicas.items():
-                chance = random.Random(f"{seed} {source} {version} {number}")
-                begin_anew(replica, chance)
-                plans[version] = CutPlan(chance, left[version])
+                rng = random.Random(f"{seed} {source} {version} {number}")
+                begin_anew(replica, rng)
+                plans[version] = CutPlan(rng, left[version])
                 proxy = stack.enter_context(CuttingProxy(primary.host, primary.port, plans[version]))
                 replica.follow(proxy, heartbeat_period_s=0.5)
             for replica in replicas.values():
@@ -131,11 +131,11 @@ def start_primary(source: str, log: Log, new_ibb_primary: Callable[..., Primary]
     return new_ibb_primary(log.files[0].parent, "--tls", "off")
 
 
-def begin_anew(replica: Replica, chance: random.Random) -> None:
+def begin_anew(replica: Replica, rng: random.Random) -> None:
     """Make an empty replica of one that has followed before."""
     replica.log.clear()
     replica.sql("RESET SLAVE ALL")
     replica.sql("SET GLOBAL gtid_slave_pos = ''")
     for database in DATABASES:
         replica.sql(f"DROP DATABASE IF EXISTS {database}")
-    replica.sql(f"SET GLOBAL slave_parallel_threads = {chance.choice((0, 4))}")
+    replica.sql(f"SET GLOBAL slave_parallel_threads = {rng.choice((0, 4))}")

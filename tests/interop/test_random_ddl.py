@@ -53,9 +53,9 @@ def new_server(template_of, servers_directory, server_numbers, watch_log) -> obj
         shutil.rmtree(server.directory, ignore_errors=True)
 
 
-def run_campaign(server: ClassicPrimary, chance: random.Random, steps: int, watch_log: Callable) -> Campaign:
+def run_campaign(server: ClassicPrimary, rng: random.Random, steps: int, watch_log: Callable) -> Campaign:
     images = (*IMAGES, "FULL_NODUP") if server.lane.version != "10.11" else IMAGES
-    campaign = Campaign(server, chance, images)
+    campaign = Campaign(server, rng, images)
     watch_log("last statements", lambda: "\n".join(campaign.statements[-40:]))
     for _ in range(steps):
         campaign.step()
@@ -156,11 +156,11 @@ def plain(value: object) -> object:
 def test_random_ddl_between_random_changes_is_read_alike_by_all(
     spark, request, seed, tmp_path, new_server, new_ibb_primary, new_replica, import_files, watch_log, version
 ) -> None:
-    chance = random.Random(f"{seed} {version}")
-    metadata = chance.choice(METADATA) if version == "11.8" else "FULL"
+    rng = random.Random(f"{seed} {version}")
+    metadata = rng.choice(METADATA) if version == "11.8" else "FULL"
     server = new_server(version, f"--binlog-row-metadata={metadata}", "--binlog-format=ROW")
     steps = request.config.getoption("--ddl-steps")
-    campaign = run_campaign(server, chance, steps, watch_log)
+    campaign = run_campaign(server, rng, steps, watch_log)
     files = binlogs_of(server, tmp_path / "classic")
     directory = tmp_path / "log"
     import_files(files, directory, "--max-file-size", "1M")

@@ -29,8 +29,8 @@ def test_connections_cut_at_random_bytes_do_no_harm(
     new_replica: Callable[..., Replica],
 ) -> None:
     capture = captures[name]
-    chance = random.Random(f"{seed} {name} {version}")
-    cuts = [Cut(after_bytes=chance.randrange(1, DIALOG_BYTES + capture.size)) for _ in range(CUT_COUNT)]
+    rng = random.Random(f"{seed} {name} {version}")
+    cuts = [Cut(after_bytes=rng.randrange(1, DIALOG_BYTES + capture.size)) for _ in range(CUT_COUNT)]
     replica = new_replica(version)
     primary = new_primary(capture, "--tls", "off")
 
@@ -70,8 +70,8 @@ def test_a_primary_killed_in_mid_stream_is_followed_on_after_its_restart(
     new_replica: Callable[..., Replica],
 ) -> None:
     capture = captures[name]
-    chance = random.Random(f"{seed} {name} {version}")
-    cut = Cut(after_bytes=chance.randrange(DIALOG_BYTES, capture.size), waits=True)
+    rng = random.Random(f"{seed} {name} {version}")
+    cut = Cut(after_bytes=rng.randrange(DIALOG_BYTES, capture.size), waits=True)
     replica = new_replica(version)
     primary = new_ibb_primary(capture, "--tls", "off", *version_options(capture))
 

@@ -20,14 +20,12 @@ def _kernels():
 def test_a_record_ends_where_it_was_said_to_end():
     from ibbmaster.kernel.converting import place_record, record_end
 
-    chance = random.Random(2)
-    record = np.frombuffer(bytearray(chance.randbytes(60_000)), dtype=np.uint8)
+    rng = random.Random(2)
+    record = np.frombuffer(bytearray(rng.randbytes(60_000)), dtype=np.uint8)
     pages = np.zeros(8 * PAGE_SIZE, dtype=np.uint8)
     for _ in range(3000):
-        position = chance.choice([chance.randrange(DATA_SIZE), DATA_SIZE - chance.randrange(1, 12)])
-        size = chance.choice(
-            [chance.randrange(1, 60_000), DATA_SIZE - position - 3 - chance.randrange(-6, 6), CHUNK_SIZE_MIN]
-        )
+        position = rng.choice([rng.randrange(DATA_SIZE), DATA_SIZE - rng.randrange(1, 12)])
+        size = rng.choice([rng.randrange(1, 60_000), DATA_SIZE - position - 3 - rng.randrange(-6, 6), CHUNK_SIZE_MIN])
         size = max(1, size)
         end = int(place_record(record, size, pages, position))
         assert end == int(record_end(position, size)), (position, size)

@@ -19,12 +19,12 @@ def test_the_checksum_of_any_bytes_is_that_of_zlib():
     loading.load()
     from ibbmaster.kernel.crc32 import crc32
 
-    chance = random.Random(1)
+    rng = random.Random(1)
     for size in [*range(600), 1000, 65_537]:
-        data = chance.randbytes(size + 3)
+        data = rng.randbytes(size + 3)
         array = np.frombuffer(data, dtype=np.uint8)
         assert crc32(array, 3, size + 3, 0) == zlib.crc32(data[3:])
-        middle = 3 + chance.randrange(size + 1)
+        middle = 3 + rng.randrange(size + 1)
         assert crc32(array, middle, size + 3, crc32(array, 3, middle, 0)) == zlib.crc32(data[3:])
 
 
@@ -32,11 +32,11 @@ def test_the_checksum_of_an_event_with_another_size_and_end_position():
     loading.load()
     from ibbmaster.kernel.crc32 import crc32_of_event
 
-    chance = random.Random(1)
+    rng = random.Random(1)
     for size in [*range(19, 300), 1000, 65_537]:
-        data = bytearray(chance.randbytes(size + 3))
+        data = bytearray(rng.randbytes(size + 3))
         array = np.frombuffer(bytes(data), dtype=np.uint8)
-        other_size, log_pos = chance.randrange(2**32), chance.randrange(2**32)
+        other_size, log_pos = rng.randrange(2**32), rng.randrange(2**32)
         struct.pack_into("<II", data, 3 + 9, other_size, log_pos)
         assert crc32_of_event(array, 3, size + 3, other_size, log_pos) == zlib.crc32(data[3:])
 

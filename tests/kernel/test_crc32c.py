@@ -23,8 +23,8 @@ def kernels():
 
 
 def random_pages(count, seed):
-    chance = random.Random(seed)
-    return bytearray(chance.randbytes(count * PAGE_SIZE))
+    rng = random.Random(seed)
+    return bytearray(rng.randbytes(count * PAGE_SIZE))
 
 
 def test_the_checksum_of_any_page_is_that_of_crcmod(kernels):

@@ -62,13 +62,13 @@ def test_every_day_of_the_calendar_and_no_other(numbers):
 def test_decimals_of_every_shape(numbers):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for digits in range(1, DIGITS_MAX + 1):
         for scale in range(digits + 1):
             size = decimal_size(digits, scale)
             read = decimal_reader(digits, scale)
             for data in (
-                *(chance.randbytes(size) for _ in range(20)),
+                *(rng.randbytes(size) for _ in range(20)),
                 b"\x80" + bytes(size - 1),
                 b"\x7f" + b"\xff" * (size - 1),
             ):

@@ -123,12 +123,12 @@ class LogOfVanishingDomains:
             self._step()
 
     def _step(self):
-        chance = self._random.random()
-        if chance < 0.6:
+        rng = self._random.random()
+        if rng < 0.6:
             self._commit(self._random.choice(self._busy))
-        elif chance < 0.75:
+        elif rng < 0.75:
             self._flush(None)
-        elif chance < 0.93:
+        elif rng < 0.93:
             unused = [
                 domain_id
                 for domain_id in self._state.domain_ids

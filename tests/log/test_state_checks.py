@@ -61,10 +61,10 @@ def test_full_states_of_the_next_file(found, fit):
 @pytest.mark.parametrize("seed", range(50))
 def test_whatever_is_logged_before_a_restart_may_be_forgotten(seed):
     """The differential of a server that begins anew in the middle, beside all groups of the file."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     logged, restarted = groups("", *()), GroupsOfFile(GtidState())
-    for index in range(chance.randint(2, 30)):
-        gtid = Gtid(domain_id=chance.randrange(3), server_id=chance.randrange(1, 4), seq_no=index + 1)
+    for index in range(rng.randint(2, 30)):
+        gtid = Gtid(domain_id=rng.randrange(3), server_id=rng.randrange(1, 4), seq_no=index + 1)
         logged.log(gtid)
         if index == 8:
             restarted = GroupsOfFile(GtidState())

@@ -153,18 +153,18 @@ def test_long_state_records_inside_other_records_are_no_fault(new_log, event):
 def test_all_ways_to_check_find_the_same(monkeypatch):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     disk = SimulatedDisk()
-    random_log(chance.randrange(1000), disk).close()
+    random_log(rng.randrange(1000), disk).close()
     files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
     for _ in range(15):
-        name = chance.choice([name for name in files if any(files[name][PAGE_SIZE:])])
-        page_no = chance.randrange(1, len(files[name]) // PAGE_SIZE)
+        name = rng.choice([name for name in files if any(files[name][PAGE_SIZE:])])
+        page_no = rng.randrange(1, len(files[name]) // PAGE_SIZE)
         start = page_no * PAGE_SIZE
         page = bytearray(files[name][start : start + PAGE_SIZE])
-        for _ in range(chance.randrange(1, 3)):
-            page[chance.randrange(PAGE_SIZE - 4)] ^= 1 << chance.randrange(8)
-        if chance.random() < 0.8:
+        for _ in range(rng.randrange(1, 3)):
+            page[rng.randrange(PAGE_SIZE - 4)] ^= 1 << rng.randrange(8)
+        if rng.random() < 0.8:
             seal_page(page)
         changed = {**files, name: files[name][:start] + bytes(page) + files[name][start + PAGE_SIZE :]}
         found = []

@@ -96,7 +96,7 @@ def test_an_error_of_the_disk_is_final_and_loses_nothing(seed):
                     read_all(store)
                 assert (store.status().durable_file, store.status().durable_offset) == acknowledged
         judge.judge(files, f"after call {nth} ({failing.failed}) failed")
-        for number, image in enumerate(itertools.islice(judge.disk.crash_states(judge._chance), 5)):
+        for number, image in enumerate(itertools.islice(judge.disk.crash_states(judge._rng), 5)):
             judge.judge(image, f"power lost after call {nth} ({failing.failed}) failed, {number}")
 
 

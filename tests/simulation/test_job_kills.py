@@ -21,7 +21,7 @@ from ibbmaster.lake.snapshots import snapshot
 START_S = 300  # the longest a job takes until it writes
 
 
-def run_until(target: Path, chance: random.Random, arguments: list[str]) -> int:
+def run_until(target: Path, rng: random.Random, arguments: list[str]) -> int:
     """Run a job, and kill it a random moment after it has begun to write; its exit code if it was faster."""
     before = {path.name for path in target.parent.iterdir()}
     process = subprocess.Popen(
@@ -35,7 +35,7 @@ def run_until(target: Path, chance: random.Random, arguments: list[str]) -> int:
         while process.poll() is None and {path.name for path in target.parent.iterdir()} == before:
             assert time.monotonic() < deadline
             time.sleep(0.01)  # nothing tells that it has begun
-        time.sleep(chance.random() * 6)  # nothing to wait for: a kill may come at any moment
+        time.sleep(rng.random() * 6)  # nothing to wait for: a kill may come at any moment
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -48,13 +48,13 @@ def test_an_export_that_was_killed_ends_with_every_row_once(
 ) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     target = tmp_path / "out" / "parquet"
     target.parent.mkdir()
     files = 2
     for _ in range(request.config.getoption("--stream-kills") // 4):
         log = grow(files)
-        code = run_until(target, chance, ["export", str(log), "--to", str(target), "--format", "delta"])
+        code = run_until(target, rng, ["export", str(log), "--to", str(target), "--format", "delta"])
         assert code in (0, -signal.SIGKILL)
         files = min(files + 1, 9)
     log = grow(9)
@@ -75,14 +75,14 @@ def test_a_snapshot_that_was_killed_leaves_the_one_before(
 ) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     target = tmp_path / "out" / "parent"
     target.parent.mkdir()
     arguments = ["snapshot", str(fixtures / "ibb/xa-and-ddl"), "shop.parent", "--to", str(target)]
     write_whole(snapshot(spark, str(fixtures / "ibb/xa-and-ddl"), "shop.parent"), target)
     rows = sorted(map(str, spark.read.parquet(str(target)).collect()))
     for _ in range(request.config.getoption("--stream-kills") // 4):
-        assert run_until(target, chance, arguments) in (0, -signal.SIGKILL)
+        assert run_until(target, rng, arguments) in (0, -signal.SIGKILL)
         if target.exists():  # else it was killed between two renames, and the next run puts it back
             assert sorted(map(str, spark.read.parquet(str(target)).collect())) == rows
     write_whole(snapshot(spark, str(fixtures / "ibb/xa-and-ddl"), "shop.parent"), target)

@@ -79,7 +79,7 @@ def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp
 def kill_again_and_again(directory: Path, seed: int) -> None:
     """Feed one store, kill by kill, and read the whole of it in the end."""
     directory.mkdir()
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     acknowledged = fed = sent = 0
     for number in range(KILLS // AT_ONCE):
         where = f"seed {seed}, kill {number}"
@@ -95,7 +95,7 @@ def kill_again_and_again(directory: Path, seed: int) -> None:
         acknowledged = recovered
         replica = Replica(int(first[1]), sent)
         replica.start()
-        for _ in range(chance.randrange(1, 60)):
+        for _ in range(rng.randrange(1, 60)):
             line = process.stdout.readline().split()
             fed, acknowledged = (int(line[1]), acknowledged) if line[0] == "fed" else (fed, int(line[1]))
         process.kill()

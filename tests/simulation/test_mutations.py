@@ -52,34 +52,34 @@ def with_page(files, name, page_no, page):
     return {**files, name: data[: page_no * PAGE_SIZE] + bytes(page) + data[(page_no + 1) * PAGE_SIZE :]}
 
 
-def older_image(page, chance):
+def older_image(page, rng):
     """What a page may have been when it had less: its first chunks, and zeros."""
     image, offset, ends = bytearray(page), 0, [0]
     while offset <= PAGE_SIZE - 8 and page[offset] not in (0, 0xFF):
         offset += 3 + int.from_bytes(page[offset + 1 : offset + 3], "little")
         ends.append(min(offset, PAGE_SIZE - 4))
-    end = chance.choice(ends)
+    end = rng.choice(ends)
     image[end:] = bytes(PAGE_SIZE - end)
     if end:
         seal_page(image)
     return bytes(image)
 
 
-def mutated(files, chance, *, first_kind=0):
+def mutated(files, rng, *, first_kind=0):
     """One kind of damage, or several: bits, pages in wrong places, swapped, older, blank, files cut or lost."""
-    for _ in range(chance.choice((1, 1, 1, 2))):
+    for _ in range(rng.choice((1, 1, 1, 2))):
         names = [name for name, data in files.items() if data.strip(b"\0")]
-        name = chance.choice(names)
-        page_no = chance.randrange(1, len(files[name]) // PAGE_SIZE)
+        name = rng.choice(names)
+        page_no = rng.randrange(1, len(files[name]) // PAGE_SIZE)
         page = page_of(files, name, page_no)
-        other_name = chance.choice(names)
-        other_no = chance.randrange(1, len(files[other_name]) // PAGE_SIZE)
-        match chance.randrange(first_kind, 7):
+        other_name = rng.choice(names)
+        other_no = rng.randrange(1, len(files[other_name]) // PAGE_SIZE)
+        match rng.randrange(first_kind, 7):
             case 0 | 1:
                 changed = bytearray(page)
-                for _ in range(chance.randint(1, 3)):
-                    changed[chance.randrange(PAGE_SIZE - 4)] ^= 1 << chance.randrange(8)
-                if chance.random() < 0.8:
+                for _ in range(rng.randint(1, 3)):
+                    changed[rng.randrange(PAGE_SIZE - 4)] ^= 1 << rng.randrange(8)
+                if rng.random() < 0.8:
                     seal_page(changed)
                 files = with_page(files, name, page_no, changed)
             case 2:
@@ -88,13 +88,13 @@ def mutated(files, chance, *, first_kind=0):
                 other = page_of(files, other_name, other_no)
                 files = with_page(with_page(files, other_name, other_no, page), name, page_no, other)
             case 4:
-                files = with_page(files, name, page_no, older_image(page, chance))
+                files = with_page(files, name, page_no, older_image(page, rng))
             case 5:
                 files = with_page(files, name, page_no, bytes(PAGE_SIZE))
             case 6:
                 files = {
                     **files,
-                    name: files[name][: chance.randrange(1, len(files[name]) // PAGE_SIZE + 1) * PAGE_SIZE],
+                    name: files[name][: rng.randrange(1, len(files[name]) // PAGE_SIZE + 1) * PAGE_SIZE],
                 }
     return files
 
@@ -133,8 +133,8 @@ def test_kernels_and_reference_say_the_same_of_damaged_logs(logs, monkeypatch, r
     seed = request.config.getoption("--mutation-seed")
     seed = random.randrange(2**32) if seed is None else seed
     for number in range(request.config.getoption("--mutations")):
-        chance = random.Random(seed + number)
-        files = mutated(chance.choice(logs), chance)
+        rng = random.Random(seed + number)
+        files = mutated(rng.choice(logs), rng)
         told, dumped = [], []
         for ready in (loading.load, lambda: None):
             monkeypatch.setattr(verifying, "kernels", ready)
@@ -167,9 +167,9 @@ def test_what_is_served_without_an_error_is_how_the_log_began_or_verify_tells_of
     seed = request.config.getoption("--mutation-seed")
     seed = random.randrange(2**32) if seed is None else seed
     for number in range(request.config.getoption("--mutations")):
-        chance = random.Random(seed + number)
-        sound = chance.choice(logs)
-        files = mutated(sound, chance, first_kind=2)
+        rng = random.Random(seed + number)
+        sound = rng.choice(logs)
+        files = mutated(sound, rng, first_kind=2)
         whole, _ = served(sound)
         found, error = served(files)
         whole, found = gtids(whole), gtids(found)

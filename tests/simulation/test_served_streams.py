@@ -60,15 +60,15 @@ Group = tuple[Gtid, tuple[bytes, ...]]  # its events, that with the GTID first
 class Feeder:
     """Writes groups by every way there is; `groups` are those committed, in order."""
 
-    def __init__(self, directory: Path, chance: random.Random) -> None:
-        self.chance = chance
+    def __init__(self, directory: Path, rng: random.Random) -> None:
+        self.rng = rng
         self.groups: list[Group] = []
         options = StoreOptions(
             durability=Durability.LATER,
-            max_file_bytes=chance.choice([8, 24, 96]) * PAGE_SIZE,
-            state_interval_bytes=chance.choice([2, 8, 256]) * PAGE_SIZE,
+            max_file_bytes=rng.choice([8, 24, 96]) * PAGE_SIZE,
+            state_interval_bytes=rng.choice([2, 8, 256]) * PAGE_SIZE,
             oob_piece_bytes=40_000,
-            spill_bytes=chance.choice([20_000, 60_000]),
+            spill_bytes=rng.choice([20_000, 60_000]),
             redo_bytes=8 << 20,
         )
         self.store = BinlogStore(RealDisk(directory), options)
@@ -77,20 +77,20 @@ class Feeder:
 
     def feed(self) -> None:
         """One to eight groups, durable at the end."""
-        chance = self.chance
-        for _ in range(chance.randrange(1, 9)):
-            kind = chance.randrange(10)
+        rng = self.rng
+        for _ in range(rng.randrange(1, 9)):
+            kind = rng.randrange(10)
             if kind == 0 and len(self._open) < 3:
                 self._open.append((self.store.open_group(), []))
             elif kind <= 2 and self._open:
-                self._go_on(chance.choice(self._open))
+                self._go_on(rng.choice(self._open))
             else:
                 gtid = self._next_gtid()
                 events = (make_gtid_event(gtid), *self._events(), make_event(XID, 1, bytes(8)))
                 self.store.write_direct_ordered(gtid, events[0], events[1:])
                 self.groups.append((gtid, events))
         self.store.sync()
-        if chance.random() < 0.3:
+        if rng.random() < 0.3:
             self.store.checkpoint()
 
     def close(self) -> None:
@@ -106,10 +106,10 @@ class Feeder:
         for event in self._events():
             group.write(event)
             events.append(event)
-        if self.chance.random() < 0.5:
+        if self.rng.random() < 0.5:
             return
         self._open.remove(one)
-        if self.chance.random() < 0.2:
+        if self.rng.random() < 0.2:
             group.abandon()
             return
         gtid = self._next_gtid()
@@ -119,16 +119,16 @@ class Feeder:
 
     def _next_gtid(self) -> Gtid:
         self._seq_no += 1
-        chance = self.chance
-        return Gtid(domain_id=chance.randrange(3), server_id=chance.randrange(1, 3), seq_no=self._seq_no)
+        rng = self.rng
+        return Gtid(domain_id=rng.randrange(3), server_id=rng.randrange(1, 3), seq_no=self._seq_no)
 
     def _events(self) -> list[bytes]:
-        chance = self.chance
+        rng = self.rng
         found = []
-        for _ in range(chance.randrange(4)):
-            size = chance.choice(SIZES) if chance.random() < 0.7 else chance.choice(SIZES[:4])
-            event = bytearray(make_event(chance.choice([ANNOTATE, ROWS]), 1, chance.randbytes(size)))
-            event[17:19] = (MARKED if chance.random() < 0.1 else 0).to_bytes(2, "little")
+        for _ in range(rng.randrange(4)):
+            size = rng.choice(SIZES) if rng.random() < 0.7 else rng.choice(SIZES[:4])
+            event = bytearray(make_event(rng.choice([ANNOTATE, ROWS]), 1, rng.randbytes(size)))
+            event[17:19] = (MARKED if rng.random() < 0.1 else 0).to_bytes(2, "little")
             found.append(bytes(event))
         return found
 
@@ -238,8 +238,8 @@ class World:
     """A primary's parts, its replicas, and chance."""
 
     def __init__(self, seed: int, directory: Path, tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-        self.chance = random.Random(seed)
-        self.feeder = Feeder(directory, self.chance)
+        self.rng = random.Random(seed)
+        self.feeder = Feeder(directory, self.rng)
         self.clock = MockClock()
         self.follower = Follower(lambda _: False)  # growth is announced by hand
         self.registry = Registry()
@@ -247,13 +247,13 @@ class World:
         self.pumps = trio.CapacityLimiter(4)
         self.replicas: list[Replica] = []
         self.tls = tls
-        self.kernel_chance = self.chance.choice([0.0, 0.02, 0.3, 1.0])  # of each look whether they are ready
+        self.kernel_chance = self.rng.choice([0.0, 0.02, 0.3, 1.0])  # of each look whether they are ready
         self._ready = loading.load()
         self._count = 0
 
     def kernels(self) -> Any:
         """They may become ready at any moment, also in the middle of a group."""
-        return self._ready if self.chance.random() < self.kernel_chance else None
+        return self._ready if self.rng.random() < self.kernel_chance else None
 
     async def in_a_thread(self, work: Callable[..., Any], *arguments: Any, **_: Any) -> Any:
         """As `trio.to_thread.run_sync`, in this thread: others have turns before and after, and time passes."""
@@ -263,16 +263,16 @@ class World:
         return result
 
     async def pause(self) -> None:
-        if self.chance.random() < 0.3:
-            self.clock.jump(self.chance.choice([0.0005, 0.002, 0.03, 1.5]))
-        for _ in range(self.chance.randrange(3)):
+        if self.rng.random() < 0.3:
+            self.clock.jump(self.rng.choice([0.0005, 0.002, 0.03, 1.5]))
+        for _ in range(self.rng.randrange(3)):
             await trio.lowlevel.checkpoint()
 
     # What happens
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
-            for _ in range(self.chance.choice([1, 2, 6, 10])):
+            for _ in range(self.rng.choice([1, 2, 6, 10])):
                 self.add_replica()
             for _ in range(STEPS):
                 await self.step(nursery)
@@ -280,49 +280,49 @@ class World:
             nursery.cancel_scope.cancel()
 
     async def step(self, nursery: trio.Nursery) -> None:
-        chance = self.chance
+        rng = self.rng
         for replica in self.replicas:
-            if replica.connection is None and chance.random() < 0.5:
+            if replica.connection is None and rng.random() < 0.5:
                 self.connect(replica, nursery)
-        match chance.randrange(12):
+        match rng.randrange(12):
             case 0 if self.connected():
-                self.cut(chance.choice(self.connected()))
+                self.cut(rng.choice(self.connected()))
             case 1 if self.connected():
-                replica = chance.choice(self.connected())
+                replica = rng.choice(self.connected())
                 replica.was_ended = True
-                replica.connection.end_dump(chance.choice(list(EndReason)))
+                replica.connection.end_dump(rng.choice(list(EndReason)))
             case 2 if self.connected():
-                self.registry.kill(chance.choice(self.connected()).connection.connection_id, query_only=False)
+                self.registry.kill(rng.choice(self.connected()).connection.connection_id, query_only=False)
             case 3:
-                self.clock.jump(chance.choice([0.001, 0.5, 5.0]))
-            case 4 if chance.random() < 0.3:
+                self.clock.jump(rng.choice([0.001, 0.5, 5.0]))
+            case 4 if rng.random() < 0.3:
                 self.feeder.store.flush()
                 self.follower.announce()
-            case 5 if chance.random() < 0.3:
+            case 5 if rng.random() < 0.3:
                 self.feeder.store.purge(PurgeRequest(total_bytes=1))
             case 6:
                 await wait_all_tasks_blocked()
             case 7:
                 self.add_replica()
-            case 8 if chance.random() < 0.1:
+            case 8 if rng.random() < 0.1:
                 await self.reset()
             case _:
                 self.feeder.feed()
                 self.follower.announce()
-        for _ in range(chance.randrange(20)):
+        for _ in range(rng.randrange(20)):
             await trio.lowlevel.checkpoint()
 
     def connected(self) -> list[Replica]:
         return [replica for replica in self.replicas if replica.connection is not None]
 
     def cut(self, replica: Replica) -> None:
-        replica.cut_after = self.chance.choice([0, 10, 3000, 100_000])
+        replica.cut_after = self.rng.choice([0, 10, 3000, 100_000])
 
     async def reset(self) -> None:
         """The log begins again with other groups; whoever read the old one is told, and begins again, too."""
         self.feeder.give_up_open()
         self.feeder.store.reset()
-        if self.chance.random() < 0.5:
+        if self.rng.random() < 0.5:
             self.feeder.groups = []
             self.feeder.feed()  # at the old places, before anybody has looked
         else:
@@ -336,32 +336,32 @@ class World:
             self.add_replica()
 
     def add_replica(self) -> None:
-        chance = self.chance
+        rng = self.rng
         self._count += 1
         groups = self.feeder.groups
         position: dict[int, Gtid] = {}
-        if groups and chance.random() < 0.5:
-            for gtid, _ in groups[: chance.randrange(len(groups) + 1)]:
+        if groups and rng.random() < 0.5:
+            for gtid, _ in groups[: rng.randrange(len(groups) + 1)]:
                 position[gtid.domain_id] = gtid
         until = None
-        if groups and chance.random() < 0.15:
+        if groups and rng.random() < 0.15:
             until = {}
-            for gtid, _ in groups[: chance.randrange(1, len(groups) + 1)]:
+            for gtid, _ in groups[: rng.randrange(1, len(groups) + 1)]:
                 until[gtid.domain_id] = gtid
         self.replicas.append(
             Replica(
                 server_id=100 + self._count,
-                profile=chance.choice(["engine"] * 4 + ["compat", "classic-11.8", "classic-10.11"]),
+                profile=rng.choice(["engine"] * 4 + ["compat", "classic-11.8", "classic-10.11"]),
                 options={
-                    "wants_annotate_rows": chance.random() < 0.7,
-                    "leaves_out_marked": chance.random() < 0.2,
-                    "has_semi_sync": chance.random() < 0.2,
-                    "heartbeat_period_s": chance.choice([0.0, 0.001, 0.02, 1.0, 30.0]),
+                    "wants_annotate_rows": rng.random() < 0.7,
+                    "leaves_out_marked": rng.random() < 0.2,
+                    "has_semi_sync": rng.random() < 0.2,
+                    "heartbeat_period_s": rng.choice([0.0, 0.001, 0.02, 1.0, 30.0]),
                 },
                 position=dict(position),
                 start=position,
                 until=until,
-                transport=chance.choice(["socket"] * 4 + ["memory", "lockstep", "tls"]),
+                transport=rng.choice(["socket"] * 4 + ["memory", "lockstep", "tls"]),
             )
         )
 
@@ -414,7 +414,7 @@ class World:
             whole.options["heartbeat_period_s"] = 0.0
             await self.serve_all(nursery)
             size = whole.session._framer.size_sent
-            places = sorted(self.chance.sample(range(size), min(cuts, size)))
+            places = sorted(self.rng.sample(range(size), min(cuts, size)))
             for place in places:
                 replica = replace(whole, position={}, received=0, connection=None, session=None)
                 self.replicas = [replica]
@@ -504,7 +504,7 @@ class World:
     async def transport(self, kind: str) -> tuple[Any, Any]:
         if kind == "socket":
             ours, theirs = trio.socket.socketpair()
-            size = self.chance.choice([5_000, 60_000, 1 << 20])
+            size = self.rng.choice([5_000, 60_000, 1 << 20])
             ours.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, size)
             return trio.SocketStream(ours), trio.SocketStream(theirs)
         ours, theirs = lockstep_stream_pair() if kind == "lockstep" else memory_stream_pair()
@@ -522,11 +522,11 @@ class World:
 
     async def read(self, replica: Replica, theirs: Any, stream: Stream, scope: trio.CancelScope) -> None:
         """Take bytes until the server closes, or the cut that was asked for, which the server may notice at once."""
-        chance = self.chance
+        rng = self.rng
         async with theirs:
             with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError):
                 while True:
-                    data = await theirs.receive_some(chance.choice([100, 5000, 1 << 20]))
+                    data = await theirs.receive_some(rng.choice([100, 5000, 1 << 20]))
                     if not data:
                         return
                     if replica.cut_after is not None:
@@ -535,10 +535,10 @@ class World:
                     stream.receive(bytes(data))
                     if replica.cut_after == 0:
                         break
-                    if chance.random() < 0.05:
-                        for _ in range(chance.randrange(30)):
+                    if rng.random() < 0.05:
+                        for _ in range(rng.randrange(30)):
                             await trio.lowlevel.checkpoint()
-        if chance.random() < 0.7:
+        if rng.random() < 0.7:
             scope.cancel()
 
 
@@ -565,7 +565,7 @@ def world(monkeypatch: pytest.MonkeyPatch, tls: Any, tmp_path: Path) -> Iterator
         monkeypatch.setattr(trio._core._run, "_r", random.Random(seed))
         monkeypatch.setattr(trio.to_thread, "run_sync", world.in_a_thread)
         monkeypatch.setattr(shared, "kernels", world.kernels)
-        monkeypatch.setattr(block_cache, "READERS_OF_SHARED", world.chance.choice([1, 3, 99]))
+        monkeypatch.setattr(block_cache, "READERS_OF_SHARED", world.rng.choice([1, 3, 99]))
         return world
 
     yield make

@@ -44,14 +44,14 @@ class Log:
         directory.mkdir()
         options = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=32 << 10, redo_bytes=1 << 20)
         self._store = BinlogStore(RealDisk(directory), options)
-        self._chance = random.Random(1)
+        self._rng = random.Random(1)
         self._seq_no = 0
 
     def grow(self, groups: int) -> None:
         for _ in range(groups):
             self._seq_no += 1
             gtid = Gtid(domain_id=self._seq_no % 3, server_id=1, seq_no=self._seq_no)
-            sizes = [self._chance.choice([10, 300, 20_000]) for _ in range(self._chance.randrange(1, 6))]
+            sizes = [self._rng.choice([10, 300, 20_000]) for _ in range(self._rng.randrange(1, 6))]
             body = [make_event(23, 1, bytes(size)) for size in sizes]
             self._store.write_direct(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
 
@@ -108,7 +108,7 @@ def kill_all(process: subprocess.Popen[str]) -> None:
 def test_every_row_arrives_once_whoever_is_killed(spark, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     log = Log(tmp_path / "log")
     log.grow(200)
     process = start(tmp_path, "on")
@@ -116,17 +116,17 @@ def test_every_row_arrives_once_whoever_is_killed(spark, tmp_path: Path, request
     driver_kills = worker_kills = 0
     try:
         while driver_kills + worker_kills < kills:
-            log.grow(chance.randrange(1, 60))
+            log.grow(rng.randrange(1, 60))
             workers = wait_for_workers(process)
-            time.sleep(chance.random() * 1.5)  # nothing to wait for: a kill may come at any moment
-            if not workers or chance.random() < 0.25 or (not driver_kills and worker_kills):
+            time.sleep(rng.random() * 1.5)  # nothing to wait for: a kill may come at any moment
+            if not workers or rng.random() < 0.25 or (not driver_kills and worker_kills):
                 if process.poll() is None:
                     kill_all(process)
                 driver_kills += 1
                 process = start(tmp_path, "on")
             elif workers := workers_of(process):
                 with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
-                    os.kill(chance.choice(workers), signal.SIGKILL)
+                    os.kill(rng.choice(workers), signal.SIGKILL)
                     worker_kills += 1
         print(f"{driver_kills} drivers and {worker_kills} workers killed")
     finally:

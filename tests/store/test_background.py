@@ -129,8 +129,8 @@ class ClockedStore:
 
 
 def test_forgetting_a_large_transaction_takes_no_more_than_a_fifth_of_the_time():
-    chance = random.Random(7)
-    store = ClockedStore([chance.uniform(0.001, 0.02) for _ in range(500)])
+    rng = random.Random(7)
+    store = ClockedStore([rng.uniform(0.001, 0.02) for _ in range(500)])
     with Background(store, period_s=1, clock=lambda: store.now):
         assert store.is_done.wait(300)
     assert len(store.took) == 500

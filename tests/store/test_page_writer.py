@@ -125,7 +125,7 @@ def test_only_what_was_written_is_synced(tmp_path: Path) -> None:
 def test_it_makes_no_difference_when_the_pages_are_written(tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     contents = []
     for share in (0, 0.1, 1):
         directory = tmp_path / str(share)
@@ -139,7 +139,7 @@ def test_it_makes_no_difference_when_the_pages_are_written(tmp_path: Path) -> No
             page_offset += len(data)
             if page_offset == DATA_SIZE:
                 page_no, page_offset = page_no + 1, 0
-            if chance.random() < share:
+            if rng.random() < share:
                 pages.write_out()
         pages.write_out()
         contents.append((directory / NAME).read_bytes())

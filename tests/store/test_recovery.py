@@ -78,7 +78,7 @@ def start(files):
 def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_whole(crashed):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     checkpoint = scan_redo(SimulatedDisk(crashed)).checkpoint.end
     covered = [
         (file_no, page_no)
@@ -88,10 +88,10 @@ def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_who
     ]
     assert len(covered) > 5
     for _ in range(100):
-        file_no, page_no = chance.choice(covered)
+        file_no, page_no = rng.choice(covered)
         name = f"binlog-{file_no:06d}.ibb"
         data = bytearray(crashed[name])
-        sector = page_no * PAGE_SIZE + 512 * chance.randrange(32)
+        sector = page_no * PAGE_SIZE + 512 * rng.randrange(32)
         data[sector : sector + 512] = bytes(512)  # as if it had never been written
         store, _ = start({**crashed, name: bytes(data)})
         assert numbers(store) == list(range(1, 31)), (name, sector)

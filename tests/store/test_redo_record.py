@@ -78,13 +78,13 @@ def test_a_record_of_an_earlier_life_is_none_and_a_later_life_begins_with_a_chec
 def test_items_that_make_no_sense_are_at_most_an_error():
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     payload = encode_record(5000, 2, ITEMS.values())[RECORD_HEADER.size :]
     head = CHECKED_HEADER.pack(5000, len(payload), 2)
     for _ in range(3000):
         damaged = bytearray(payload)
-        for _ in range(chance.randrange(1, 4)):
-            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        for _ in range(rng.randrange(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         data = head + crc32c(head + damaged).to_bytes(4, "little") + damaged
         record = decode_record(data, 0, 5000, 2)
         with contextlib.suppress(StoreError):  # any other error is a mistake

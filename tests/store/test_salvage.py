@@ -295,24 +295,24 @@ def test_what_was_logged_before_the_oldest_file_is_kept(closed):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_damage_never_makes_a_group_up_and_never_stops_it(closed, seed):
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     files = dict(closed)
-    for _ in range(chance.randrange(1, 6)):
-        name = chance.choice(sorted(files))
+    for _ in range(rng.randrange(1, 6)):
+        name = rng.choice(sorted(files))
         data = bytearray(files[name])
-        page_no = chance.randrange(max(1, len(data) // PAGE_SIZE))
-        match chance.randrange(4):
+        page_no = rng.randrange(max(1, len(data) // PAGE_SIZE))
+        match rng.randrange(4):
             case 0:
-                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             case 1:
                 data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = bytes(PAGE_SIZE)
             case 2:
-                other = chance.randrange(len(data) // PAGE_SIZE)
+                other = rng.randrange(len(data) // PAGE_SIZE)
                 data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = data[
                     other * PAGE_SIZE : (other + 1) * PAGE_SIZE
                 ]
             case 3:
-                del data[chance.randrange(PAGE_SIZE, len(data)) :]
+                del data[rng.randrange(PAGE_SIZE, len(data)) :]
         files[name] = bytes(data)
     target, _, report = salvaged(files)
     wanted = groups_of(MemoryDisk(closed))

@@ -235,23 +235,21 @@ class Feeder:
     """Writes random groups and remembers them."""
 
     def __init__(self, seed: int, *, domain_count: int = 3) -> None:
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self._domain_count = domain_count
         self.written: list[tuple[Gtid | None, bytes]] = []
         self._seq_no = 0
 
     def body(self) -> list[bytes]:
         """One event, cut somewhere."""
-        size = self.chance.choice([0, 10, 200, 900, 5000, 16000, 33000, 70000]) + self.chance.randrange(100)
-        cuts = sorted(self.chance.randrange(size + 1) for _ in range(self.chance.randrange(4)))
-        data = struct.pack("<IBIIIH", 1, 16, 1, 19 + size, 0, 0) + self.chance.randbytes(size)
+        size = self.rng.choice([0, 10, 200, 900, 5000, 16000, 33000, 70000]) + self.rng.randrange(100)
+        cuts = sorted(self.rng.randrange(size + 1) for _ in range(self.rng.randrange(4)))
+        data = struct.pack("<IBIIIH", 1, 16, 1, 19 + size, 0, 0) + self.rng.randbytes(size)
         return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
     def next_gtid(self) -> Gtid:
         self._seq_no += 1
-        return gtid(
-            self._seq_no, domain_id=self.chance.randrange(self._domain_count), server_id=self.chance.randrange(1, 4)
-        )
+        return gtid(self._seq_no, domain_id=self.rng.randrange(self._domain_count), server_id=self.rng.randrange(1, 4))
 
     def feed(self, writer: BinlogWriter, count: int) -> None:
         for _ in range(count):
@@ -312,18 +310,18 @@ def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path: Path) -> None:
 def test_groups_of_several_sessions_may_be_open_at_once(tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     feeder = Feeder(seed)
     with BinlogWriter(
         RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=PAGE_SIZE, spill_bytes=500
     ) as writer:
         open_groups = [(writer.open_group(), bytearray()) for _ in range(5)]
         for _ in range(300):
-            index = chance.randrange(5)
+            index = rng.randrange(5)
             group, data = open_groups[index]
-            action = chance.random()
+            action = rng.random()
             if action < 0.8:
-                piece = chance.randbytes(chance.choice([1, 100, 4000]))
+                piece = rng.randbytes(rng.choice([1, 100, 4000]))
                 group.write(piece)
                 data += piece
                 continue

@@ -50,19 +50,19 @@ def check_same(dump_of, engine, ways=PUMPS, **options):
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_captures_of_real_servers(dump_of, capture):
-    chance = random.Random(str(capture))
+    rng = random.Random(str(capture))
     engine = ClassicBinlog([capture])
     for profile in PROFILES:
         careful, dumps = check_same(dump_of, engine, profile=profile)
         assert all(dump.careful_groups <= len(engine.files()) for dump in dumps)
         assert careful.error is None
-        check_same(dump_of, engine, [chance.choice(PUMPS)], profile=profile, **chance.choice(OPTIONS))
+        check_same(dump_of, engine, [rng.choice(PUMPS)], profile=profile, **rng.choice(OPTIONS))
 
 
 @pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8", "engine"])
 @pytest.mark.parametrize("name", ["10.11/domains", "11.8/group-commit"])
 def test_from_any_position_to_any_other(dump_of, name, profile):
-    chance = random.Random(name + profile)
+    rng = random.Random(name + profile)
     engine = ClassicBinlog([CLASSIC / name])
     state = engine.start_of_file(0).state.copy()
     states = []
@@ -71,13 +71,11 @@ def test_from_any_position_to_any_other(dump_of, name, profile):
         state.log(group.gtid)
         states.append(state.copy())
     for _ in range(8):
-        position = chance.choice(states).position()
-        until = GtidPosition(gtid for gtid in chance.choice(states).position().values() if chance.random() < 0.7)
-        text = str(position) if chance.random() < 0.7 else f"{position},12345-1-1"
-        for options in ({}, {"is_strict": True}, {"until": until, "until_is_before": chance.random() < 0.5}):
-            careful, dumps = check_same(
-                dump_of, engine, [chance.choice(PUMPS)], profile=profile, position=text, **options
-            )
+        position = rng.choice(states).position()
+        until = GtidPosition(gtid for gtid in rng.choice(states).position().values() if rng.random() < 0.7)
+        text = str(position) if rng.random() < 0.7 else f"{position},12345-1-1"
+        for options in ({}, {"is_strict": True}, {"until": until, "until_is_before": rng.random() < 0.5}):
+            careful, dumps = check_same(dump_of, engine, [rng.choice(PUMPS)], profile=profile, position=text, **options)
             if "until" not in options and len(careful.data) > 10_000 and len(position) == 1:
                 assert dumps[0].careful_groups < 20 + len(engine.files())
 
@@ -139,17 +137,17 @@ def check_damage(dump_of, engine, way, profile):
 def test_damage_ends_the_dump_where_and_as_it_does_group_by_group(dump_of, tmp_path, name):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     shutil.copytree(CLASSIC / name, tmp_path, dirs_exist_ok=True)
     files = sorted(path for path in tmp_path.glob("binlog.0*") if path.suffix[1:].isdigit())
     for _ in range(60):
-        path = chance.choice(files)
+        path = rng.choice(files)
         whole = path.read_bytes()
         data = bytearray(whole)
-        if chance.random() < 0.3:
-            del data[chance.randrange(len(data)) :]
+        if rng.random() < 0.3:
+            del data[rng.randrange(len(data)) :]
         else:
-            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         path.write_bytes(data)
         try:
             engine = ClassicBinlog([tmp_path])
@@ -157,7 +155,7 @@ def test_damage_ends_the_dump_where_and_as_it_does_group_by_group(dump_of, tmp_p
         except IbbMasterError:
             continue  # that is found before anything is sent
         else:
-            check_damage(dump_of, engine, chance.choice(PUMPS), chance.choice(list(PROFILES)))
+            check_damage(dump_of, engine, rng.choice(PUMPS), rng.choice(list(PROFILES)))
         finally:
             path.write_bytes(whole)
 
@@ -167,7 +165,7 @@ def write_file(path, groups, *, with_checksums=True, in_use=False, is_closed=Tru
     head = (CLASSIC / "11.8/checksum-switch" / ("binlog.000005" if with_checksums else "binlog.000004")).read_bytes()
     data = bytearray(head[: 4 + struct.unpack_from("<I", head, 4 + 9)[0]])
     data[4 + 17] |= in_use
-    chance = random.Random(1)
+    rng = random.Random(1)
 
     def add(event_type, body):
         size = 19 + len(body) + 4 * with_checksums
@@ -180,7 +178,7 @@ def write_file(path, groups, *, with_checksums=True, in_use=False, is_closed=Tru
         begins.append(len(data))
         add(GTID, struct.pack("<QIB", seq_no, 0, 0) + bytes(6))
         for size in sizes:
-            add(ROWS, chance.randbytes(min(size, 1000)) * (size // 1000 + 1))
+            add(ROWS, rng.randbytes(min(size, 1000)) * (size // 1000 + 1))
         add(XID, bytes(8))
     if is_closed:
         add(STOP, b"")
@@ -207,17 +205,17 @@ def test_damage_in_a_long_group_is_told_where_it_is_met(dump_of, tmp_path):
     begins = write_file(tmp_path / "binlog.000001", LONG)
     path = tmp_path / "binlog.000001"
     whole = path.read_bytes()
-    chance = random.Random(3)
+    rng = random.Random(3)
     for index in range(40):
         data = bytearray(whole)
         if index % 4 == 0:
-            del data[chance.randrange(begins[1], len(whole) - 30) :]
+            del data[rng.randrange(begins[1], len(whole) - 30) :]
         else:
-            data[chance.randrange(begins[1], len(whole) - 100)] ^= 1 << chance.randrange(8)
+            data[rng.randrange(begins[1], len(whole) - 100)] ^= 1 << rng.randrange(8)
         path.write_bytes(data)
         engine = ClassicBinlog([tmp_path])
         engine._state = GtidState()
-        assert check_damage(dump_of, engine, chance.choice(PUMPS), "classic-11.8") is not None
+        assert check_damage(dump_of, engine, rng.choice(PUMPS), "classic-11.8") is not None
 
 
 @pytest.mark.parametrize("count", range(1, len(LONG) + 1))

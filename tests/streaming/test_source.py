@@ -68,12 +68,12 @@ def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
 @pytest.mark.parametrize("seed", range(12))
 def test_random_logs_from_any_position(dump_of, tmp_path, seed):
     store = random_log(seed, RealDisk(tmp_path))
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     shared = SharedBlocks()
     state = store.state()
     positions = ["", ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids)]
     for _ in range(4):
-        some = [f"{gtid.domain_id}-{gtid.server_id}-{gtid.seq_no}" for gtid in state if chance.random() < 0.5]
+        some = [f"{gtid.domain_id}-{gtid.server_id}-{gtid.seq_no}" for gtid in state if rng.random() < 0.5]
         positions.append(",".join({gtid.split("-")[0]: gtid for gtid in some}.values()))
     for position in positions:
         for options in ({}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}):
@@ -375,7 +375,7 @@ def test_reading_goes_on_where_a_group_ended_whatever_stands_between(tmp_path, k
             engines[0].write_direct(gtid, make_gtid_event(gtid), [make_event(16, 1, bytes(8))])
             if seq_no % 7 == 0:
                 engines[0].flush()
-    chance = random.Random(1)
+    rng = random.Random(1)
     for engine in engines:
         place = engine.start_of_file()
         with contextlib.closing(engine.groups(place)) as groups:
@@ -389,8 +389,8 @@ def test_reading_goes_on_where_a_group_ended_whatever_stands_between(tmp_path, k
                 count += 1
                 ended = group.end
                 assert group.start < ended
-                for _ in group.body if chance.random() < 0.5 else ():
-                    if chance.random() < 0.2:
+                for _ in group.body if rng.random() < 0.5 else ():
+                    if rng.random() < 0.2:
                         break
             assert count or not isinstance(engine, MemoryBinlog)
 
@@ -496,11 +496,11 @@ def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
     files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(60):
-        name = chance.choice([name for name in files if any(files[name])])
+        name = rng.choice([name for name in files if any(files[name])])
         data = bytearray(files[name])
-        data[chance.randrange(PAGE_SIZE, len(data))] ^= 1 << chance.randrange(8)
+        data[rng.randrange(PAGE_SIZE, len(data))] ^= 1 << rng.randrange(8)
         engines = [BinlogDirectory(MemoryDisk({**files, name: bytes(data)})) for _ in range(2)]
         try:
             careful = dump_of(engines[0], is_fast=False)

@@ -26,7 +26,7 @@ def steps(disk):
         ("read", "binlog-000000.ibb", 4, 100),
         ("allocate", "binlog-000000.ibb", 12),
         ("size", "binlog-000000.ibb"),
-        ("rename", "binlog-000000.ibb", "binlog-000001.ibb"),
+        ("create", "binlog-000001.ibb"),
         ("list",),
         ("size", "binlog-000000.ibb"),
         ("sync", "binlog-000001.ibb"),

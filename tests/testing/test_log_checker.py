@@ -38,12 +38,12 @@ def test_it_finds_the_groups_that_the_reader_finds(directory):
 def test_a_flipped_bit_in_what_is_used_is_found():
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     files = {path.name: path.read_bytes() for path in (IBB / "types").glob("binlog-*.ibb")}
     for _ in range(50):
-        name = chance.choice(sorted(name for name in files if any(files[name])))
+        name = rng.choice(sorted(name for name in files if any(files[name])))
         data = bytearray(files[name])
-        data[chance.randrange(len(data.rstrip(b"\0")))] ^= 1 << chance.randrange(8)
+        data[rng.randrange(len(data.rstrip(b"\0")))] ^= 1 << rng.randrange(8)
         with pytest.raises(CheckError):
             check_log({**files, name: bytes(data)})
 

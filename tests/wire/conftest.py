@@ -143,7 +143,7 @@ def damaged() -> Callable[[bytes], Iterator[bytes]]:
 
 
 @pytest.fixture
-def chance() -> random.Random:
+def rng() -> random.Random:
     """Random numbers; a failing test shows the seed, and WIRE_TEST_SEED=<seed> brings the failure back."""
     seed = int(os.environ.get("WIRE_TEST_SEED") or random.randrange(2**32))
     print(f"WIRE_TEST_SEED={seed}")

@@ -110,12 +110,12 @@ def test_an_ed25519_answer_of_another_length_proves_nothing(ed25519: Account, si
 
 @pytest.mark.parametrize("plugin", ["native", "ed25519"])
 def test_random_and_damaged_answers_prove_nothing(
-    plugin: str, native: Account, ed25519: Account, damaged: Any, chance: random.Random
+    plugin: str, native: Account, ed25519: Account, damaged: Any, rng: random.Random
 ) -> None:
     account, nonce = (native, SEED) if plugin == "native" else (ed25519, NONCE)
     answer = answer_native("replpw", SEED) if plugin == "native" else answer_ed25519("replpw", NONCE)
     assert not any(account.verifier.verify(nonce, data) for data in damaged(answer))
-    assert not any(account.verifier.verify(nonce, chance.randbytes(len(answer))) for _ in range(500))
+    assert not any(account.verifier.verify(nonce, rng.randbytes(len(answer))) for _ in range(500))
 
 
 def test_the_described_proof_of_a_certificate_is_ours(native: Account) -> None:

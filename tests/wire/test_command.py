@@ -158,9 +158,9 @@ def test_damaged_commands_are_values(damaged: Any) -> None:
             decode_command(data)
 
 
-def test_random_bytes_are_commands(chance: random.Random) -> None:
+def test_random_bytes_are_commands(rng: random.Random) -> None:
     for _ in range(2000):
-        decode_command(chance.randbytes(chance.randrange(60)))
+        decode_command(rng.randbytes(rng.randrange(60)))
 
 
 def test_the_password_of_a_registration_does_not_show_in_a_repr() -> None:

@@ -527,15 +527,15 @@ def in_a_dump() -> Client:
 
 
 @pytest.mark.parametrize("client_in_state", [connect, in_tls, asked_for_a_signature, logged_in, in_a_dump])
-def test_random_bytes_in_any_state_do_no_harm(client_in_state: Callable[[], Client], chance: random.Random) -> None:
+def test_random_bytes_in_any_state_do_no_harm(client_in_state: Callable[[], Client], rng: random.Random) -> None:
     for _ in range(2000):
         client = client_in_state()
         state = client.connection.state
         before = len(client.events)
-        payload = chance.randbytes(chance.randrange(80))
-        if chance.random() < 0.5:
+        payload = rng.randbytes(rng.randrange(80))
+        if rng.random() < 0.5:
             payload = frame_packets(payload, client.sequence)[0]
-        client.send_bytes(payload + b"\x00" * chance.randrange(3))
+        client.send_bytes(payload + b"\x00" * rng.randrange(3))
         if state in BEFORE_LOGIN:
             assert not any(isinstance(event, LoggedIn | CommandReceived) for event in client.events[before:])
 

@@ -252,9 +252,9 @@ def test_damaged_greetings_logins_and_switches_are_a_value_or_an_error(damaged: 
                 decode(data)  # type: ignore[operator]
 
 
-def test_random_bytes_are_a_value_or_an_error(chance: random.Random) -> None:
+def test_random_bytes_are_a_value_or_an_error(rng: random.Random) -> None:
     for _ in range(2000):
-        data = chance.randbytes(chance.randrange(200))
+        data = rng.randbytes(rng.randrange(200))
         for decode in (decode_greeting, decode_login, decode_auth_switch):
             with contextlib.suppress(RemoteProtocolError):
                 decode(data)

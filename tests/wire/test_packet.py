@@ -121,8 +121,8 @@ def test_a_piece_longer_than_the_rest_of_the_payload_is_refused() -> None:
 
 @pytest.mark.parametrize("prefix", [b"\x00", b"\x00\xef\x00"], ids=["plain", "semi-sync"])
 @pytest.mark.parametrize("sequence", [0, 1, 200, 255])
-def test_many_events_at_once_are_framed_as_one_by_one(prefix: bytes, sequence: int, chance: random.Random) -> None:
-    events = [chance.randbytes(chance.choice([19, 40, 255, 256, 70_000])) for _ in range(300)]
+def test_many_events_at_once_are_framed_as_one_by_one(prefix: bytes, sequence: int, rng: random.Random) -> None:
+    events = [rng.randbytes(rng.choice([19, 40, 255, 256, 70_000])) for _ in range(300)]
     at_once, one_by_one = PacketStream(sequence), PacketStream(sequence)
     framed = at_once.frame_events([memoryview(event) for event in events], prefix)
     assert framed == b"".join(one_by_one.frame(prefix + event) for event in events)
@@ -215,12 +215,12 @@ def test_a_damaged_packet_is_a_payload_or_an_error_and_nothing_else(damaged: Cal
         assert sum(4 + len(packet.payload) for packet in packets) + reader.unread_size == len(data)
 
 
-def test_random_bytes_never_make_a_reader_keep_more_than_it_may(chance: random.Random) -> None:
+def test_random_bytes_never_make_a_reader_keep_more_than_it_may(rng: random.Random) -> None:
     for _ in range(2000):
         reader = PacketReader(limit=500)
         try:
             for _ in range(20):
-                reader.receive_data(chance.randbytes(chance.randrange(60)))
+                reader.receive_data(rng.randbytes(rng.randrange(60)))
                 read_all(reader)
                 assert reader.unread_size <= 500 + 4
         except RemoteProtocolError:

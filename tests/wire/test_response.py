@@ -284,7 +284,7 @@ def test_what_makes_no_sense_is_refused(decode: Callable[[bytes], object], paylo
         decode(payload)
 
 
-def test_damaged_and_random_answers_are_a_value_or_an_error(damaged: Any, chance: random.Random) -> None:
+def test_damaged_and_random_answers_are_a_value_or_an_error(damaged: Any, rng: random.Random) -> None:
     decoders: list[Callable[[bytes], object]] = [
         decode_ok,
         decode_err,
@@ -303,7 +303,7 @@ def test_damaged_and_random_answers_are_a_value_or_an_error(damaged: Any, chance
         encode_row((None, b"value")),
     ]
     payloads = [data for sample in samples for data in damaged(sample)]
-    payloads += [chance.randbytes(chance.randrange(80)) for _ in range(2000)]
+    payloads += [rng.randbytes(rng.randrange(80)) for _ in range(2000)]
     for payload in payloads:
         for decode in decoders:
             with contextlib.suppress(RemoteProtocolError):

@@ -73,7 +73,7 @@ class GroupBatches:
             if self._is_full:
                 yield self._taken()
             if group.gtid is not None:
-                yield from self._careful(group)
+                yield from self._by_reference(group)
         if self._state[Field.GROUPS]:
             yield self._taken()
 
@@ -92,7 +92,7 @@ class GroupBatches:
         self._state[Field.GROUPS] = self._state[Field.OUT] = 0
         return EventBatch(self._data, self._groups[:count], self._events[:found], self._source.file_name)
 
-    def _careful(self, group: EventGroup) -> Iterator[EventBatch]:
+    def _by_reference(self, group: EventGroup) -> Iterator[EventBatch]:
         """A group that is not plain, event by event."""
         state = self._state
         number = 0
@@ -158,7 +158,7 @@ class ClassicBatches(GroupBatches):
         return self._log.groups_in(self._range, take=self._take)
 
     def _take(self, window: EventWindow) -> bool:
-        """Collect the groups at the begin of a window; False if the next one must come by itself."""
+        """Collect the groups at the beginning of a window; False if the next one must come by itself."""
         numbers = self._numbers
         numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
         numbers[Conversion.CHECKSUM_BYTES] = window.checksum_size
@@ -218,7 +218,7 @@ class IbbBatches(GroupBatches):
                     break
                 if group.gtid is not None and self._range.holds(group.start):
                     self._boundary.log([group.gtid])
-                    yield from self._careful(group)
+                    yield from self._by_reference(group)
         if state[Field.GROUPS]:
             yield self._taken()
         if self._reader.position.file_no == self._range.file_no:

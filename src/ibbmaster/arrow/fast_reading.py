@@ -1,6 +1,6 @@
 """A range of a log as record batches, made by kernels: no Python object for an event or a row.
 
-The twin, which takes what this does not: `ibbmaster.arrow.reading`.
+The reference, which takes what this does not: `ibbmaster.arrow.reading`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _is_frozen = False
 
 
 def is_fast(task: ReadTask) -> bool:
-    """Whether kernels make what a task asks for; `is_sound` must be asked, too, if damage is to be passed over."""
+    """Whether kernels make what a task asks for; `is_sound` must be asked, too, if damage is to be skipped."""
     options = task.options
     return options.undecodable is FAIL and options.granularity in MADE
 
@@ -47,7 +47,7 @@ def is_fast(task: ReadTask) -> bool:
 def is_sound(task: ReadTask, kernels: Kernels) -> bool:
     """Whether kernels read a whole range without an error; for faults, every value of every row.
 
-    To be known ahead where damage is passed over: of a group that turns out to be damaged
+    To be known ahead where damage is skipped: of a group that turns out to be damaged
     nothing may have been given away.
     """
     if task.options.host is not None:

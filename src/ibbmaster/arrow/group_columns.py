@@ -41,10 +41,10 @@ class GroupColumns:
         self._tables = tables
         self._kernels = kernels
         self._names: dict[bytes, str] = {}
-        self._open: tuple[Any, _Sums] | None = None  # the last group, which may go on in the next batch
+        self._open: tuple[Any, _Sums] | None = None  # the last group, which may continue in the next batch
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
-        """The groups that are complete now; the last one may go on.
+        """The groups that are complete now; the last one may continue.
 
         Raises:
             EventError: an event is damaged; the text names the group.

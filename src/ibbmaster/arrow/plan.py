@@ -102,7 +102,7 @@ def find_table(options: ReadOptions, name: str) -> TableSchema:
             if kernels is not None:
                 found = _last_schema(event_batches(source, log_range, kernels), reader)
             else:
-                found = _last_schema_carefully(options, source, log_range, reader)
+                found = _last_schema_by_reference(options, source, log_range, reader)
             if found is not None:
                 return found
     raise ConfigurationError(f"no group in {options.path or options.host} changes rows of table {name}")
@@ -138,7 +138,7 @@ def _last_schema(batches: Iterable[EventBatch], reader: RowReader) -> TableSchem
     return found
 
 
-def _last_schema_carefully(
+def _last_schema_by_reference(
     options: ReadOptions, source: GroupSource, log_range: LogRange, reader: RowReader
 ) -> TableSchema | None:
     found = None

@@ -71,7 +71,7 @@ class RowColumns:
         self._reader = reader
         self._kernels = kernels
         self._table = ""
-        self._columns: dict[str, Column] = {}  # by name, as the table at hand has them
+        self._columns: dict[str, Column] = {}  # by name, as the current table has them
         self._readings: dict[str, Reading] = {}
         self._partial = PartialRows()
         slots = max(2 * len(self._own), 1)
@@ -94,7 +94,7 @@ class RowColumns:
         """
         batch = self._plain(batch)
         state, tables = self._state, self._tables
-        # A group that goes on from the batch before keeps the tables it has named.
+        # A group that continues from the batch before keeps the tables it has named.
         state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
         state[RowField.EVENT] = state[RowField.OFFSET] = 0
         while True:
@@ -165,7 +165,7 @@ class RowColumns:
                 self._readings[name] = reading_of(column, self._own[self._slots[name] // 2].type)
 
     def _make_room(self) -> None:
-        """For more tables in the group at hand: what they take is bounded by the bytes of the group."""
+        """For more tables in the current group: what they take is bounded by the bytes of the group."""
         known, turn = self._open, self._state[RowField.TURN]
         self._open = _open_tables(2 * len(known))
         for entry in known[known[:, OpenColumn.TURN] == turn]:
@@ -182,7 +182,7 @@ class RowColumns:
         raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
 
     def _complain(self, batch: EventBatch, number: int) -> NoReturn:
-        """Say what is wrong with an event, as the careful decoder finds it."""
+        """Say what is wrong with an event, as the reference decoder finds it."""
         event = batch.event(number)
         with _named(batch, number):
             if event[TYPE_OFFSET] == EventType.TABLE_MAP:

@@ -36,7 +36,7 @@ class RowTables:
     number n has these slots.
 
     Attributes:
-        decoders: the careful decoder of each known table; None for one nobody asked for.
+        decoders: the reference decoder of each known table; None for one nobody asked for.
         absent: for each kind of row event the columns that its first image leaves out, and its second.
     """
 

@@ -1,4 +1,4 @@
-"""Dates and times of many rows as text, all at once. The twin, for one value: `ibbmaster.event.rows.kinds.temporal`."""
+"""Dates and times of many rows as text, all at once. The reference, for one: `ibbmaster.event.rows.kinds.temporal`."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class ClassicBinlog(LogEngine):
     """The read side of traditional files, which must not grow meanwhile. Thread-safe.
 
     A GTID position is found by what the GTID_LIST at the head of each file says; inside the
-    file whoever reads passes over what the replica has.
+    file whoever reads skips what the replica has.
 
     Raises:
         ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted.
@@ -225,7 +225,7 @@ class ClassicGroups:
         is_inside_record: bool = False,
         record_type: int = -1,
     ) -> None:
-        """Go on between groups of the same file; `gtids` are the last of each pair on the way."""
+        """Continue between groups of the same file; `gtids` are the last of each pair on the way."""
         self._file.pass_over(position.offset)
         for gtid in gtids:
             self._reader.state.log(gtid)

@@ -41,7 +41,7 @@ class GroupConverter:
         self._scratch = np.empty(RECORD_BYTES_MAX, dtype=np.uint8)
 
     def take(self, window: EventWindow, known: Iterable[Gtid]) -> tuple[Gtid, ...]:
-        """Convert the groups at the begin of a window, of pairs that are known; returns the last GTID of each.
+        """Convert the groups at the beginning of a window, of pairs that are known; returns the last GTID of each.
 
         Only groups that are newer than all of their domain are taken.
 

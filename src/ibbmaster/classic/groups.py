@@ -164,7 +164,7 @@ class ClassicFileReader:
         return self._is_at_group_end
 
     def pass_over(self, offset: int) -> None:
-        """Go on at an offset between groups, after one was handed over: somebody else has read what is before it."""
+        """Continue at an offset between groups, after one was handed over: somebody else has read what is before it."""
         self._window.go_to(offset)
         self._is_passed_over = self._is_at_group_end = True
 

@@ -39,7 +39,7 @@ class Passer:
         self._prefix = np.zeros(8, dtype=np.uint8)
 
     def pass_over(self, groups: ClassicGroups) -> Iterable[Gtid]:
-        """Go on behind groups; returns the last GTID of each (domain, server) pair, none where a group has to be read.
+        """Skip groups; returns the last GTID of each (domain, server) pair, none where a group has to be read.
 
         Raises:
             ClassicFormatError: packed data are damaged.

@@ -58,7 +58,7 @@ class EventWindow:
         self.source.close()
 
     def go_to(self, offset: int) -> None:
-        """Go on at another place of the file."""
+        """Continue at another place of the file."""
         if self.block_offset <= offset <= self.block_offset + len(self.block):
             self.position = offset - self.block_offset
         else:

@@ -130,7 +130,7 @@ class Dialog:
         return self._ok()
 
     def query(self, sql: bytes) -> list[Response | Kill]:
-        """Answer every statement of a text; after an error the rest is left undone, and the session goes on."""
+        """Answer every statement of a text; after an error the rest is left undone, and the session continues."""
         if len(sql) > STATEMENT_SIZE_MAX:
             text = "Got a packet bigger than 'max_allowed_packet' bytes"
             return [Err(code=1153, sqlstate="08S01", text=text)]

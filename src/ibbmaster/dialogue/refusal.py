@@ -6,7 +6,7 @@ from ibbmaster.wire.response import Err
 
 
 class RefusedError(Exception):
-    """The statement gets this error; the session goes on."""
+    """The statement gets this error; the session continues."""
 
     def __init__(self, code: int, sqlstate: str, text: str) -> None:
         super().__init__(text)

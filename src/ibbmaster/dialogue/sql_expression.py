@@ -332,7 +332,7 @@ class ExpressionParser(ABC):
         return self._list(self._expression)
 
     def _type(self) -> str:
-        """The first word of a type; what stands behind it up to the bracket that ends the call is passed over."""
+        """The first word of a type; what stands behind it up to the bracket that ends the call is skipped."""
         kind = self._take_word()
         while not (self.is_at_end or self._peek(")")):
             self._index += 1

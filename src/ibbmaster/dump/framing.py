@@ -166,14 +166,14 @@ def divide_events(data: bytes) -> list[bytes]:
 
 
 class _Source:
-    """The pieces of a group's body; `rest` is what is left of the one at hand."""
+    """The pieces of a group's body; `rest` is what is left of the current one."""
 
     def __init__(self, pieces: Iterator[Buffer]) -> None:
         self._pieces = pieces
         self.rest = memoryview(b"")
 
     def advance(self) -> bool:
-        """Go on to the next piece; False if there is none."""
+        """Continue to the next piece; False if there is none."""
         piece = next(self._pieces, None)
         self.rest = memoryview(b"" if piece is None else piece)
         return piece is not None

@@ -29,7 +29,7 @@ CAPABILITY_ENGINE = 5  # knows primaries that keep their binlog in the engine: M
 CAPABILITY_MAX = 255
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]{1,40})", re.ASCII)
-#: MariaDB passes over blanks before a number, and over none behind it.
+#: MariaDB skips blanks before a number, and over none behind it.
 _GTID_LIST = re.compile(r"(?:[ \t]*[0-9]{1,20}(?:-[ \t]*[0-9]{1,20}){2}(?:,(?!$)|$))*", re.ASCII)
 
 

@@ -58,7 +58,7 @@ class FramedBlock(Protocol):
 
     @property
     def ends_inside_group(self) -> bool:
-        """Whether a group is to go on in the next block; `end` says nothing then."""
+        """Whether a group is to continue in the next block; `end` says nothing then."""
 
     @property
     def is_inside_event(self) -> bool:
@@ -209,7 +209,7 @@ class DumpSession:
         self._position = position  # behind the group seen last
         self._queued = bytearray()
         self._is_started = False
-        self._last_word: bytes | None = None  # payload to end with, once the event under way is complete
+        self._last_word: bytes | None = None  # payload to end with, once the current event is complete
         self.is_inside_group = False  # one has begun, and its last piece or part is still to come
         self.heartbeat_due = math.inf
         self.is_finished = False
@@ -321,7 +321,7 @@ class DumpSession:
 
     @property
     def limits(self) -> tuple[Gtid, ...]:
-        """Somebody else may pass over groups of these domains before these GTIDs, told by `receive_skipped`."""
+        """Somebody else may skip groups of these domains before these GTIDs, told by `receive_skipped`."""
         return self._skipping.limits if self._is_in_announced_file and not self.is_finished else ()
 
     @_call
@@ -379,7 +379,7 @@ class DumpSession:
 
     @_call
     def sent_nothing(self, *, now: float) -> None:
-        """Groups were read and none was to be sent: if it goes on like this, a heartbeat is due."""
+        """Groups were read and none was to be sent: if it continues like this, a heartbeat is due."""
         if self.heartbeat_due == math.inf and self._request.heartbeat_period_s and not self.is_finished:
             self.heartbeat_due = now + self._request.heartbeat_period_s
 
@@ -433,12 +433,12 @@ class DumpSession:
 
     @_call
     def end_of_service(self) -> None:
-        """End the dump in order, behind the event under way: nothing more comes, or the primary shuts down."""
+        """End the dump in order, behind the current event: nothing more comes, or the primary shuts down."""
         self._end(encode_eof(Eof()))
 
     @_call
     def terminated_by_newer(self) -> None:
-        """End the dump, behind the event under way, because the same server id has asked for another one."""
+        """End the dump, behind the current event, because the same server id has asked for another one."""
         error = DumpError(
             self._profile.same_server_id_text,
             f"a newer dump of server id {self._request.replica_server_id} has begun: each replica needs its own",

@@ -55,7 +55,7 @@ class Skipping:
 
     @property
     def is_until_reached(self) -> bool:
-        """Whether there is an UNTIL and no domain goes on."""
+        """Whether there is an UNTIL and no domain continues."""
         return self._until is not None and not self._until
 
     @property
@@ -77,7 +77,7 @@ class Skipping:
 
     @property
     def limits(self) -> tuple[Gtid, ...]:
-        """Groups of these domains that come before these GTIDs are passed over, and nothing has to be decided."""
+        """Groups of these domains that come before these GTIDs are skipped, and nothing has to be decided."""
         if self._until is not None:
             return ()
         return tuple(gtid for domain_id, gtid in self._to_skip.items() if domain_id not in self._unknown_domain_ids)

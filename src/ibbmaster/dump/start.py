@@ -84,7 +84,7 @@ def opening_file_name(request: DumpRequest, profile: Profile, *, start_file_name
     """The name an opening ROTATE gives a replica, which reads from `start_file_name`.
 
     A replica that lost its connection inside a group has counted the events it got, and
-    passes over as many when the group comes again; unless the ROTATE names another file than
+    skips as many when the group comes again; unless the ROTATE names another file than
     the one it knows: then it takes the primary for crashed and gives the group up. On a
     primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere
     the replica knows only what an earlier opening said, wherever it has come to since; so it

@@ -1,6 +1,6 @@
 """Events about the log itself, of a few fields each. Layouts: protocol/event/others.md.
 
-ROTATE says in which file the stream goes on, STOP that a server was shut down in order, XID that a
+ROTATE says in which file the stream continues, STOP that a server was shut down in order, XID that a
 transaction ends, BINLOG_CHECKPOINT which file crash recovery needs, GTID_LIST what was logged before
 a place, HEARTBEAT that nothing has happened, but the primary is there.
 """

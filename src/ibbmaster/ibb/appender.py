@@ -58,7 +58,7 @@ class Appender:
     """Appends records to a log; `file_no`, `page_no`, `page_offset` are the next write position.
 
     A fresh file is at page 0, offset 0: its header and full GTID state come with its first
-    record. To go on in a file that has data, give the position behind it, the `shape` its
+    record. To continue in a file that has data, give the position behind it, the `shape` its
     header states, and what was logged before page 1 (`base`) and since (`differential`).
 
     `next_shape` is asked for each new file, `references` for each header and state record.
@@ -132,7 +132,7 @@ class Appender:
 
     @property
     def plain_end(self) -> int:
-        """The page before which only records go, from the position on; the page at hand if something else is due."""
+        """The page before which only records go, from the position on; the current page if something else is due."""
         interval = self.shape.state_interval_pages
         if not self.page_offset and (self.page_no <= 1 or (interval and self.page_no % interval == 0)):
             return self.page_no
@@ -140,7 +140,7 @@ class Appender:
         return min(next_state, self.shape.size_pages)
 
     def pass_over(self, page_no: int, page_offset: int, gtids: Iterable[Gtid]) -> None:
-        """Go on behind commit records that somebody else has placed, before `plain_end`; the last GTID of each pair."""
+        """Continue behind commit records placed by a kernel, before `plain_end`; the last GTID of each pair."""
         assert page_no <= self.plain_end
         self.page_no, self.page_offset = page_no, page_offset
         for gtid in gtids:

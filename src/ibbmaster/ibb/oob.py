@@ -140,7 +140,7 @@ def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> 
     """The records of a stream in the order of their data, node 0 first.
 
     `read_node` reads the header of one record; it is called once a node, before anything
-    that comes after that node is looked at. What is held is the path to the node at hand,
+    that comes after that node is looked at. What is held is the path to the current node,
     some `log2(node_count)**2` references, so a hostile forest costs no more than the nodes
     its commit record claims.
 

@@ -1,4 +1,4 @@
-"""Compiled loops over pages; each has a slow, obvious twin elsewhere in this package that says what is right.
+"""Compiled loops over pages; each has a slow, obvious reference elsewhere in this package that says what is right.
 
 `scan` alone knows pages and chunks; the others see its table, and runs of bytes.
 

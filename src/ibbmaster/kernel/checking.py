@@ -1,6 +1,6 @@
 """A kernel that checks pages whose records are all as they should be, and stops where one is not.
 
-The twin, which says what is wrong: `ibbmaster.log.verify`.
+The reference, which says what is wrong: `ibbmaster.log.verify`.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ def check_table(pages, count, checking):
 
     Stops, with the place in `state`, before the first record that is another, not whole here,
     or not right, and before a group whose number is not above the one before of its pair.
-    GROUPS and PAIRS go on counting. Returns how many nodes were found, what is in them was not
-    looked at, and NEED_MORE where that record goes on behind the block.
+    GROUPS and PAIRS continue counting. Returns how many nodes were found, what is in them was not
+    looked at, and NEED_MORE where that record continues behind the block.
     """
     state, table, pairs, nodes, scratch = checking
     place = behind = state[Field.PAGE] * PAGE + state[Field.OFFSET]  # all before is right; the last chunk ends there
     found = 0
-    held = first_size = int64(0)  # bytes of the record at hand, and of its first chunk
+    held = first_size = int64(0)  # bytes of the current record, and of its first chunk
     row = rows = int64(0)
     status = Status.NEED_MORE
     is_good = True
@@ -121,4 +121,4 @@ def check_table(pages, count, checking):
     if is_good and place == behind and is_filled(pages, behind, last):
         place = last
     state[Field.PAGE], state[Field.OFFSET] = place // PAGE, place % PAGE
-    return found, Status.NEED_MORE if is_cut else Status.CAREFUL
+    return found, Status.NEED_MORE if is_cut else Status.FALLBACK

@@ -3,7 +3,7 @@
 An event is verified, and copied as it is where its checksum and its place stay what they are;
 else its header is written anew, and its checksum is computed again.
 
-The twins: `ibbmaster.classic.groups` with `ibbmaster.dump.rewriting` and `ibbmaster.dump.framing`.
+The references: `ibbmaster.classic.groups` with `ibbmaster.dump.rewriting` and `ibbmaster.dump.framing`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ClassicField(IntEnum):
     PASSES_OVER = Field.SIZE + 7  # nothing goes out, and no position is counted
     IN_PARTS = Field.SIZE + 8  # one group, as far as it is here; else whole groups
     KIND = Field.SIZE + 9  # of the group that is under way, 0 for none
-    IS_LARGE = Field.SIZE + 10  # the event at hand is under way
+    IS_LARGE = Field.SIZE + 10  # the current event is under way
     IS_LAST = Field.SIZE + 11  # and ends its group
     PAYLOAD_LEFT = Field.SIZE + 12  # bytes of it that are still to go out
     IS_UNCHANGED = Field.SIZE + 13  # its header went out as it is, so its checksum will
@@ -155,7 +155,7 @@ def begin_large(source, offset, is_border, state, prefix, out):
 
 @jit
 def frame_large(source, end, state, out, segments):
-    """Frame what is here of the event under way; Status.DONE behind it, and Status.CAREFUL if its checksum is wrong."""
+    """Frame what is here of the current event; Status.DONE behind it, and Status.FALLBACK if its checksum is wrong."""
     offset = state[K_READ_AT]
     is_dropped = state[Field.IS_DROPPED] != 0
     status = Status.DONE
@@ -189,7 +189,7 @@ def frame_large(source, end, state, out, segments):
     if end - offset < state[K_CHECKSUM]:
         return Status.NEED_MORE
     if state[K_CHECKSUM] > 0 and load32(source, offset) != state[K_CHECKSUM_IN]:
-        return Status.CAREFUL
+        return Status.FALLBACK
     if not is_dropped:
         if len(out) - state[Field.SEGMENT_BYTES] - state[Field.OUT] < ROOM:
             return Status.FULL
@@ -265,12 +265,12 @@ def frame_whole(source, offset, size, is_border, state, prefix_number, out, segm
 def frame_classic(source, end, state, prefix, transaction_roles, standalone_roles, pairs, out, segments, skips):
     """Frame the groups of source[READ_AT:end], each if all of it is here; or one of them IN_PARTS.
 
-    With `skips`, groups are passed over instead, up to the first that is not one of those: see
+    With `skips`, groups are skipped instead, up to the first that is not one of those: see
     `is_skipped`; or all, if it has no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the
-    positions go on from what they were.
+    positions continue from what they were.
 
     Returns why it stopped: Status.NEED_MORE where what comes next is not all here, Status.FULL where there is
-    no room for it, Status.CAREFUL before what is not as it should be or has to be decided, Status.DONE behind
+    no room for it, Status.FALLBACK before what is not as it should be or has to be decided, Status.DONE behind
     a group in parts. An event of LARGE_MIN bytes and more may go out in parts.
     """
     state[Field.GROUPS] = 0
@@ -297,7 +297,7 @@ def frame_classic(source, end, state, prefix, transaction_roles, standalone_role
                 break
         size = event_size(source, offset, end, source_offset, checksum_bytes)
         if size == WRONG:
-            status = Status.CAREFUL
+            status = Status.FALLBACK
             break
         is_cut = size == CUT
         if is_cut and is_in_parts and kind != NO_GROUP and end - offset >= EVENT_HEADER:
@@ -309,7 +309,7 @@ def frame_classic(source, end, state, prefix, transaction_roles, standalone_role
         ends = False
         if kind == NO_GROUP:
             if size > AROUND_GROUP_MAX:
-                status = Status.CAREFUL
+                status = Status.FALLBACK
                 break
             if source[offset + 4] == CHECKPOINT:
                 offset += size
@@ -317,7 +317,7 @@ def frame_classic(source, end, state, prefix, transaction_roles, standalone_role
             kind = group_kind(source, offset, offset + size - checksum_bytes)
             if kind == NO_GROUP or (len(skips) > 0 and not is_skipped(source, offset, skips)):
                 kind = NO_GROUP
-                status = Status.CAREFUL
+                status = Status.FALLBACK
                 break
             if state[Field.PAIRS] >= len(pairs):
                 kind = NO_GROUP
@@ -336,12 +336,12 @@ def frame_classic(source, end, state, prefix, transaction_roles, standalone_role
             role = event_role(source, offset, offset + size - checksum_bytes, role)
             ends = role == ENDS
             if role != ENDS and role != GOES_ON:
-                status = Status.CAREFUL
+                status = Status.FALLBACK
                 break
         is_border = ends or source[offset + 4] == GTID_EVENT
         if is_large:
             if source_offset + offset + size > state[K_FILE_SIZE]:
-                status = Status.CAREFUL
+                status = Status.FALLBACK
                 break
             if len(out) - state[Field.SEGMENT_BYTES] - state[Field.OUT] < ROOM:
                 status = Status.FULL

@@ -1,6 +1,6 @@
 """Kernels that find the plain groups of a traditional binlog, and put their events side by side.
 
-They stop before whatever is not plain; the twin takes that: `ibbmaster.classic.groups`.
+They stop before whatever is not plain; the reference takes that: `ibbmaster.classic.groups`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ibbmaster.kernel.crc32 import crc32
 from ibbmaster.kernel.fields import EVENT_HEADER, EVENT_MAX, GTID_EVENT, Conversion, Field
 from ibbmaster.kernel.memory import copy, inlined, jit, load16, load32, load64, store32
 
-GOES_ON, ENDS, MAY_END = 0, 1, 2  # what an event does to its group; every other number is for the twin
+GOES_ON, ENDS, MAY_END = 0, 1, 2  # what an event does to its group; every other number is for the reference
 NO_GROUP, TRANSACTION, STANDALONE = 0, 1, 2  # what begins with an event
-CUT, WRONG = 0, -1  # of an event: not all of it is here; the twin says what is wrong with it
+CUT, WRONG = 0, -1  # of an event: not all of it is here; the reference says what is wrong with it
 STANDALONE_FLAG = int(GtidFlag.STANDALONE)
 XA_FLAGS = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
@@ -61,7 +61,7 @@ def event_size(source, offset, end, source_offset, checksum_bytes):
 
 @inlined
 def group_kind(source, start, end):
-    """What begins with an event that lies in source[start:end], without its checksum; NO_GROUP also for the twin."""
+    """What begins with an event in source[start:end], without its checksum; NO_GROUP also for the reference."""
     if end - start < GTID_SIZE_MIN or source[start + 4] != GTID_EVENT:
         return NO_GROUP
     flags = int(source[start + GTID_FLAGS_AT])
@@ -111,7 +111,7 @@ def event_role(source, start, end, role):
 
 @jit
 def group_end(source, offset, end, numbers, transaction_roles, standalone_roles):
-    """Where a group ends that begins here, and the bytes of its events without checksums; -1 for the twin."""
+    """Where a group ends that begins here, and the bytes of its events without checksums; -1 for the reference."""
     checksum_bytes, source_offset = numbers[Conversion.CHECKSUM_BYTES], numbers[Conversion.SOURCE_OFFSET]
     size = event_size(source, offset, end, source_offset, checksum_bytes)
     if size <= 0:
@@ -153,9 +153,9 @@ def copy_events(source, offset, end, checksum_bytes, target, position):
 def collect_classic_groups(
     source, end, numbers, transaction_roles, standalone_roles, file_no, first, last, state, groups, data
 ):
-    """Copy the events of plain groups of source[READ_AT:end]; groups and data go on from GROUPS and OUT.
+    """Copy the events of plain groups of source[READ_AT:end]; groups and data continue from GROUPS and OUT.
 
-    Groups that begin before `first` of the file are passed over. Stops before a group that begins
+    Groups that begin before `first` of the file are skipped. Stops before a group that begins
     at `last` or behind it, or is not plain, or not whole here, and where there is no more room.
     """
     offset, position, count = numbers[Conversion.READ_AT], state[Field.OUT], state[Field.GROUPS]

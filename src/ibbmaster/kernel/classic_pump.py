@@ -46,8 +46,8 @@ def _pump(file, socket, source, framing, transaction_roles, standalone_roles, se
         if status == Status.DONE:
             state[K_IN_PARTS] = 0
             wanted_bytes = BYTES_PER_READ
-        elif status == Status.CAREFUL:
-            return Status.CAREFUL
+        elif status == Status.FALLBACK:
+            return Status.FALLBACK
         elif has_advanced:
             wanted_bytes = BYTES_PER_LONG_READ if state[K_IN_PARTS] else BYTES_PER_READ
         elif status == Status.NEED_MORE and size < wanted_bytes:

@@ -1,6 +1,6 @@
 """Kernels that put the events of whole groups side by side, with an index of the groups and of the events.
 
-The twins: `ibbmaster.log.event_groups` and `ibbmaster.log.group_content`.
+The references: `ibbmaster.log.event_groups` and `ibbmaster.log.group_content`.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def note_group(groups, row, data, start, end, file_no, file_offset, end_offset):
 
 @jit
 def collect_table(pages, count, collecting, file_range):
-    """Copy the events of whole inline groups of a block of `count` pages; pass over other records.
+    """Copy the events of whole inline groups of a block of `count` pages; skip other records.
 
-    Groups and data go on from GROUPS and OUT. DONE at the first group that begins at the end of
+    Groups and data continue from GROUPS and OUT. DONE at the first group that begins at the end of
     the range or behind it; a group with a part out of band, and everything that is not as it
-    should be, is for the careful path: CAREFUL.
+    should be, is for the reference path: FALLBACK.
     """
     state, table, groups, data = collecting
     position, found = state[Field.OUT], state[Field.GROUPS]
     base = file_range.block_offset
-    place, held = int64(-1), int64(0)  # of the record at hand, -1 for none, and bytes of it that were copied
+    place, held = int64(-1), int64(0)  # of the current record, -1 for none, and bytes of it that were copied
     row = rows = int64(0)
     status = Status.NEED_MORE
     while True:
@@ -80,7 +80,7 @@ def collect_table(pages, count, collecting, file_range):
         if not type_byte & LAST:
             continue
         if data[position] != 0 or not is_group(data, position + 1, position + held):
-            status = Status.CAREFUL
+            status = Status.FALLBACK
             break
         behind = base + start + CHUNK_HEADER + size
         note_group(groups, found, data, position + 1, position + held, file_range.file_no, base + place, behind)

@@ -1,6 +1,6 @@
 """A kernel that makes commit records of the small, plain groups of a traditional binlog.
 
-It stops before whatever is not plain; the twin takes that: `ibbmaster.classic.groups`
+It stops before whatever is not plain; the reference takes that: `ibbmaster.classic.groups`
 for what is read, `ibbmaster.ibb.appender` for what is written.
 """
 

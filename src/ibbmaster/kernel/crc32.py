@@ -3,7 +3,7 @@
 Lanes of 16 bytes are folded into each other: one that stands some way before another may be
 multiplied by what a one becomes on that way, and added to it.
 
-The twin: `zlib.crc32`.
+The reference: `zlib.crc32`.
 """
 
 from __future__ import annotations

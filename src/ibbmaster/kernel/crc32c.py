@@ -1,6 +1,6 @@
 """CRC-32C of pages, with the instruction of the CPU where it has one.
 
-The twin: `ibbmaster.ibb.page.verify_page`.
+The reference: `ibbmaster.ibb.page.verify_page`.
 """
 
 from __future__ import annotations

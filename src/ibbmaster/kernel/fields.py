@@ -44,7 +44,7 @@ LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED = 1, 2  # filters
 class Field(IntEnum):
     """Places in the state that a kernel is given and leaves: where in the pages it is, and what it has made."""
 
-    PAGE = 0  # index of the page at hand in the block
+    PAGE = 0  # index of the current page in the block
     OFFSET = 1  # on that page, of a chunk
     OUT = 2  # bytes in the output
     SEQUENCE = 3  # of the next packet
@@ -53,14 +53,14 @@ class Field(IntEnum):
     GROUPS = 6  # framed by this call
     PAIRS = 7  # (domain, server) pairs that were logged since it was 0
     VERIFIED = 8  # pages, from the first on, whose checksum is known to be right
-    EVENT_LEFT = 9  # bytes that the event under way still lacks
+    EVENT_LEFT = 9  # bytes that the current event still lacks
     HEAD_HELD = 10  # bytes of an event header that was cut
-    PACKET_LEFT = 11  # bytes that fit into the packet under way
-    EMPTY_TAIL = 12  # the payload under way ends with an empty packet
-    IS_DROPPED = 13  # the event under way is left out
-    TO_SKIP = 14  # bytes from the chunk at hand on that are no events, or were framed
-    SKIP_TYPE = 15  # of the record that goes on with the chunk at hand, -1 for none
-    NESTED_TYPE = 16  # of the one inside that record that goes on, -1 for none
+    PACKET_LEFT = 11  # bytes that fit into the current packet
+    EMPTY_TAIL = 12  # the current payload ends with an empty packet
+    IS_DROPPED = 13  # the current event is left out
+    TO_SKIP = 14  # bytes from the current chunk on that are no events, or were framed
+    SKIP_TYPE = 15  # of the record that continues with the current chunk, -1 for none
+    NESTED_TYPE = 16  # of the one inside that record that continues, -1 for none
     NOTED = 17  # GTIDs that were noted since it was 0
     SEGMENTS = 18  # pieces of the source that belong between those of the output
     SEGMENT_BYTES = 19  # in those pieces
@@ -80,7 +80,7 @@ class Framing(NamedTuple):
     """What framing works on, besides the pages."""
 
     state: Numbers  # see Field
-    head: Bytes  # the begin of an event whose header is cut
+    head: Bytes  # the beginning of an event whose header is cut
     begin: Bytes  # that of a commit record, likewise
     prefix: Bytes  # of each event
     pairs: Numbers  # see `noted_gtids`
@@ -167,20 +167,20 @@ class Status(IntEnum):
 
     NEED_MORE = 0  # the block has no more pages
     NO_DATA = 1  # nothing was written here yet
-    CAREFUL = 2  # what comes next is for the careful path
+    FALLBACK = 2  # what comes next is for the reference path
     FULL = 3  # the output, or the table of chunks, has no more room
-    BAD_PAGE = 4  # the checksum of the page at hand is wrong
+    BAD_PAGE = 4  # the checksum of the current page is wrong
     DONE = 5  # the record, the bytes, or the range ends here
 
 
 class Progress(IntEnum):
     """Places in the numbers that a pump is given and leaves."""
 
-    FILE_OFFSET = 0  # of the page at hand
+    FILE_OFFSET = 0  # of the current page
     BUDGET = 1  # end after so many bytes
     FRAMED = 2  # bytes of packets
     REST = 3  # bytes that the socket did not take
-    NODE = 4  # index of the node at hand
+    NODE = 4  # index of the current node
     IS_BEGUN = 5  # whether FILE_OFFSET and the state are of a place inside that node
     VERIFIED_FROM = 6  # file offset of the pages whose checksums are known to be right
     VERIFIED_TO = 7
@@ -298,7 +298,7 @@ class RowField(IntEnum):
     EVENT = 0  # at hand
     OFFSET = 1  # in the data where the next row of that event begins; 0 before the first
     ROWS = 2  # that are in the output
-    GROUP = 3  # of the event at hand
+    GROUP = 3  # of the current event
     OPEN = 4  # tables that this group has named
     TABLE = 5  # whose rows are in the output; ANY_TABLE: of all
     TURN = 6  # counts groups: which entries of the open tables are those of this one
@@ -328,7 +328,7 @@ class RowStatus(IntEnum):
     FULL = 1  # the output has no more room
     NEW_MAP = 2  # a table that is not known
     NEW_VARIANT = 3  # a kind of row event that is not known
-    BAD = 4  # the twin says what is wrong
+    BAD = 4  # the reference says what is wrong
     NEW_TABLE = 5  # rows of another table than TABLE
     MANY_TABLES = 6  # the hash table of those that the group has named is half full
 
@@ -342,7 +342,7 @@ class Conversion(IntEnum):
     WRITE_AT = 3  # in the pages; moved
     WRITE_END = 4  # pages from here on are not for this call
     RECORD_MAX = 5  # bytes of a record
-    PAIRS = 6  # that are known: others are for the twin
+    PAIRS = 6  # that are known: others are for the reference
     NOTED = 7  # groups, counted on; the last of each pair has its number
     EVENT_BYTES = 8  # written, counted on
     SIZE = 9

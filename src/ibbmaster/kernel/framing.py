@@ -3,7 +3,7 @@
 Arrays are flat, numbers are int64, nothing is allocated; every length is checked before it
 is used, as nothing else would stop a write behind the end of a buffer.
 
-The twin, which puts the same bytes on the wire: `ibbmaster.dump.framing`.
+The reference, which puts the same bytes on the wire: `ibbmaster.dump.framing`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def frame_bytes(source, start, end, framing):
     As long as there is room in `segments`, long pieces of events are not copied, but noted
     there: where in the output they belong, where in the source they are, and their size.
     Output and these pieces together are never longer than `out`.
-    Returns where it stopped and why: DONE, FULL, or CAREFUL where an event's size makes no
-    sense; `state` and `head` hold what is needed to go on.
+    Returns where it stopped and why: DONE, FULL, or FALLBACK where an event's size makes no
+    sense; `state` and `head` hold what is needed to continue.
     """
     state, head, _, prefix, _, _, out, segments = framing
     offset = start
@@ -83,7 +83,7 @@ def frame_bytes(source, start, end, framing):
                 break
             size = size_of(head, 0)
             if size < EVENT_HEADER or size > EVENT_MAX:
-                status = Status.CAREFUL
+                status = Status.FALLBACK
                 break
             state[Field.HEAD_HELD] = 0
             state[Field.EVENT_LEFT] = size - EVENT_HEADER

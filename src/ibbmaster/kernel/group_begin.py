@@ -1,6 +1,6 @@
 """What kernels know of a group by the GTID event that it begins with.
 
-The twin: `ibbmaster.log.event_groups`.
+The reference: `ibbmaster.log.event_groups`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels that frame whole groups in a block of pages, skip them, and frame parts of groups out of band.
 
-The twins, which put the same bytes on the wire: `ibbmaster.log.event_groups` and
+The references, which put the same bytes on the wire: `ibbmaster.log.event_groups` and
 `ibbmaster.log.out_of_band`, together with `ibbmaster.dump.framing`.
 """
 
@@ -69,7 +69,7 @@ def frame_group(pages, row, end, framing):
     state, _, begin, _, pairs, table, _, _ = framing
     source, first = find_begin(pages, table, row, end, begin)
     if first < 0 or is_step_back(source, first, pairs, state):
-        return Status.CAREFUL
+        return Status.FALLBACK
     position, sequence = state[Field.OUT], state[Field.SEQUENCE]
     segment_count, segment_bytes = state[Field.SEGMENTS], state[Field.SEGMENT_BYTES]
     to_skip = 1
@@ -82,7 +82,7 @@ def frame_group(pages, row, end, framing):
             to_skip = 0
         row += 1
     if status == Status.DONE and (state[Field.EVENT_LEFT] != 0 or state[Field.HEAD_HELD] != 0):
-        status = Status.CAREFUL
+        status = Status.FALLBACK
     if status == Status.DONE:
         note_group(source, first, pairs, state)
     else:
@@ -138,17 +138,17 @@ def frame_run(pages, row, count, framing):
 
 @jit
 def frame_table(pages, count, framing):
-    """Frame whole event groups of a block of `count` pages, each if all of it is here; pass over other records.
+    """Frame whole event groups of a block of `count` pages, each if all of it is here; skip other records.
 
-    Begins and ends where a record ends, or inside one that is passed over (`SKIP_TYPE`).
-    `PAIRS` goes on from what it was. Groups with a part out of band, and everything that is
-    not as it should be, are for the careful path: CAREFUL.
+    Begins and ends where a record ends, or inside one that is skipped (`SKIP_TYPE`).
+    `PAIRS` continues from what it was. Groups with a part out of band, and everything that is
+    not as it should be, are for the reference path: FALLBACK.
     """
     state, table, pairs = framing.state, framing.table, framing.pairs
     state[Field.GROUPS] = state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
     is_plain = state[Field.FILTERS] == 0
     row = rows = int64(0)
-    is_cut = False  # the record at hand goes on behind the rows
+    is_cut = False  # the current record continues behind the rows
     status = Status.NEED_MORE
     while True:
         if row == rows or is_cut:
@@ -173,7 +173,7 @@ def frame_table(pages, count, framing):
             break
         framed = frame_group(pages, row, end, framing)
         if framed != Status.DONE:
-            status = Status.FULL if framed == Status.FULL and state[Field.GROUPS] > 0 else Status.CAREFUL
+            status = Status.FULL if framed == Status.FULL and state[Field.GROUPS] > 0 else Status.FALLBACK
             break
         state[Field.GROUPS] += 1
         row = end
@@ -186,13 +186,13 @@ def frame_table(pages, count, framing):
 def skip_table(pages, count, framing, skips):
     """Skip groups of a block of pages up to the first that does not come before its domain's row of `skips`.
 
-    See `is_skipped`. Goes on behind the first chunks of a group whose rest is not here. CAREFUL
+    See `is_skipped`. Continues behind the first chunks of a group whose rest is not here. FALLBACK
     before a group that is not to be skipped, or is not as it should be.
     """
     state, table, pairs = framing.state, framing.table, framing.pairs
     state[Field.GROUPS] = 0
     row = rows = int64(0)
-    is_cut = False  # the record at hand goes on behind the rows
+    is_cut = False  # the current record continues behind the rows
     status = Status.NEED_MORE
     while True:
         if row == rows or is_cut:
@@ -211,7 +211,7 @@ def skip_table(pages, count, framing, skips):
         end = end if end >= 0 else rows
         source, start = find_begin(pages, table, row, end, framing.begin)
         if start < 0 or not is_skipped(source, start, skips) or note_group(source, start, pairs, state) < 0:
-            status = Status.CAREFUL
+            status = Status.FALLBACK
             break
         state[Field.GROUPS] += 1
         row = end
@@ -225,7 +225,7 @@ def frame_node(pages, count, framing):
     """Frame the events in the out-of-band record whose begin, or other chunk, is the place.
 
     Without the first `TO_SKIP` bytes. DONE behind the record; NEED_MORE at the end of the block;
-    FULL where the output ends; CAREFUL where the pages or events are not as they should be.
+    FULL where the output ends; FALLBACK where the pages or events are not as they should be.
     """
     state, table = framing.state, framing.table
     state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
@@ -239,7 +239,7 @@ def frame_node(pages, count, framing):
                 if is_begun:
                     continue  # a state or dummy record inside
                 stop_at(table[row, ChunkColumn.START], state)
-                return Status.CAREFUL
+                return Status.FALLBACK
             is_begun = True
             start = table[row, ChunkColumn.START] + CHUNK_HEADER
             end = start + table[row, ChunkColumn.SIZE]
@@ -254,4 +254,4 @@ def frame_node(pages, count, framing):
                 return framed
             if type_byte & LAST:
                 return Status.DONE
-    return Status.CAREFUL if status == Status.NO_DATA else status
+    return Status.FALLBACK if status == Status.NO_DATA else status

@@ -1,4 +1,4 @@
-"""Numbers, days and fractions of a second as rows hold them, for kernels. The twins: `ibbmaster.event.rows`."""
+"""Numbers, days and fractions of a second as rows hold them, for kernels. The references: `ibbmaster.event.rows`."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _pump(file, socket, pages, framing, sending):
     """Frame and send groups until something else than a whole group in its pages comes; see `frame_table`.
 
     Long pieces go from the pages that were read to the socket, without another copy. What is
-    passed over and verified is remembered: a large group that follows consists of it.
+    skipped and verified is remembered: a large group that follows consists of it.
 
     Returns why it stopped: FULL also where the budget is used, or the socket takes no more,
     or much was read.
@@ -130,10 +130,10 @@ def _pump(file, socket, pages, framing, sending):
         progress[Progress.VERIFIED_TO] = progress[Progress.FILE_OFFSET]
         if not send_framed(socket, pages, framing, sending):
             return Status.FULL
-        if status == Status.NO_DATA or status == Status.CAREFUL or status == Status.BAD_PAGE:
+        if status == Status.NO_DATA or status == Status.FALLBACK or status == Status.BAD_PAGE:
             return status
         if not has_advanced:
-            return Status.CAREFUL if status == Status.NEED_MORE else Status.FULL
+            return Status.FALLBACK if status == Status.NEED_MORE else Status.FULL
     return Status.FULL
 
 
@@ -141,13 +141,13 @@ def _pump(file, socket, pages, framing, sending):
 def _pump_nodes(file, socket, nodes, pages, framing, sending):
     """Frame and send the events in out-of-band nodes; each row of `nodes` is a file offset and the bytes before events.
 
-    Pages that `_pump` has passed over were verified there.
+    Pages that `_pump` has skipped were verified there.
 
     Returns why it stopped: DONE behind the last node, FULL where the budget is used or the
-    socket takes no more, else as `frame_node`, with the place of the trouble at hand.
+    socket takes no more, else as `frame_node`, with the place of the current trouble.
     """
     state, progress = framing.state, sending.progress
-    begin, count, verified = -1, 0, 0  # file offset of the pages at hand, how many, and of them whose checksum is right
+    begin, count, verified = -1, 0, 0  # file offset of the current pages, how many, and of them whose checksum is right
     while progress[Progress.NODE] < len(nodes):
         if progress[Progress.FRAMED] >= progress[Progress.BUDGET]:
             return Status.FULL
@@ -175,7 +175,7 @@ def _pump_nodes(file, socket, nodes, pages, framing, sending):
             progress[Progress.IS_BEGUN] = 0
         if not send_framed(socket, pages, framing, sending):
             return Status.FULL
-        if status == Status.CAREFUL or status == Status.BAD_PAGE:
+        if status == Status.FALLBACK or status == Status.BAD_PAGE:
             return status
     return Status.DONE
 

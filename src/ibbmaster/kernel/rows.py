@@ -1,7 +1,7 @@
 """A kernel that reads the rows of row events into columns.
 
 Every value becomes one number of 64 bits, or two; what is longer is told by its place. One
-kernel serves all tables: steps say how each column is read. The twin, which also says what
+kernel serves all tables: steps say how each column is read. The reference, which also says what
 is wrong with an event: `ibbmaster.event.rows`.
 """
 
@@ -187,7 +187,7 @@ def find_open(open_tables, table_id, turn):
 
 @jit
 def decode_rows(data, events, state, known, decoded):
-    """Read the rows of events from the one at hand on, in groups from its group's first event on.
+    """Read the rows of events from the current one on, in groups from its group's first event on.
 
     Stops at an event for which the caller has to do something; call it again then.
     """

@@ -1,6 +1,6 @@
 """The kernel that knows pages and chunks; all others see the table that it leaves, and runs of bytes.
 
-The twin: `ibbmaster.ibb.scan`.
+The reference: `ibbmaster.ibb.scan`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from ibbmaster.kernel.memory import inlined, jit, load32
 
 @inlined
 def nest(type_byte, record_type, nested_type):
-    """Whether a chunk is in its place, and the types of the records that go on behind it.
+    """Whether a chunk is in its place, and the types of the records that continue behind it.
 
-    `record_type` is that of the record under way, `nested_type` of a state or dummy record inside
+    `record_type` is that of the current record, `nested_type` of a state or dummy record inside
     it; -1 stands for none.
     """
     found = type_byte & TYPE_MASK
@@ -58,9 +58,9 @@ def nest(type_byte, record_type, nested_type):
 def index_chunks(pages, count, state, table, row):
     """Note the chunks of `count` pages from a place on, as long as each page and chunk is as it should be.
 
-    The place is that of a chunk, in `state` with the types of the records that go on there; it
+    The place is that of a chunk, in `state` with the types of the records that continue there; it
     moves behind what was noted. Returns the row behind what was noted, from `row` on, and why no
-    more was: NEED_MORE behind the last page, NO_DATA, BAD_PAGE, FULL if the table is, else CAREFUL.
+    more was: NEED_MORE behind the last page, NO_DATA, BAD_PAGE, FULL if the table is, else FALLBACK.
 
     Consumers take page by page, so that they find it in the first cache of the core.
     """
@@ -85,12 +85,12 @@ def index_chunks(pages, count, state, table, row):
                     break
                 is_good, next_record, next_nested = nest(type_byte, record_type, nested_type)
                 if not is_good or not (KNOWN_TYPES >> (type_byte & TYPE_MASK)) & 1 or size == 0 or end > DATA:
-                    status = Status.CAREFUL
+                    status = Status.FALLBACK
                     break
                 if row < row_max:
                     record_type, nested_type = next_record, next_nested
             elif size == 0 or end > DATA:
-                status = Status.CAREFUL
+                status = Status.FALLBACK
                 break
             if row == row_max:
                 status = Status.FULL

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RUNS = "_ibbmaster-runs.json"
 STAGING = "_ibbmaster-staging"
 GROUPS = "_groups"
-FAULTS = "_faults"  # all that the latest run has passed over
+FAULTS = "_faults"  # all that the latest run has skipped
 RUN_MARK = "ibb-run-"
 
 
@@ -46,7 +46,7 @@ def export(
 ) -> dict[str, object]:
     """Export what came since the last run into the same directory; returns what was written.
 
-    With `keeps_going` what is damaged is passed over, and listed in a table of faults. With
+    With `keeps_going` what is damaged is skipped, and listed in a table of faults. With
     `as_delta` the tables are Delta tables, too; those of earlier runs become so.
 
     Raises:
@@ -120,7 +120,7 @@ def _write_tables(
 
 
 def _write_faults(session: SparkSession, source: dict[str, str], staging: Path) -> dict[str, int]:
-    """Write what damage a run has passed over."""
+    """Write what damage a run has skipped."""
     _frame(session, source, granularity="faults").write.parquet(str(staging / FAULTS))
     return {"faults": _count(session, staging / FAULTS)}
 

@@ -1,4 +1,4 @@
-"""Where a writer goes on in a directory that holds a log: the place, and the state there."""
+"""Where a writer continues in a directory that holds a log: the place, and the state there."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Continuation:
     def appender(
         self, disk: Disk, *, next_shape: Callable[[int], FileShape], references: Callable[[], References]
     ) -> Appender:
-        """What goes on there; a file that was cut by a flush whose next file was lost has its size again."""
+        """What continues there; a file that was cut by a flush whose next file was lost has its size again."""
         header = self.header
         size_pages = max(self.size_pages, header.size_pages)
         if self.size_pages < size_pages:

@@ -26,7 +26,7 @@ class ChunkCursor:
         self.file_no = file_no
         self.page_no = page_no
         self.page_offset = page_offset
-        self._page: memoryview | None = None  # the page at hand, once it was read
+        self._page: memoryview | None = None  # the current page, once it was read
 
     def fork(self) -> ChunkCursor:
         """Another cursor at the same place, on the same pages."""

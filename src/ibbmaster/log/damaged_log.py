@@ -128,7 +128,7 @@ class DamagedLog:
             page_no = self._resume(file_no, page_no, reader.position, problem, end)
 
     def _is_full(self, file_no: int) -> bool:
-        """Whether every page has data up to its end: only then may a record go on in the next file."""
+        """Whether every page has data up to its end: only then may a record continue in the next file."""
         name = format_file_name(file_no)
         try:
             size_pages = self._disk.size(name) // PAGE_SIZE
@@ -235,7 +235,7 @@ class DamagedLog:
                 if not is_zero(data):
                     return page_no + (len(data) - len(data.lstrip(b"\0"))) // PAGE_SIZE
                 page_no += PAGES_PER_LOOK
-        except StoreError:  # the reader meets the same, and goes on behind it
+        except StoreError:  # the reader meets the same, and continues behind it
             return page_no if page_no * PAGE_SIZE < self._disk.size(name) else None
 
     def _note(self, location: Location, last_page: int, reason: str) -> None:

@@ -67,7 +67,7 @@ def first_data(disk: ReadDisk, first: Location, *, pages_max: int | None = None)
 
 
 def gap_error(end: Location, found: Location) -> ChunkError:
-    """What to raise where the log stops and goes on behind."""
+    """What to raise where the log stops and continues behind."""
     if found == end:
         return ChunkError(end, "nothing was written here, but there are bytes behind it on the same page")
     return ChunkError(

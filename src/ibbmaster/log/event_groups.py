@@ -43,7 +43,7 @@ class StoredGroup(EventGroup):
 class EventGroupReader:
     """Reads the groups behind a place in the log.
 
-    The page may begin with the rest of a record, which is passed over. `state` is what was
+    The page may begin with the rest of a record, which is skipped. `state` is what was
     logged before the page, if that is known for sure; from the first full state record on it
     is, and each file must begin with what the groups before it come to: a log with a hole is
     damaged. With `end`, no record that begins there or behind it is looked at. `at_end` is
@@ -71,12 +71,12 @@ class EventGroupReader:
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
         self._cursor.on_file = self._enter_file
-        self._inside_type = -1  # of the record that must go on
-        self._is_inside_other = False  # a record that is no commit record is passed over
+        self._inside_type = -1  # of the record that must continue
+        self._is_inside_other = False  # a record that is no commit record is skipped
         self._has_seen_group = False  # before that, the rest of a record that began before the page may come
         self._may_begin_inside = True
         self._state = None if state is None else state.copy()
-        self._base = GtidState() if state is None else state.copy()  # with which the file at hand begins
+        self._base = GtidState() if state is None else state.copy()  # with which the current file begins
         self._behind: ChunkCursor | None = None  # the commit record handed over last, if it is read chunk by chunk
         self._out_of_band = OutOfBandReader(disk)
 
@@ -109,10 +109,10 @@ class EventGroupReader:
         is_inside_record: bool,
         record_type: int = -1,
     ) -> None:
-        """Go on at a position in the same file that somebody else has read up to; `gtids` are the last of each pair.
+        """Continue at a position in the same file that somebody else has read up to; `gtids` are the last of each pair.
 
         `head` is what the log has where the reader was, `GLANCE_SIZE` bytes, if the caller knows them;
-        `record_type` is that of the record that goes on at the position, if it is known.
+        `record_type` is that of the record that continues at the position, if it is known.
         """
         self._inside_type = record_type
         self._behind = None
@@ -188,7 +188,7 @@ class EventGroupReader:
                 raise
 
     def _check_inside(self, chunk: Chunk) -> None:
-        """Compare the next chunk with the record that somebody else has begun to pass over."""
+        """Compare the next chunk with the record that somebody else has begun to skip."""
         location = self._cursor.ref_of(chunk).location
         if chunk.record_type == self._inside_type:
             if chunk.is_first:

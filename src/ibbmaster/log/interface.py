@@ -47,7 +47,7 @@ class EventGroups(Protocol):
 
     @property
     def position(self) -> LogPosition:
-        """Where `next_group` goes on: where the last one ended, or what was read further."""
+        """Where `next_group` continues: where the last one ended, or what was read further."""
 
     def close(self) -> None:
         """Nobody reads here any longer: give back what is held. A second call does nothing."""
@@ -76,7 +76,7 @@ class FramedEventGroups(EventGroups, Protocol):
         is_inside_record: bool = False,
         record_type: int = -1,
     ) -> None:
-        """Go on at a position in the same file that was read up to.
+        """Continue at a position in the same file that was read up to.
 
         `gtids` are the last of each pair on the way, `head` the first bytes of that, if they are known.
         """

@@ -44,7 +44,7 @@ class RecordChecks:
     """What is known of the records while their chunks pass.
 
     Attributes:
-        header: of the file at hand, None if it cannot be read.
+        header: of the current file, None if it cannot be read.
         is_lost: what comes next may be inside a record.
     """
 

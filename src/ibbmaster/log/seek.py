@@ -2,7 +2,7 @@
 
 The log is a line of states: page 1 of every file, then the pages at that file's interval.
 The place wanted is the newest one whose state the replica has wholly. What is behind it and
-the replica has already is passed over by whoever reads on; that is at most one interval.
+the replica has already is skipped by whoever reads on; that is at most one interval.
 
 States grow from file to file, so halving finds it, but for FLUSH with DELETE_DOMAIN_ID:
 files before it may hold what the replica lacks, and those after it nothing of that domain.

@@ -1,6 +1,6 @@
 """Everything that can be wrong in a directory of binlog files, each fault with its place.
 
-Reads every page once, in order, and goes on behind damage at the next page. What a fault
+Reads every page once, in order, and continues behind damage at the next page. What a fault
 has made unknown is not compared: the GTID state is known again at the next file.
 """
 
@@ -103,9 +103,9 @@ class _Verifier:
         self._on_pages = on_pages
         self._order = OrderChecks(self._copy_of)
         self._records = RecordChecks(disk, totals, self._order)
-        self._checksums: dict[int, dict[int, bytes]] = {}  # of the pages of the file at hand, and of the one before
+        self._checksums: dict[int, dict[int, bytes]] = {}  # of the pages of the current file, and of the one before
         self._checks: PageChecks | None = None  # once the kernels are ready
-        self._is_joint = False  # the file at hand is another verifier's, but for its begin
+        self._is_joint = False  # the current file is another verifier's, but for its begin
         self._is_blank_file = False  # it is pre-allocated and was never used
         self._ended_at: Location | None = None  # where its data ends
         self._has_complained = False  # of data behind that
@@ -187,7 +187,7 @@ class _Verifier:
         """Check the pages of a block from an offset in the first of them on.
 
         Returns how many of them were passed, and the offset in the one after these; None
-        where another verifier goes on.
+        where another verifier continues.
         """
         if count == BLOCK_PAGES and not offset and block == BLANK_BLOCK:
             self._ended_at = self._ended_at or first
@@ -213,7 +213,7 @@ class _Verifier:
         return index, offset
 
     def _checks_of_many(self) -> PageChecks | None:
-        """The kernels, where they may go on: between records, where data is expected."""
+        """The kernels, where they may continue: between records, where data is expected."""
         if self._checks is None and (ready := kernels()) is not None:
             self._checks = PageChecks(ready)
         is_expected = self._ended_at is None and not self._is_blank_file and not self._is_joint
@@ -286,7 +286,7 @@ class _Verifier:
     def _check_page(self, page: memoryview, location: Location, offset: int) -> Generator[Fault, None, int]:
         """Check the chunks of one page from a place on.
 
-        Returns where to go on, 0 for the next page: behind the first record, if others can
+        Returns where to continue, 0 for the next page: behind the first record, if others can
         be checked faster.
         """
         file_no, page_no = location.file_no, location.page_no

@@ -45,7 +45,7 @@ class Follower:
                 self._waiting -= 1
 
     async def run(self) -> None:
-        """Watch the log for ever; run it in a nursery beside the connections."""
+        """Watch the log forever; run it in a nursery beside the connections."""
         while True:
             if not self._waiting:
                 self._somebody_waits = trio.Event()

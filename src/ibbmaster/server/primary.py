@@ -97,7 +97,7 @@ class Primary:
                     listening.start_soon(self._accept_from, listener, nursery)
 
     async def _accept_from(self, listener: trio.abc.Listener[trio.SocketStream], nursery: trio.Nursery) -> None:
-        """Take connections; where the system has no descriptors left, wait for some: those that are there go on."""
+        """Take connections; where the system has no descriptors left, wait for some: those that are there continue."""
         told_at = -math.inf
         async with listener:
             while True:

@@ -12,7 +12,7 @@ GRACE_S = 5.0  # how long a replica that does not read may hold up the last pack
 
 
 class EndReason(enum.Enum):
-    """Why a dump that could go on is ended by us."""
+    """Why a dump that could continue is ended by us."""
 
     SHUTDOWN = "the server is shutting down"
     KILL_QUERY = "KILL QUERY"

@@ -226,7 +226,7 @@ class FollowedDirectory(LogEngine):
         return None if header is None else header.start_lsn
 
     def check(self, position: LogPosition, resets: int) -> None:
-        """Whether a reader of the log as it was after so many resets may go on at a position.
+        """Whether a reader of the log as it was after so many resets may continue at a position.
 
         Raises:
             PositionPurgedError: the log was begun anew, or what comes next is gone.

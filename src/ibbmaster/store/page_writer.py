@@ -15,7 +15,7 @@ class PageWriter:
     """Takes the changes of one file's pages, and writes whole sealed pages.
 
     A full page is written once, the last, partly filled one by each `write_out` that finds
-    more in it. To go on in a file that has data, give the place behind it.
+    more in it. To continue in a file that has data, give the place behind it.
     """
 
     def __init__(self, disk: Disk, file_no: int, *, page_no: int = 0, page_offset: int = 0) -> None:

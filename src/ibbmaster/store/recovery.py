@@ -1,4 +1,4 @@
-"""Bringing a directory to the state of its redo log, and finding where the log goes on.
+"""Bringing a directory to the state of its redo log, and finding where the log continues.
 
 Applying is idempotent: what is there already is not written again, and a crash in the
 middle leaves nothing that the next start does not do over. Nothing is taken from a file
@@ -95,7 +95,7 @@ class _Replay:
         self._is_alone = is_alone
         self._names = set(disk.list())
         self._headers: dict[int, FileHeader | None] = {}
-        self._page: tuple[int, int] | None = None  # the one at hand
+        self._page: tuple[int, int] | None = None  # the current one
         self._image = bytearray()
         self._touched: set[int] = set()
         self._cuts: dict[int, int] = {}

@@ -150,8 +150,8 @@ def read_durable_end(disk: ReadDisk) -> int | None:
 class RedoLog:
     """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any.
 
-    Nothing is written before `begin`. To go on behind what a scan found, give it. `synced` is
-    called with the LSN that is durable after each sync, before those who wait for it go on.
+    Nothing is written before `begin`. To continue behind what a scan found, give it. `synced` is
+    called with the LSN that is durable after each sync, before those who wait for it continue.
     """
 
     def __init__(
@@ -318,7 +318,7 @@ class RedoLog:
             self.written_lsn = end_lsn
 
     def _begin_segment(self, number: int, size: int, record: bytes) -> None:
-        """Write the head of a segment whose content is not needed any more, and go on there."""
+        """Write the head of a segment whose content is not needed any more, and continue there."""
         name = SEGMENT_NAMES[number]
         if self._disk.size(name) < size:
             self._disk.allocate(name, size)

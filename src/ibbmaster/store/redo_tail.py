@@ -67,7 +67,7 @@ class RedoTail:
         return True
 
     def _change_segment(self) -> bool:
-        """Go on in the other segment, if the log does."""
+        """Continue in the other segment, if the log does."""
         other = 1 - self._segment
         header = decode_segment_header(self._disk.read(SEGMENT_NAMES[other], 0, SEGMENT_HEADER.size))
         if header is None or header[1] != self.lsn:

@@ -105,7 +105,7 @@ def _first_change(overlay: OverlayDisk, end: LogPosition | None) -> LogPosition 
         for name in overlay.changed_files
         if (file_no := parse_file_name(name)) is not None and (pages := overlay.changed_pages(name))
     ]
-    if end is not None:  # behind its end the files may go on
+    if end is not None:  # behind its end the files may continue
         changes.append(LogPosition.on_page(end.file_no, end.page_no))
     if not changes:
         return None

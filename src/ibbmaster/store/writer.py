@@ -14,7 +14,7 @@ For a log that must not lose what it acknowledged there is `BinlogStore`. Invari
   test_a_partly_filled_page_is_sealed_and_written_again_as_it_grows).
 - After an error of the disk nothing is written any more
   (test_after_an_error_of_the_disk_nothing_is_written_any_more).
-- From its making to its end a writer has the lock of the directory. It never goes on in one
+- From its making to its end a writer has the lock of the directory. It never continues in one
   with a redo log, which knows where the files end: `BinlogStore` does
   (test_beside_a_bulk_writer_every_other_writer_is_told_that_it_is_busy,
   test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone).
@@ -56,7 +56,7 @@ class Room(NamedTuple):
 
 
 class BinlogWriter(StepWriter):
-    """Appends event groups to the log in a directory; begins it, or goes on where it ends.
+    """Appends event groups to the log in a directory; begins it, or continues where it ends.
 
     `initial_state` is what was logged before the first group of a new log. Groups up to
     `spill_bytes` are written at once, larger ones in pieces of at most `oob_piece_bytes`
@@ -100,7 +100,7 @@ class BinlogWriter(StepWriter):
             self._open(initial_state)
 
     def _open(self, initial_state: GtidState | None) -> None:
-        """Begin the log, or go on where it ends."""
+        """Begin the log, or continue where it ends."""
         disk = self._disk
         if has_redo_log(disk):
             raise StoreError(f"{disk} has a redo log, which knows where its files end: a BinlogStore goes on with both")

@@ -1,4 +1,4 @@
-"""A run of packets that is ready to be sent, and what its reader has to know to go on behind it."""
+"""A run of packets that is ready to be sent, and what its reader has to know to continue behind it."""
 
 from __future__ import annotations
 

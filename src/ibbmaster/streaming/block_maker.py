@@ -17,16 +17,16 @@ from ibbmaster.streaming.framing_state import Mark
 class BlockMaker(Protocol):
     """What an implementation has to give: blocks of packets from files, from any mark on, for any dump.
 
-    It keeps nothing of where a dump is: whatever it needs to go on stands in `Block.after`,
+    It keeps nothing of where a dump is: whatever it needs to continue stands in `Block.after`,
     a mark of its own type that compares by value and is part of a key. One for each dump;
-    what dumps share is in the cache. None always means that the reference way has to go on,
+    what dumps share is in the cache. None always means that the reference way has to continue,
     or with `only_cached`, on the event loop, that this would wait for a disk or a lock.
 
     - A block begins at `at`, which it repeats in `before`, and ends at a place that depends on
       the file alone, so that all dumps meet there. With an empty `Block` it has only skipped.
-    - Marks between groups are those that the reference way can go on from: `FramingState` with
+    - Marks between groups are those that the reference way can continue from: `FramingState` with
       the position behind a group. A mark inside a group has `is_inside_group`, and the position
-      of the group's begin; from it only the maker can go on, so it raises what is wrong there.
+      of the group's begin; from it only the maker can continue, so it raises what is wrong there.
     - `gtids` has the last GTID of each (domain, server) pair whose group begins in the block.
     - Nothing of a damaged group is framed: the reference way names the damage.
     """

@@ -87,7 +87,7 @@ class Workspace:
         self.state[Field.SKIP_TYPE], self.state[Field.NESTED_TYPE] = at.skip_type, at.nested_type
 
     def framing_state(self, file_no: int, page_no: int) -> FramingState:
-        """Where the framing is; `page_no` is that of the page at hand."""
+        """Where the framing is; `page_no` is that of the current page."""
         state = self.state
         position = LogPosition.on_page(file_no, page_no, int(state[Field.OFFSET]))
         return FramingState(position, int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE]))

@@ -41,7 +41,7 @@ ROLES = (
     np.frombuffer(bytearray(TRANSACTION_ROLES), dtype=np.uint8),
     np.frombuffer(bytearray(STANDALONE_ROLES), dtype=np.uint8),
 )
-PART_FIELDS = [  # of the kernel's state: what it needs to go on inside a group; `ClassicPart` counts on their order
+PART_FIELDS = [  # of the kernel's state: what it needs to continue inside a group; `ClassicPart` counts on their order
     ClassicField.KIND,
     ClassicField.IS_LARGE,
     Field.IS_DROPPED,

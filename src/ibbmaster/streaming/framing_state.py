@@ -17,15 +17,15 @@ class Mark(Hashable, Protocol):
 
     @property
     def position(self) -> LogPosition:
-        """Where a reader goes on; inside a group that is where the group begins."""
+        """Where a reader continues; inside a group that is where the group begins."""
 
     @property
     def is_inside_group(self) -> bool:
-        """Whether a group has begun whose end is still to come; only who made the mark can go on from there."""
+        """Whether a group has begun whose end is still to come; only who made the mark can continue from there."""
 
 
 class FramingState(NamedTuple):
-    """Between records, or inside one that is passed over (types other than -1)."""
+    """Between records, or inside one that is skipped (types other than -1)."""
 
     position: LogPosition
     skip_type: int = -1

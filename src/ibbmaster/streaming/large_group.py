@@ -110,7 +110,7 @@ class LargeGroup:
             data = np.frombuffer(bytearray(self._data), dtype=np.uint8)
             framing = workspace.framing(out, workspace.none)
             stopped, status = kernels.frame_bytes(data, at.place.offset, len(data), framing)
-            if status == Status.CAREFUL:
+            if status == Status.FALLBACK:
                 raise self._event_problem(workspace)
             if status == Status.FULL:
                 return self.part_state(workspace, 0, LogPosition(0, stopped)), True
@@ -205,14 +205,14 @@ class _WouldWaitError(Exception):
 
 
 def resume(workspace: Workspace, at: PartState) -> None:
-    """Have the framing go on at a place."""
+    """Have the framing continue at a place."""
     workspace.state[FIRST_FIELD:] = at.fields
     if at.head:
         workspace.head[: len(at.head)] = memoryview(at.head)
 
 
 def first_packet(at: PartState) -> int:
-    """Where in the packets from there on the first one begins: behind the rest of the one under way."""
+    """Where in the packets from there on the first one begins: behind the rest of the current one."""
     return at.fields[Field.PACKET_LEFT - FIRST_FIELD] if is_inside_event(at) else 0
 
 

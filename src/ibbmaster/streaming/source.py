@@ -164,7 +164,7 @@ class BlockSource:
         return self._queued()
 
     def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
-        """Packets, perhaps none; None where the reference way has to go on, or this would wait."""
+        """Packets, perhaps none; None where the reference way has to continue, or this would wait."""
         passed = None
         for _ in range(EMPTY_BLOCKS_MAX):
             selection = self._selection
@@ -224,7 +224,7 @@ class BlockSource:
         return cache.find((identity, at, selection, is_shared), sequence, make, only_cached=only_cached)
 
     def _go_behind(self, block: Block) -> None:
-        """Go on behind a block.
+        """Continue behind a block.
 
         Raises:
             DumpError: it does not begin here.
@@ -361,7 +361,7 @@ class BlockSource:
             self._at = FramingState(self._groups.position)
 
     def _check_position(self) -> None:
-        """Whether reading goes on where the last block or group ended, whichever way it went."""
+        """Whether reading continues where the last block or group ended, whichever way it went."""
         if self._at.is_inside_group:
             return
         try:

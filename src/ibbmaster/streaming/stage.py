@@ -18,7 +18,7 @@ class Stage(Protocol):
         """Whether it leaves bytes and their times alone: then a pump may send past it, and tells `note_sent`."""
 
     async def pass_on(self, block: Block, send: Send) -> None:
-        """Let a block go on: by `send`, as it is, later, in pieces, in another form, or not at all.
+        """Let a block continue: by `send`, as it is, later, in pieces, in another form, or not at all.
 
         What is sent in its place is a `Block`, too: `plain_block(data, block.after)`. Raise
         `trio.BrokenResourceError` to cut the connection.

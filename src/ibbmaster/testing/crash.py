@@ -97,15 +97,15 @@ def make_gtid_event(gtid: Gtid) -> bytes:
     return make_event(162, gtid.server_id, struct.pack("<QIB", gtid.seq_no, gtid.domain_id, 0) + bytes(6))
 
 
-def options_of(chance: random.Random) -> StoreOptions:
+def options_of(rng: random.Random) -> StoreOptions:
     """Small sizes, so that every border is met often."""
     return StoreOptions(
-        durability=chance.choice([Durability.SYNC, Durability.SYNC, Durability.WRITE, Durability.LATER]),
+        durability=rng.choice([Durability.SYNC, Durability.SYNC, Durability.WRITE, Durability.LATER]),
         max_file_bytes=4 * PAGE_SIZE,
-        state_interval_bytes=chance.choice([PAGE_SIZE, 2 * PAGE_SIZE, 64 * PAGE_SIZE]),
-        redo_bytes=2 * chance.choice([96, 96, 128, 512]) * 1024,
-        spill_bytes=chance.choice([2000, 20_000, 512 << 10]),
-        fifo_pages_max=chance.choice([3, 6, 1024]),
+        state_interval_bytes=rng.choice([PAGE_SIZE, 2 * PAGE_SIZE, 64 * PAGE_SIZE]),
+        redo_bytes=2 * rng.choice([96, 96, 128, 512]) * 1024,
+        spill_bytes=rng.choice([2000, 20_000, 512 << 10]),
+        fifo_pages_max=rng.choice([3, 6, 1024]),
         full_disk_retry_s=0,
     )
 
@@ -116,14 +116,14 @@ class Workload:
     def __init__(
         self,
         disk: SimulatedDisk,
-        chance: random.Random,
+        rng: random.Random,
         options: StoreOptions,
         *,
         oracle: Oracle,
         make_store: Callable[[SimulatedDisk, StoreOptions], BinlogStore],
     ) -> None:
         self.disk = disk
-        self.chance = chance
+        self.rng = rng
         self.options = options
         self.oracle = oracle
         self._make_store = make_store
@@ -139,7 +139,7 @@ class Workload:
 
     def step_at_random(self) -> None:
         """Make a step by chance."""
-        self.step(self.chance.choice(VERBS))
+        self.step(self.rng.choice(VERBS))
 
     def step(self, verb: str) -> None:
         self.log.append(verb)
@@ -152,10 +152,10 @@ class Workload:
     # Verbs ----------------------------------------------------------------------------------
 
     def feed_small(self) -> None:
-        self._feed(self.chance.randrange(1, 400))
+        self._feed(self.rng.randrange(1, 400))
 
     def feed_sized(self) -> None:
-        self._feed(max(self.chance.choice(PAYLOADS) + self.chance.randrange(-4, 5), 1))
+        self._feed(max(self.rng.choice(PAYLOADS) + self.rng.randrange(-4, 5), 1))
 
     def _feed(self, size: int) -> None:
         gtid = self._next_gtid()
@@ -172,14 +172,14 @@ class Workload:
         if not (found := self._some_open()):
             return
         group, fed, _ = found
-        body = self._event(self.chance.choice((50, 1500, 9000, 33_000)))
+        body = self._event(self.rng.choice((50, 1500, 9000, 33_000)))
         group.write(body)
         fed += body
 
     def set_savepoint(self) -> None:
         if found := self._some_open():
             group, fed, points = found
-            name = self.chance.choice("ab")
+            name = self.rng.choice("ab")
             group.savepoint(name)
             points.pop(name, None)
             points[name] = len(fed)
@@ -187,7 +187,7 @@ class Workload:
     def roll_back_to_savepoint(self) -> None:
         if (found := self._some_open()) and found[2]:
             group, fed, points = found
-            name = self.chance.choice(sorted(points))
+            name = self.rng.choice(sorted(points))
             group.roll_back_to(name)
             del fed[points[name] :]
             names = list(points)
@@ -197,7 +197,7 @@ class Workload:
     def commit_group(self) -> None:
         if not self._open:
             return
-        group, fed, _ = self._open.pop(self.chance.randrange(len(self._open)))
+        group, fed, _ = self._open.pop(self.rng.randrange(len(self._open)))
         self._internal.discard(group)
         gtid = self._next_gtid()
         event = make_gtid_event(gtid)
@@ -207,7 +207,7 @@ class Workload:
 
     def abandon_group(self) -> None:
         if self._open:
-            group, _, _ = self._open.pop(self.chance.randrange(len(self._open)))
+            group, _, _ = self._open.pop(self.rng.randrange(len(self._open)))
             self._internal.discard(group)
             group.abandon()
 
@@ -231,7 +231,7 @@ class Workload:
     def commit_prepared(self) -> None:
         if not self._prepared:
             return
-        xid = self.chance.choice(sorted(self._prepared, key=xid_bytes))
+        xid = self.rng.choice(sorted(self._prepared, key=xid_bytes))
         fed = self._prepared.pop(xid)
         gtid = self._next_gtid()
         event = make_gtid_event(gtid)
@@ -242,7 +242,7 @@ class Workload:
     def roll_back_prepared(self) -> None:
         if not self._prepared:
             return
-        xid = self.chance.choice(sorted(self._prepared, key=xid_bytes))
+        xid = self.rng.choice(sorted(self._prepared, key=xid_bytes))
         del self._prepared[xid]
         after = self._after(prepared=self.oracle.steps[-1].prepared - {xid_bytes(xid)})
         with self._making(after):
@@ -253,12 +253,12 @@ class Workload:
 
     def purge_log(self) -> None:
         numbers = [file.file_no for file in self.store.files()]
-        to = self.chance.choice(numbers)
+        to = self.rng.choice(numbers)
         self.oracle.purge_to = max(self.oracle.purge_to, to)
         self.store.purge(PurgeRequest(to_file_no=to))
 
     def reset_log(self) -> None:
-        if self.chance.random() < 0.7:
+        if self.rng.random() < 0.7:
             return
         after = Expectation(life=self.oracle.steps[-1].life + 1)
         try:
@@ -279,7 +279,7 @@ class Workload:
         self._follow()
 
     def work_in_background(self) -> None:
-        match self.chance.randrange(5):
+        match self.rng.randrange(5):
             case 0:
                 self.store.write_pages()
             case 1:
@@ -293,7 +293,7 @@ class Workload:
                 self._acknowledge()
 
     def read_groups(self) -> None:
-        if self.chance.random() < 0.5:
+        if self.rng.random() < 0.5:
             self.store.wait_for_growth(0)
         while self._reader.next_group() is not None:
             self._read += 1
@@ -331,19 +331,19 @@ class Workload:
 
     def _some_open(self) -> tuple[GroupWriter, bytearray, dict[str, int]] | None:
         found = [entry for entry in self._open if entry[0] not in self._internal]
-        return self.chance.choice(found) if found else None
+        return self.rng.choice(found) if found else None
 
     def _next_gtid(self) -> Gtid:
-        domain_id = self.chance.choice((0, 0, 0, 1, 7))
+        domain_id = self.rng.choice((0, 0, 0, 1, 7))
         self._seq_no[domain_id] = self._seq_no.get(domain_id, 0) + 1
-        return Gtid(domain_id=domain_id, server_id=self.chance.choice((1, 2)), seq_no=self._seq_no[domain_id])
+        return Gtid(domain_id=domain_id, server_id=self.rng.choice((1, 2)), seq_no=self._seq_no[domain_id])
 
     def _next_xid(self) -> Xid:
         self._xid_count += 1
         return Xid(format_id=1, gtrid=b"xid%d" % self._xid_count, bqual=b"" if self._xid_count % 2 else b"b")
 
     def _event(self, size: int) -> bytes:
-        return make_event(160, 1, self.chance.randbytes(8).ljust(size, b"x"))
+        return make_event(160, 1, self.rng.randbytes(8).ljust(size, b"x"))
 
 
 class _Making:
@@ -380,12 +380,12 @@ class Judge:
         options: StoreOptions | None = None,
     ) -> None:
         self.seed = seed
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._make_store = make_store
         self._states_per_operation = states_per_operation
         self._seen: set[int] = set()
         self._operation = 0
-        chosen = options_of(self._chance)
+        chosen = options_of(self._rng)
         self.options = chosen if options is None else options
         self.disk = SimulatedDisk()
         self._workload: Workload | None = None
@@ -403,7 +403,7 @@ class Judge:
     def begin(self) -> Workload:
         """The workload, without a step made and with nobody who judges each operation."""
         workload = self._workload = Workload(
-            self.disk, self._chance, self.options, oracle=self._oracle, make_store=self._make_store
+            self.disk, self._rng, self.options, oracle=self._oracle, make_store=self._make_store
         )
         return workload
 
@@ -430,17 +430,17 @@ class Judge:
 
     def _after_operation(self, verb: str) -> None:
         self._operation += 1
-        chance = random.Random(f"{self.seed} {self._operation}")
-        self._judge(self.disk.files(), chance, "killed")
+        rng = random.Random(f"{self.seed} {self._operation}")
+        self._judge(self.disk.files(), rng, "killed")
         if verb in ("sync", "sync_dir"):
             return  # what is there without it was seen before it
-        states = self.disk.crash_states(chance)
+        states = self.disk.crash_states(rng)
         for number, image in enumerate(states):
             if number >= self._states_per_operation:
                 break
-            self._judge(image, chance, f"power lost, state {number}")
+            self._judge(image, rng, f"power lost, state {number}")
 
-    def _judge(self, image: dict[str, bytes], chance: random.Random, how: str, depth: int = 0) -> None:
+    def _judge(self, image: dict[str, bytes], rng: random.Random, how: str, depth: int = 0) -> None:
         key = hash((frozenset((name, hash(data)) for name, data in image.items()), self._oracle.key()))
         if key in self._seen:
             return
@@ -448,7 +448,7 @@ class Judge:
         nth = len(self._seen)
         disk = SimulatedDisk(image)
         if depth < 3 and nth % 50 == 0:
-            disk.after = lambda verb: self._judge_some(disk, chance, f"{how}; again in recovery", depth + 1)
+            disk.after = lambda verb: self._judge_some(disk, rng, f"{how}; again in recovery", depth + 1)
         try:
             store = self._make_store(disk, self.options)
             disk.after = lambda verb: None
@@ -466,12 +466,12 @@ class Judge:
                 f"{type(error).__name__}: {error}"
             ) from error
 
-    def _judge_some(self, disk: SimulatedDisk, chance: random.Random, how: str, depth: int) -> None:
-        self._judge(disk.files(), chance, how, depth)
-        for number, image in enumerate(disk.crash_states(chance, torn_max=2)):
+    def _judge_some(self, disk: SimulatedDisk, rng: random.Random, how: str, depth: int) -> None:
+        self._judge(disk.files(), rng, how, depth)
+        for number, image in enumerate(disk.crash_states(rng, torn_max=2)):
             if number >= 4:
                 break
-            self._judge(image, chance, how, depth)
+            self._judge(image, rng, how, depth)
 
     def _compare(self, store: BinlogStore, files: dict[str, bytes]) -> Expectation:
         """What the files hold must be what was fed up to some step that is late enough."""

@@ -32,8 +32,8 @@ def is_whole(seq_no: int, body: bytes) -> bool:
     return body == body_of(seq_no)
 
 
-def feed(log: ibbmaster.WritableLog, chance: random.Random) -> None:
-    """Feed for ever, one group after the other, in all the ways there are."""
+def feed(log: ibbmaster.WritableLog, rng: random.Random) -> None:
+    """Feed forever, one group after the other, in all the ways there are."""
     latest = log.state.latest(0)
     seq_no = 0 if latest is None else latest.seq_no
     for xid in log.prepared:
@@ -43,7 +43,7 @@ def feed(log: ibbmaster.WritableLog, chance: random.Random) -> None:
         gtid = ibbmaster.Gtid(domain_id=0, server_id=1, seq_no=seq_no)
         event, body = make_gtid_event(gtid), body_of(seq_no)
         print("fed", seq_no, flush=True)
-        match chance.randrange(12):
+        match rng.randrange(12):
             case 0:
                 with log.begin() as group:
                     group.write(body[:100])

@@ -26,36 +26,36 @@ OPTIONS = StoreOptions(
 def random_log(seed: int, disk: Disk, *, groups: int = 150) -> BinlogStore:
     """A log of small and large groups in many domains, parts out of band between
     others, at the ends of files and around state records."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     store = BinlogStore(disk, OPTIONS)
     seq_no = 0
 
     def next_gtid() -> Gtid:
         nonlocal seq_no
         seq_no += 1
-        return Gtid(domain_id=chance.randrange(3), server_id=chance.randrange(1, 4), seq_no=seq_no)
+        return Gtid(domain_id=rng.randrange(3), server_id=rng.randrange(1, 4), seq_no=seq_no)
 
     def events(count: int) -> Iterator[bytes]:
         for _ in range(count):
-            kind = chance.choice([160, 19, 23, 16])
-            flags = 0x8000 if chance.random() < 0.1 else 0
-            event = bytearray(make_event(kind, 1, chance.randbytes(chance.choice(SIZES[:7]))))
+            kind = rng.choice([160, 19, 23, 16])
+            flags = 0x8000 if rng.random() < 0.1 else 0
+            event = bytearray(make_event(kind, 1, rng.randbytes(rng.choice(SIZES[:7]))))
             event[17:19] = flags.to_bytes(2, "little")
             yield bytes(event)
 
     open_groups: list[GroupWriter] = []
     for _ in range(groups):
-        match chance.randrange(10):
+        match rng.randrange(10):
             case 0:
                 open_groups.append(store.open_group())
             case 1 | 2 if open_groups:
-                group = chance.choice(open_groups)
-                for event in events(chance.randrange(1, 12)):
+                group = rng.choice(open_groups)
+                for event in events(rng.randrange(1, 12)):
                     group.write(event)
-                if chance.random() < 0.5:
+                if rng.random() < 0.5:
                     open_groups.remove(group)
                     number = next_gtid()
-                    if chance.random() < 0.2:
+                    if rng.random() < 0.2:
                         group.abandon()
                     else:
                         group.write(make_event(16, 1, bytes(8)))
@@ -63,13 +63,13 @@ def random_log(seed: int, disk: Disk, *, groups: int = 150) -> BinlogStore:
             case 3:
                 number = next_gtid()
                 store.write_direct(
-                    number, make_gtid_event(number), [make_event(23, 1, chance.randbytes(chance.choice(SIZES)))]
+                    number, make_gtid_event(number), [make_event(23, 1, rng.randbytes(rng.choice(SIZES)))]
                 )
-            case 4 if chance.random() < 0.1:
+            case 4 if rng.random() < 0.1:
                 store.flush()
             case _:
                 number = next_gtid()
-                store.write_direct(number, make_gtid_event(number), events(chance.randrange(1, 5)))
+                store.write_direct(number, make_gtid_event(number), events(rng.randrange(1, 5)))
     for group in open_groups:
         group.abandon()
     return store

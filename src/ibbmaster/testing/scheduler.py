@@ -1,7 +1,7 @@
 """Threads that run one at a time, in an order that a seed decides.
 
 The threads are real ones with a baton between them: who holds it runs until its next lock,
-wait or call of the disk, and there the seed says who goes on. So a schedule comes back with
+wait or call of the disk, and there the seed says who continues. So a schedule comes back with
 its seed alone. `installed` puts locks, conditions, events, threads, clocks and executors of
 that kind into the modules that are to be tested, which do not know of it.
 
@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 WEIGHTS = (0.01, 0.1, 1.0, 1.0, 10.0)  # how likely a thread is chosen; small ones freeze it for a while
 REWEIGH_STEPS = 60  # between two changes of a weight
-STAY_CHANCES = (0.0, 0.5, 0.9)  # that a thread goes on although it could lose the baton
+STAY_CHANCES = (0.0, 0.5, 0.9)  # that a thread continues although it could lose the baton
 OPCODES_BETWEEN = (4, 40, 400)  # about so many bytecodes between two chances to lose it inside
 STEP_S = 0.001  # of the simulated clock
 STEPS_MAX = 200_000  # of one run; more means that somebody runs in circles
@@ -34,7 +34,7 @@ TRACE_SIZE = 40
 
 
 class DeadlockError(AssertionError):
-    """Nobody can go on; the text says who waits for what."""
+    """Nobody can continue; the text says who waits for what."""
 
 
 class Ended(BaseException):
@@ -50,7 +50,7 @@ class _Runner:
         self.baton = _thread.allocate_lock()
         self.baton.acquire()
         self.waits_for = ""
-        self.is_ready: Callable[[], bool] | None = None  # None: it can go on
+        self.is_ready: Callable[[], bool] | None = None  # None: it can continue
         self.deadline: float | None = None
         self.weight = 1.0
         self.is_done = False
@@ -91,7 +91,7 @@ class Scheduler:
         """Let all threads run, until the last has ended, one has failed, or `end` was called.
 
         Raises:
-            DeadlockError: nobody can go on.
+            DeadlockError: nobody can continue.
             BaseException: what a thread raised.
         """
         self._hand_over(None)

@@ -486,7 +486,7 @@ class Schedule:
                 ) from error
 
     def _recover(self, image: dict[str, bytes]) -> None:
-        """Go on with what the crash has left."""
+        """Continue with what the crash has left."""
         self.disk = SimulatedDisk(image)
         BinlogStore(self.disk, self.options, engines=[self.engine]).close()
         self.ledger.restart(check_log(self.disk.files()))

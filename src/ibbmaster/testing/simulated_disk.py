@@ -216,7 +216,7 @@ class SimulatedDisk:
                 return self._image(names, kept, owners, torn=torn, pieces=pieces)
         return self._image(names, kept, owners)
 
-    def crash_states(self, chance: random.Random, *, torn_max: int = TORN_VARIANTS) -> Iterator[dict[str, bytes]]:
+    def crash_states(self, rng: random.Random, *, torn_max: int = TORN_VARIANTS) -> Iterator[dict[str, bytes]]:
         """What a loss of power may leave at this moment; not all of it if there is too much.
 
         The same state may come more than once.
@@ -230,14 +230,14 @@ class SimulatedDisk:
                 owners[id(operation)] = inode
                 data.append(operation)
         count = len(pending) + len(data)
-        for chosen in _subsets(count, chance):
+        for chosen in _subsets(count, rng):
             names = [pending[index] for index in chosen if index < len(pending)]
             kept = [data[index - len(pending)] for index in chosen if index >= len(pending)]
             yield self._image(names, kept, owners)
             writes = [operation for operation in kept if isinstance(operation, _Write)]
             if writes:
-                torn = chance.choice(writes)
-                for pieces in _tear(torn, chance, torn_max):
+                torn = rng.choice(writes)
+                for pieces in _tear(torn, rng, torn_max):
                     yield self._image(names, kept, owners, torn=torn, pieces=pieces)
 
     def _image(
@@ -310,7 +310,7 @@ def _without(operations: list[_T], others: list[_T]) -> list[_T]:
     return [operation for operation in operations if id(operation) not in found]
 
 
-def _subsets(count: int, chance: random.Random) -> Iterator[tuple[int, ...]]:
+def _subsets(count: int, rng: random.Random) -> Iterator[tuple[int, ...]]:
     """Which of so many pending operations are there: all ways if they are few, else the telling ones and some more."""
     everything = range(count)
     if count <= EXHAUSTIVE_MAX:
@@ -323,12 +323,12 @@ def _subsets(count: int, chance: random.Random) -> Iterator[tuple[int, ...]]:
         yield (index,)
         yield tuple(other for other in everything if other != index)
     for _ in range(RANDOM_SUBSETS):
-        yield tuple(index for index in everything if chance.random() < 0.5)
+        yield tuple(index for index in everything if rng.random() < 0.5)
 
 
-def _tear(write: _Write, chance: random.Random, variants_max: int) -> Iterator[list[_Write]]:
+def _tear(write: _Write, rng: random.Random, variants_max: int) -> Iterator[list[_Write]]:
     """Parts of one write that may be there alone: prefixes, suffixes, single sectors, random ones."""
-    sector = chance.choice(SECTOR_SIZES)
+    sector = rng.choice(SECTOR_SIZES)
     first = write.offset // sector
     last = (write.offset + len(write.data) - 1) // sector
     if first == last:
@@ -341,12 +341,12 @@ def _tear(write: _Write, chance: random.Random, variants_max: int) -> Iterator[l
     ]
     count = len(sectors)
     for _ in range(min(variants_max, 2**count - 2)):
-        match chance.randrange(4):
+        match rng.randrange(4):
             case 0:
-                yield sectors[: chance.randrange(1, count)]
+                yield sectors[: rng.randrange(1, count)]
             case 1:
-                yield sectors[chance.randrange(1, count) :]
+                yield sectors[rng.randrange(1, count) :]
             case 2:
-                yield [chance.choice(sectors)]
+                yield [rng.choice(sectors)]
             case _:
-                yield [part for part in sectors if chance.random() < 0.5]
+                yield [part for part in sectors if rng.random() < 0.5]

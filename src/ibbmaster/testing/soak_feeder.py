@@ -49,7 +49,7 @@ class Feeder:
     def __init__(self, log: ibbmaster.WritableLog, seed: int) -> None:
         self._log = log
         self._seed = seed
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._seq_nos = [0] * DOMAIN_COUNT
         self._open: dict[int, _OpenGroup] = {}
         self.group_count = 0
@@ -57,21 +57,21 @@ class Feeder:
 
     def step(self) -> None:
         """One group, or a piece of one."""
-        domain_id = self._chance.randrange(DOMAIN_COUNT)
+        domain_id = self._rng.randrange(DOMAIN_COUNT)
         if domain_id in self._open:
             self._go_on(domain_id)
             return
         self._seq_nos[domain_id] += 1
         gtid = gtid_of(domain_id, self._seq_nos[domain_id])
         self.group_count += 1
-        match self._chance.randrange(12) if gtid.seq_no > 2 else -1:
+        match self._rng.randrange(12) if gtid.seq_no > 2 else -1:
             case 0 | 1 | 2:
                 self._begin(gtid, xid=None)
             case 3:
                 self._begin(gtid, xid=str(gtid))
             case 4:
                 self._write_with_savepoint(gtid)
-            case 5 if self._chance.random() < 0.1:
+            case 5 if self._rng.random() < 0.1:
                 self._write(gtid)
                 self._log.flush()
             case _:
@@ -92,7 +92,7 @@ class Feeder:
         group = self._log.begin()
         group.write(body[:100])
         group.savepoint("s")
-        group.write(bytes(self._chance.choice((100, 300_000))))
+        group.write(bytes(self._rng.choice((100, 300_000))))
         group.roll_back_to("s")
         group.write(body[100:])
         self.byte_count += len(body)
@@ -121,10 +121,10 @@ class Feeder:
 def feed(log: ibbmaster.WritableLog, seed: int, ended: threading.Event) -> None:
     """Write until the end is asked for; then say where it is."""
     feeder = Feeder(log, seed)
-    chance = random.Random(f"{seed} pace")
+    rng = random.Random(f"{seed} pace")
     report_due = time.monotonic()
     while not ended.is_set():
-        pace_s = chance.choice(PACES_S)
+        pace_s = rng.choice(PACES_S)
         for _ in range(STEPS_PER_PACE):
             feeder.step()
             ended.wait(pace_s)

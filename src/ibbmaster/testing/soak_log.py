@@ -75,15 +75,15 @@ def rows_of(seed: int, domain_id: int, last_seq_no: int) -> Iterator[tuple[int, 
 
 def _texts(seed: int, gtid: Gtid) -> Iterator[str]:
     """The content of a group, in one part or several."""
-    chance = _chance(seed, gtid)
-    kind = chance.random()
+    rng = _rng(seed, gtid)
+    kind = rng.random()
     least, most = SMALL if kind < 0.45 else MIDDLE if kind < 0.7 else LARGE
-    count = chance.choice((1, 1, 3, 12))
+    count = rng.choice((1, 1, 3, 12))
     for _ in range(count):
-        yield chance.randbytes(chance.randint(least, most) // count).hex()
+        yield rng.randbytes(rng.randint(least, most) // count).hex()
 
 
-def _chance(seed: int, gtid: Gtid) -> random.Random:
+def _rng(seed: int, gtid: Gtid) -> random.Random:
     return random.Random(f"{seed} {gtid}")
 
 

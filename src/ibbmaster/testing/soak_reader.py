@@ -48,7 +48,7 @@ class GroupChecker:
         self.last: dict[int, int] = {}  # sequence number of each domain
         self._seed = seed
         self._missing: set[Gtid] = set()
-        self._gtid: Gtid | None = None  # of the group under way
+        self._gtid: Gtid | None = None  # of the current group
         self._boundary = GroupBoundary(0)
         self._events: list[bytes] = []
         self._cut: tuple[Gtid, list[bytes]] | None = None  # what an earlier connection brought of a group
@@ -199,7 +199,7 @@ class Reader:
         self._port = port
         self._account = account
         self._heartbeat_s = heartbeat_s
-        self._chance = random.Random(f"{seed} reader {number}")
+        self._rng = random.Random(f"{seed} reader {number}")
         self._is_calm = False
         self._life = trio.CancelScope()  # of the connection
 
@@ -209,7 +209,7 @@ class Reader:
         self._life.cancel()
 
     async def run(self) -> None:
-        """Read until it is cancelled, or the primary refuses to go on."""
+        """Read until it is cancelled, or the primary refuses to continue."""
         async with trio.open_nursery() as nursery:
             while True:
                 try:
@@ -232,7 +232,7 @@ class Reader:
 
     async def _follow(self, client: Client, nursery: trio.Nursery) -> None:
         """One connection, and its end."""
-        kind = self._chance.choice(("cut", "cut", "stall", "KILL", "KILL QUERY", "newer dump"))
+        kind = self._rng.choice(("cut", "cut", "stall", "KILL", "KILL QUERY", "newer dump"))
         self.checker.begin(client.connection_id)
         await self._ask_for_dump(client)
         if self._is_calm:
@@ -277,4 +277,4 @@ class Reader:
                     await other.run(f"{kind} {connection_id}")
 
     def _between(self, least: float, most: float) -> float:
-        return math.exp(self._chance.uniform(math.log(least), math.log(most)))
+        return math.exp(self._rng.uniform(math.log(least), math.log(most)))

@@ -38,7 +38,7 @@ class StreamReader:
         """Read until the log is complete; begin anew where it is reset."""
         while True:
             ledger = self._life.ledger
-            reset_count = ledger.reset_count - (ledger.doomed is not None)  # one that goes on counts as a later one
+            reset_count = ledger.reset_count - (ledger.doomed is not None)  # one that continues counts as a later one
             self._keys = []
             try:
                 for key, events, file_no in self._dump() if self._is_replica else self._groups():

@@ -125,7 +125,7 @@ class UnsupportedCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MalformedCommand:
-    """A known command whose bytes are too few, or too many; send `answer` and go on."""
+    """A known command whose bytes are too few, or too many; send `answer` and continue."""
 
     code: int
     answer: Err

@@ -214,7 +214,7 @@ class ServerConnection:
             self._reader.receive_data(data)
 
     def tls_started(self, certificate_der: bytes) -> None:
-        """Go on inside TLS; `certificate_der` is the certificate that was shown.
+        """Continue inside TLS; `certificate_der` is the certificate that was shown.
 
         Raises:
             LocalProtocolError: TLS was not asked for.

@@ -28,7 +28,7 @@ class Packet:
     """A whole payload, joined if it came in several packets."""
 
     payload: bytes = field(repr=False)  # may hold an answer to a password question
-    sequence: int  # number of the (last) packet; the answer goes on with the next one
+    sequence: int  # number of the (last) packet; the answer continues with the next one
 
 
 class PacketReader:
@@ -115,8 +115,8 @@ class PacketStream:
 
     def __init__(self, sequence: int = 1) -> None:
         self.sequence = sequence  # of the next packet
-        self._payload_left = 0  # bytes of the payload under way that `add` still expects
-        self._packet_left = 0  # bytes missing in the packet under way
+        self._payload_left = 0  # bytes of the current payload that `add` still expects
+        self._packet_left = 0  # bytes missing in the current packet
         self._needs_empty_tail = False
 
     @property

@@ -43,40 +43,40 @@ COLUMNS = {
 }
 
 
-def random_row(chance: random.Random, number: int) -> list[object]:
+def random_row(rng: random.Random, number: int) -> list[object]:
     def text(size: int) -> str:
-        return "".join(chance.choice("aZ9 é漢😀") for _ in range(chance.randrange(size))) + "x"
+        return "".join(rng.choice("aZ9 é漢😀") for _ in range(rng.randrange(size))) + "x"
 
     moment = datetime.datetime(1971, 1, 1) + datetime.timedelta(
-        days=chance.randrange(40_000), microseconds=chance.randrange(86_400_000_000)
+        days=rng.randrange(40_000), microseconds=rng.randrange(86_400_000_000)
     )
     row: list[object] = [
         number,
-        chance.randrange(256),
-        chance.randrange(-(2**15), 2**15),
-        chance.randrange(-(2**23), 2**23),
-        chance.randrange(2**32),
-        chance.randrange(2**64),
-        chance.randrange(1000) / 8,
-        chance.random(),
-        Decimal(chance.randrange(-(10**30) + 1, 10**30)).scaleb(-10),
-        Decimal(chance.randrange(-(10**10) + 1, 10**10)).scaleb(-2),
+        rng.randrange(256),
+        rng.randrange(-(2**15), 2**15),
+        rng.randrange(-(2**23), 2**23),
+        rng.randrange(2**32),
+        rng.randrange(2**64),
+        rng.randrange(1000) / 8,
+        rng.random(),
+        Decimal(rng.randrange(-(10**30) + 1, 10**30)).scaleb(-10),
+        Decimal(rng.randrange(-(10**10) + 1, 10**10)).scaleb(-2),
         text(49),
         text(299),
         text(69),
-        chance.randbytes(chance.randrange(20)),
+        rng.randbytes(rng.randrange(20)),
         b"ab\0c\0",
         text(1000),
-        chance.randbytes(chance.randrange(70_000)),
+        rng.randbytes(rng.randrange(70_000)),
         moment.date(),
         moment,
         moment.replace(microsecond=moment.microsecond // 100_000 * 100_000),
         moment.replace(microsecond=moment.microsecond // 1000 * 1000),
-        f"{chance.choice(['', '-'])}{chance.randrange(839):02}:59:07.25",
-        chance.choice([0, 1901, 2155]),
-        chance.randrange(2),
+        f"{rng.choice(['', '-'])}{rng.randrange(839):02}:59:07.25",
+        rng.choice([0, 1901, 2155]),
+        rng.randrange(2),
     ]
-    return [None if number and chance.random() < 0.2 else value for number, value in enumerate(row)]
+    return [None if number and rng.random() < 0.2 else value for number, value in enumerate(row)]
 
 
 def shown(value: object, digits: int | None) -> object:
@@ -92,13 +92,13 @@ def shown(value: object, digits: int | None) -> object:
 def test_rows_of_every_type_read_back_as_they_were_given():
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     table = written_table("db.t", COLUMNS, table_id=7, primary_key=["id"])
     schema = decode_table_schema(encode_table_map(table, server_id=1))
     assert (schema.name, schema.primary_key, schema.has_names) == ("db.t", (0,), True)
     assert [column.name for column in schema.columns] == list(COLUMNS)
     assert [column.is_nullable for column in schema.columns] == [False] + [True] * (len(COLUMNS) - 1)
-    rows = [random_row(chance, number) for number in range(200)]
+    rows = [random_row(rng, number) for number in range(200)]
     decoder = RowDecoder(schema)
     digits = [column.scale for column in schema.columns]
     given = [tuple(map(shown, row, digits)) for row in rows]

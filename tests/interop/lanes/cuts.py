@@ -17,8 +17,8 @@ SILENCES_MAX = 2  # of one plan: the replica needs its slave_net_timeout to noti
 class CutPlan:
     """Cuts, one after the other: in the dialog, where a dump opens, in what the replica passes over, and behind it."""
 
-    def __init__(self, chance: random.Random, count: float, *, size_max: int = GROUP_BYTES) -> None:
-        self._chance = chance
+    def __init__(self, rng: random.Random, count: float, *, size_max: int = GROUP_BYTES) -> None:
+        self._rng = rng
         self._count = count
         self._size_max = size_max
         self._cuts: list[Cut] = []
@@ -40,16 +40,16 @@ class CutPlan:
         return sum(cut.reached.is_set() for cut in self._cuts)
 
     def _next(self) -> Cut:
-        chance = self._chance
-        ending = chance.choice((Ending.CLOSE, Ending.CLOSE, Ending.RESET))
-        if self._silences and chance.random() < 0.1:
+        rng = self._rng
+        ending = rng.choice((Ending.CLOSE, Ending.CLOSE, Ending.RESET))
+        if self._silences and rng.random() < 0.1:
             self._silences -= 1
             ending = Ending.SILENCE
-        match chance.randrange(10):
+        match rng.randrange(10):
             case 0:  # costs the replica a second
-                return Cut(after_bytes=chance.randrange(DIALOG_BYTES), ending=ending)
+                return Cut(after_bytes=rng.randrange(DIALOG_BYTES), ending=ending)
             case 1 | 2 | 3:
-                return Cut(after_bytes=chance.randrange(OPENING_BYTES), of_dump=True, ending=ending)
+                return Cut(after_bytes=rng.randrange(OPENING_BYTES), of_dump=True, ending=ending)
             case _:
-                size = int(math.exp(chance.uniform(math.log(OPENING_BYTES), math.log(self._size_max))))
+                size = int(math.exp(rng.uniform(math.log(OPENING_BYTES), math.log(self._size_max))))
                 return Cut(after_bytes=size, of_dump=True, ending=ending)

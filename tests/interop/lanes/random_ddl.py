@@ -17,50 +17,50 @@ REFUSED = (1062, 1264, 1265, 1048, 1366, 1406, 1364, 1292, 1118, 1071, 1137, 407
 Make = Callable[[random.Random], object]
 
 TYPES: dict[str, Make] = {
-    "TINYINT": lambda chance: chance.randint(-128, 127),
-    "SMALLINT UNSIGNED": lambda chance: chance.randint(0, 65535),
-    "MEDIUMINT": lambda chance: chance.randint(-(2**23), 2**23 - 1),
-    "INT": lambda chance: chance.randint(-(2**31), 2**31 - 1),
-    "INT UNSIGNED": lambda chance: chance.randint(0, 2**32 - 1),
-    "BIGINT": lambda chance: chance.randint(-(2**63), 2**63 - 1),
-    "BIGINT UNSIGNED": lambda chance: chance.choice([0, 2**64 - 1, chance.randint(0, 2**64 - 1)]),
-    "BIT(64)": lambda chance: chance.choice([0, 2**64 - 1, chance.randint(0, 2**64 - 1)]),
-    "BIT(11)": lambda chance: chance.randint(0, 2047),
-    "DECIMAL(20,0)": lambda chance: chance.randint(1 - 10**20, 10**20 - 1),
-    "DECIMAL(12,4)": lambda chance: f"{chance.randint(-(10**7), 10**7)}.{chance.randint(0, 9999):04}",
-    "DOUBLE": lambda chance: chance.randint(-1000, 1000) / 4,
-    "VARCHAR(20)": lambda chance: text(chance, 20),
-    "VARCHAR(300)": lambda chance: text(chance, 290),
-    "CHAR(9)": lambda chance: text(chance, 9),
-    "TEXT": lambda chance: text(chance, 400),
-    "VARBINARY(30)": lambda chance: chance.randbytes(chance.randint(0, 30)),
-    "BLOB": lambda chance: chance.randbytes(chance.randint(0, 600)),
-    "DATE": lambda chance: moment(chance).date(),
-    "DATETIME(3)": lambda chance: moment(chance),
-    "TIMESTAMP(6) NULL": lambda chance: moment(chance),
-    "TIME(2)": lambda chance: f"{chance.randint(-838, 838)}:{chance.randint(0, 59):02}:{chance.randint(0, 58):02}.25",
-    "YEAR": lambda chance: chance.randint(1901, 2155),
-    "ENUM('a','b,c','it''s')": lambda chance: chance.choice(["a", "b,c", "it's"]),
-    "SET('x','y','z')": lambda chance: chance.choice(["", "x", "x,z", "x,y,z"]),
+    "TINYINT": lambda rng: rng.randint(-128, 127),
+    "SMALLINT UNSIGNED": lambda rng: rng.randint(0, 65535),
+    "MEDIUMINT": lambda rng: rng.randint(-(2**23), 2**23 - 1),
+    "INT": lambda rng: rng.randint(-(2**31), 2**31 - 1),
+    "INT UNSIGNED": lambda rng: rng.randint(0, 2**32 - 1),
+    "BIGINT": lambda rng: rng.randint(-(2**63), 2**63 - 1),
+    "BIGINT UNSIGNED": lambda rng: rng.choice([0, 2**64 - 1, rng.randint(0, 2**64 - 1)]),
+    "BIT(64)": lambda rng: rng.choice([0, 2**64 - 1, rng.randint(0, 2**64 - 1)]),
+    "BIT(11)": lambda rng: rng.randint(0, 2047),
+    "DECIMAL(20,0)": lambda rng: rng.randint(1 - 10**20, 10**20 - 1),
+    "DECIMAL(12,4)": lambda rng: f"{rng.randint(-(10**7), 10**7)}.{rng.randint(0, 9999):04}",
+    "DOUBLE": lambda rng: rng.randint(-1000, 1000) / 4,
+    "VARCHAR(20)": lambda rng: text(rng, 20),
+    "VARCHAR(300)": lambda rng: text(rng, 290),
+    "CHAR(9)": lambda rng: text(rng, 9),
+    "TEXT": lambda rng: text(rng, 400),
+    "VARBINARY(30)": lambda rng: rng.randbytes(rng.randint(0, 30)),
+    "BLOB": lambda rng: rng.randbytes(rng.randint(0, 600)),
+    "DATE": lambda rng: moment(rng).date(),
+    "DATETIME(3)": lambda rng: moment(rng),
+    "TIMESTAMP(6) NULL": lambda rng: moment(rng),
+    "TIME(2)": lambda rng: f"{rng.randint(-838, 838)}:{rng.randint(0, 59):02}:{rng.randint(0, 58):02}.25",
+    "YEAR": lambda rng: rng.randint(1901, 2155),
+    "ENUM('a','b,c','it''s')": lambda rng: rng.choice(["a", "b,c", "it's"]),
+    "SET('x','y','z')": lambda rng: rng.choice(["", "x", "x,z", "x,y,z"]),
 }
 WIDER = {"VARCHAR(20)": "VARCHAR(300)", "ENUM('a','b,c','it''s')": "ENUM('a','b,c','it''s','new')"}
 
 
-def text(chance: random.Random, size_max: int) -> str:
-    return "".join(chance.choice("aZ0 ',`\\é漢😀") for _ in range(chance.randint(0, size_max))).rstrip(" ")
+def text(rng: random.Random, size_max: int) -> str:
+    return "".join(rng.choice("aZ0 ',`\\é漢😀") for _ in range(rng.randint(0, size_max))).rstrip(" ")
 
 
-def moment(chance: random.Random) -> datetime.datetime:
-    seconds = datetime.timedelta(seconds=chance.randint(86400, 2_000_000_000), milliseconds=chance.randint(0, 999))
+def moment(rng: random.Random) -> datetime.datetime:
+    seconds = datetime.timedelta(seconds=rng.randint(86400, 2_000_000_000), milliseconds=rng.randint(0, 999))
     return datetime.datetime(1970, 1, 1) + seconds
 
 
 class Campaign:
     """Changes tables at random; what it did last is in `statements`."""
 
-    def __init__(self, server: Server, chance: random.Random, images: Sequence[str] = IMAGES) -> None:
+    def __init__(self, server: Server, rng: random.Random, images: Sequence[str] = IMAGES) -> None:
         self._connection = server.connect()
-        self._chance = chance
+        self._rng = rng
         self._images = images
         self._number = 0
         self.statements: list[str] = []
@@ -92,7 +92,7 @@ class Campaign:
             (1, self.rename),
             (1, self.recreate),
         ]
-        (chosen,) = self._chance.choices([one for _, one in work], [weight for weight, _ in work])
+        (chosen,) = self._rng.choices([one for _, one in work], [weight for weight, _ in work])
         chosen()
 
     def _run(self, statement: str, values: Sequence[object] = ()) -> None:
@@ -105,22 +105,22 @@ class Campaign:
                     raise AssertionError(f"{statement}: {error}") from error
 
     def _table(self) -> str:
-        return self._chance.choice(list(self.tables))
+        return self._rng.choice(list(self.tables))
 
     def _new_name(self, what: str) -> str:
         self._number += 1
-        return f"`{self._chance.choice([what, what + ',', what + ' x'])}{self._number}`"
+        return f"`{self._rng.choice([what, what + ',', what + ' x'])}{self._number}`"
 
     def _some(self, table: str) -> list[str]:
         """Some columns of a table."""
         columns = list(self.tables[table])
-        return self._chance.sample(columns, self._chance.randint(0, len(columns)))
+        return self._rng.sample(columns, self._rng.randint(0, len(columns)))
 
     def _value(self, table: str, column: str) -> object:
-        return None if self._chance.random() < 0.15 else TYPES_OF[self.tables[table][column]](self._chance)
+        return None if self._rng.random() < 0.15 else TYPES_OF[self.tables[table][column]](self._rng)
 
     def create(self) -> None:
-        kinds = self._chance.sample(list(TYPES), self._chance.randint(2, 6))
+        kinds = self._rng.sample(list(TYPES), self._rng.randint(2, 6))
         columns = {self._new_name("c"): kind for kind in kinds}
         table = self._new_name("t")
         self.tables[table] = columns
@@ -130,9 +130,9 @@ class Campaign:
     def insert(self) -> None:
         table = self._table()
         columns = self._some(table)
-        rows = [[self._value(table, column) for column in columns] for _ in range(self._chance.randint(1, 5))]
+        rows = [[self._value(table, column) for column in columns] for _ in range(self._rng.randint(1, 5))]
         marks = ", ".join(f"({', '.join(['NULL', *['%s'] * len(columns)])})" for _ in rows)
-        verb = self._chance.choice(["INSERT", "INSERT IGNORE", "REPLACE"])
+        verb = self._rng.choice(["INSERT", "INSERT IGNORE", "REPLACE"])
         self._run(
             f"{verb} INTO {table} ({', '.join(['id', *columns])}) VALUES {marks}", [one for row in rows for one in row]
         )
@@ -143,45 +143,43 @@ class Campaign:
         if columns:
             sets = ", ".join(f"{column} = %s" for column in columns)
             values = [self._value(table, column) for column in columns]
-            self._run(f"UPDATE {table} SET {sets} WHERE MOD(id, 3) = {self._chance.randint(0, 2)}", values)
+            self._run(f"UPDATE {table} SET {sets} WHERE MOD(id, 3) = {self._rng.randint(0, 2)}", values)
         else:
             self._run(f"UPDATE {table} SET id = id + 100000 WHERE MOD(id, 7) = 1 ORDER BY id DESC")
 
     def delete(self) -> None:
-        self._run(f"DELETE FROM {self._table()} WHERE MOD(id, 5) = {self._chance.randint(0, 4)}")
+        self._run(f"DELETE FROM {self._table()} WHERE MOD(id, 5) = {self._rng.randint(0, 4)}")
 
     def transaction(self) -> None:
         self._run("BEGIN")
-        for _ in range(self._chance.randint(1, 6)):
-            self._chance.choice([self.insert, self.update, self.delete])()
-        self._run(self._chance.choice(["COMMIT", "COMMIT", "ROLLBACK"]))
+        for _ in range(self._rng.randint(1, 6)):
+            self._rng.choice([self.insert, self.update, self.delete])()
+        self._run(self._rng.choice(["COMMIT", "COMMIT", "ROLLBACK"]))
 
     def set_image(self) -> None:
-        self._run(f"SET binlog_row_image = {self._chance.choice(self._images)}")
+        self._run(f"SET binlog_row_image = {self._rng.choice(self._images)}")
 
     def add_column(self) -> None:
         table = self._table()
         if len(self.tables[table]) > 9:
             return
-        kind = self._chance.choice(list(TYPES))
+        kind = self._rng.choice(list(TYPES))
         name = self._new_name("c")
         self.tables[table][name] = kind
-        default = " DEFAULT 7" if kind in ("INT", "BIGINT UNSIGNED") and self._chance.random() < 0.3 else ""
+        default = " DEFAULT 7" if kind in ("INT", "BIGINT UNSIGNED") and self._rng.random() < 0.3 else ""
         self._run(
-            f"ALTER TABLE {table} ADD COLUMN {name} {kind}{default} {self._chance.choice(['', 'FIRST', 'AFTER id'])}"
+            f"ALTER TABLE {table} ADD COLUMN {name} {kind}{default} {self._rng.choice(['', 'FIRST', 'AFTER id'])}"
         )
 
     def drop_column(self) -> None:
         table = self._table()
         if len(self.tables[table]) > 1:
-            name = self._chance.choice(list(self.tables[table]))
+            name = self._rng.choice(list(self.tables[table]))
             del self.tables[table][name]
             self._run(f"ALTER TABLE {table} DROP COLUMN {name}")
 
     def harmless(self) -> None:
-        clause = self._chance.choice(
-            ["COMMENT 'x, DROP'", "FORCE", "ENGINE=Aria", "ENGINE=InnoDB", "AUTO_INCREMENT=5000"]
-        )
+        clause = self._rng.choice(["COMMENT 'x, DROP'", "FORCE", "ENGINE=Aria", "ENGINE=InnoDB", "AUTO_INCREMENT=5000"])
         self._run(f"ALTER TABLE {self._table()} {clause}")
 
     def widen(self) -> None:
@@ -194,12 +192,12 @@ class Campaign:
 
     def rename_column(self) -> None:
         table = self._table()
-        old, name = self._chance.choice(list(self.tables[table])), self._new_name("c")
+        old, name = self._rng.choice(list(self.tables[table])), self._new_name("c")
         self.tables[table][name] = self.tables[table].pop(old)
         self._run(f"ALTER TABLE {table} RENAME COLUMN {old} TO {name}")
 
     def truncate(self) -> None:
-        prefix = self._chance.choice(["", "SET STATEMENT lock_wait_timeout=60 FOR ", "/*!50000 "])
+        prefix = self._rng.choice(["", "SET STATEMENT lock_wait_timeout=60 FOR ", "/*!50000 "])
         self._run(f"{prefix}TRUNCATE /* no */ TABLE {self._table()}{' */' * prefix.startswith('/')}")
 
     def replace(self) -> None:

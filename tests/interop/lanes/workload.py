@@ -17,7 +17,7 @@ NOTES = [f"{database}.notes" for database in DATABASES]
 TABLES = ORDERS + NOTES
 
 
-def work(server: Server, chance: random.Random, *, transactions: int) -> None:
+def work(server: Server, rng: random.Random, *, transactions: int) -> None:
     """Run seeded transactions.
 
     Rows are inserted, changed and deleted one statement each, so that large groups have many
@@ -36,38 +36,38 @@ def work(server: Server, chance: random.Random, *, transactions: int) -> None:
                     f"CREATE TABLE {table} (id INT PRIMARY KEY, version INT NOT NULL, pad TEXT) ENGINE={engine}"
                 )
         for _ in range(transactions):
-            domain_id = chance.randrange(DOMAIN_COUNT)
+            domain_id = rng.randrange(DOMAIN_COUNT)
             cursor.execute(f"SET SESSION gtid_domain_id = {domain_id}")
-            if chance.random() < 0.05:
-                cursor.execute(f"ALTER TABLE {ORDERS[domain_id]} COMMENT = '{chance.randrange(1000)}'")
+            if rng.random() < 0.05:
+                cursor.execute(f"ALTER TABLE {ORDERS[domain_id]} COMMENT = '{rng.randrange(1000)}'")
                 continue
-            if chance.random() < 0.2:
-                cursor.execute(_replace_notes(chance, NOTES[domain_id]))
-                cursor.execute(f"DELETE FROM {NOTES[domain_id]} WHERE id % 3 = {chance.randrange(3)}")
+            if rng.random() < 0.2:
+                cursor.execute(_replace_notes(rng, NOTES[domain_id]))
+                cursor.execute(f"DELETE FROM {NOTES[domain_id]} WHERE id % 3 = {rng.randrange(3)}")
                 continue
             cursor.execute("START TRANSACTION")
-            for _ in range(chance.choice((1, 1, 2, 5, 40, ROWS_MAX))):
-                cursor.execute(_change(chance, ORDERS[domain_id], rows[domain_id]))
+            for _ in range(rng.choice((1, 1, 2, 5, 40, ROWS_MAX))):
+                cursor.execute(_change(rng, ORDERS[domain_id], rows[domain_id]))
             cursor.execute("COMMIT")
 
 
-def _change(chance: random.Random, table: str, rows: dict[int, int]) -> str:
+def _change(rng: random.Random, table: str, rows: dict[int, int]) -> str:
     """A statement that changes one row; `rows` are the versions of those there are."""
-    pad = "x" * chance.choice(PAD_SIZES)
-    if not rows or chance.random() < 0.4:
+    pad = "x" * rng.choice(PAD_SIZES)
+    if not rows or rng.random() < 0.4:
         row_id = max(rows, default=0) + 1
         rows[row_id] = 0
         return f"INSERT INTO {table} VALUES ({row_id}, 0, '{pad}')"
-    row_id = chance.choice(sorted(rows))
-    if chance.random() < 0.2:
+    row_id = rng.choice(sorted(rows))
+    if rng.random() < 0.2:
         del rows[row_id]
         return f"DELETE FROM {table} WHERE id = {row_id}"
     rows[row_id] += 1
     return f"UPDATE {table} SET version = {rows[row_id]}, pad = '{pad}' WHERE id = {row_id}"
 
 
-def _replace_notes(chance: random.Random, table: str) -> str:
+def _replace_notes(rng: random.Random, table: str) -> str:
     """One statement of many rows, which takes several row events."""
-    version, pad = chance.randrange(1000), "x" * chance.choice(PAD_SIZES)
+    version, pad = rng.randrange(1000), "x" * rng.choice(PAD_SIZES)
     rows = ", ".join(f"({row_id}, {version}, '{pad}')" for row_id in range(NOTE_COUNT))
     return f"REPLACE INTO {table} VALUES {rows}"

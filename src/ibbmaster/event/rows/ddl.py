@@ -104,7 +104,7 @@ def _unquote(name: str) -> str:
 
 
 def parse_declarations(sql: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Every CREATE TABLE in a script, in the database of the last USE; other statements are passed over."""
+    """Every CREATE TABLE in a script, in the database of the last USE; other statements are skipped."""
     database = ""
     for statement in _statements(sql):
         text = statement

@@ -21,7 +21,7 @@ Declaration = Mapping[str, str]  # column name -> type
 
 
 def declare(schema: TableSchema, declaration: Declaration) -> TableSchema:
-    """The schema with a declaration applied. Declared columns the table does not have (yet) are passed over.
+    """The schema with a declaration applied. Declared columns the table does not have (yet) are skipped.
 
     Raises:
         ConfigurationError: a type cannot be read, or cannot be that of its column.

@@ -102,7 +102,7 @@ def _column(number: int, type_code: int, fields: _Fields, *, is_nullable: bool) 
 
 
 def _with_field(schema: TableSchema, field: int, value: _Fields) -> TableSchema:
-    """The schema with one optional field in it; unknown fields are passed over, as replicas do."""
+    """The schema with one optional field in it; unknown fields are skipped, as replicas do."""
     columns = schema.columns
     match field:
         case MetadataField.SIGNEDNESS:

@@ -1,4 +1,4 @@
-"""The clauses of ALTER TABLE that give columns, rows or keys another meaning; others are passed over."""
+"""The clauses of ALTER TABLE that give columns, rows or keys another meaning; others are skipped."""
 
 from __future__ import annotations
 

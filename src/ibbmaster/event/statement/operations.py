@@ -1,7 +1,7 @@
 """What a logged statement does to tables, beyond the row events that its group may have.
 
 Names of tables are `database.table`. A statement that is not understood is one that may change
-the rows of any table: nothing is passed over because its words are unknown.
+the rows of any table: nothing is skipped because its words are unknown.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Cursor:
         return token
 
     def takes_words(self, *words: str) -> bool:
-        """Pass over these words if all of them come next."""
+        """Skip these words if all of them come next."""
         if not all(self.peek(distance).is_word(word) for distance, word in enumerate(words)):
             return False
         del self._ahead[: len(words)]
@@ -41,12 +41,12 @@ class Cursor:
         return True
 
     def pass_words(self, *words: str) -> None:
-        """Pass over any of these words, as often as they come."""
+        """Skip any of these words, as often as they come."""
         while self.peek().is_word(*words):
             self.take()
 
     def pass_condition(self) -> bool:
-        """Pass over IF EXISTS or IF NOT EXISTS; whether it was there."""
+        """Skip IF EXISTS or IF NOT EXISTS; whether it was there."""
         return self.takes_words("IF", "EXISTS") or self.takes_words("IF", "NOT", "EXISTS")
 
     @property
