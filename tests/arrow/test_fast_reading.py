@@ -400,7 +400,7 @@ def test_kernels_take_most_groups_of_traditional_files(kernels, monkeypatch):
     slow = []
     careful = collecting.GroupBatches._by_reference
     monkeypatch.setattr(
-        collecting.GroupBatches, "_careful", lambda self, group: slow.append(group.gtid) or careful(self, group)
+        collecting.GroupBatches, "_by_reference", lambda self, group: slow.append(group.gtid) or careful(self, group)
     )
     count = compare(kernels, CLASSIC / "11.8/domains", is_classic=True, granularity="groups")
     assert len(slow) < count / 4

@@ -47,8 +47,8 @@ def test_a_move_is_told_once_and_nobody_waits_where_it_has_moved():
 
 def test_there_is_an_end_of_waiting_steps():
     end = DurableEnd(LogPosition(0, 0), GtidState())
-    for lsn in range(PENDING_MAX):
+    for lsn in range(1, PENDING_MAX + 1):
         end.add(step(lsn))
     assert not end.is_far_behind
-    end.add(step(PENDING_MAX))
+    end.add(step(PENDING_MAX + 1))
     assert end.is_far_behind
