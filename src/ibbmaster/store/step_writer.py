@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -142,9 +143,9 @@ class StepWriter(GroupSink):
             self.ordered.release()
             raise
 
+    @abstractmethod
     def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtid: Gtid | None) -> int:
         """Bring one step on its way; returns the LSN behind it."""
-        raise NotImplementedError
 
     def _check_usable(self) -> None:
         if self.is_closed:

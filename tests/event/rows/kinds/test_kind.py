@@ -42,6 +42,13 @@ def test_a_type_that_contradicts_the_binlog_is_refused_with_both():
         declared.expect(COLUMN, False)
 
 
+class Silent(ColumnKind):
+    """Says no more than it must."""
+
+    def convert(self, column):
+        return bytes
+
+
 class Pairs(ColumnKind):
     def __init__(self, size):
         self.size = size
@@ -62,10 +69,13 @@ def test_a_kind_reads_values_of_a_fixed_size_or_behind_their_length():
 
 
 def test_a_kind_that_says_nothing_has_no_metadata_is_not_declared_and_not_written():
-    kind = ColumnKind()
+    kind = Silent()
     assert kind.layout("column a", ColumnType.LONG, 0, b"") == Layout(ColumnType.LONG)
     assert kind.declare(COLUMN, read_declared("column a", "int")) == {}
     assert kind.write(read_declared("column a", "int")) is None
-    for ask in (kind.convert, kind.length_size):
-        with pytest.raises(NotImplementedError):
-            ask(COLUMN)
+    assert (kind.fixed_size(COLUMN), kind.length_size(COLUMN)) == (None, 0)
+
+
+def test_a_kind_must_say_how_its_values_are_read():
+    with pytest.raises(TypeError, match="convert"):
+        ColumnKind()

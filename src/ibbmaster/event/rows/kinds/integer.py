@@ -38,6 +38,10 @@ class Integer(ColumnKind):
     def fixed_size(self, column: Column) -> int:
         return INTEGER_SIZES[ColumnType(column.type)]
 
+    def convert(self, column: Column) -> Callable[[bytes], Value]:
+        is_signed = not column.is_unsigned
+        return lambda data: int.from_bytes(data, "little", signed=is_signed)
+
     def reader(self, column: Column) -> Reader:
         size, is_signed, from_bytes = self.fixed_size(column), not column.is_unsigned, int.from_bytes
 

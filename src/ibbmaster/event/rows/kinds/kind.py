@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -77,7 +78,7 @@ class WrittenType(NamedTuple):
     collation: int | None = None  # None for what is no string
 
 
-class ColumnKind:
+class ColumnKind(ABC):
     """Types that are alike. Those of one kind are in one module, and nowhere else.
 
     A value has either as many bytes as `fixed_size` says, or a length of `length_size` bytes
@@ -104,12 +105,12 @@ class ColumnKind:
         return None
 
     def length_size(self, column: Column) -> int:
-        """Bytes of the length before a value."""
-        raise NotImplementedError
+        """Bytes of the length before a value; 0 where there is none."""
+        return 0
 
+    @abstractmethod
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         """How the bytes of a value become what `ValueKind` says."""
-        raise NotImplementedError
 
     def reader(self, column: Column) -> Reader:
         """How values are read out of rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -60,8 +61,9 @@ class _Clock(ColumnKind):
         digits = _digits(declared)
         return WrittenType(self.new, bytes([digits]), self._encoder(digits))
 
+    @abstractmethod
     def _encoder(self, digits: int) -> Encode:
-        raise NotImplementedError
+        """Writes values with so many digits of a second."""
 
 
 class Time(_Clock):
