@@ -6,6 +6,10 @@ from collections.abc import Iterable
 
 import pytest
 
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.dump.start import check_start
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
@@ -14,7 +18,10 @@ from ibbmaster.ibb.appender import Appender, FileShape, References
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.ibb.oob import OobForest, encode_oob_node
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.wire.packet import PacketReader
 
 
 class LogBuilder:
@@ -68,6 +75,38 @@ class LogBuilder:
 def some_event(size: int, fill: int = 7) -> bytes:
     """An event of a given size without meaning."""
     return encode_event(event_type=EventType.ANNOTATE_ROWS, body=bytes([fill]) * (size - 19), server_id=1)
+
+
+def dump(directory, position, **wishes) -> tuple[list[bytes], str | None]:
+    """The events that a replica at a position gets until the end, and why it gets no more."""
+    request = DumpRequest(replica_server_id=9, position=position, capability=4, **wishes)
+    place = directory.seek(position)
+    session = DumpSession(
+        request,
+        check_start(request, directory.state()),
+        profile=PROFILES["engine"],
+        server_id=1,
+        start_state=place.state,
+        current_state=directory.state,
+        position=place.position,
+        file_name=directory.file_name,
+    )
+    source = BlockSource(directory.groups(place), session, SharedBlocks())
+    session.start()
+    packets = PacketReader(limit=1 << 26, next_sequence=1)
+    packets.receive_data(session.data_to_send())
+    block = None
+    while block is None or len(block) or not (source.is_at_end or session.is_finished):
+        block = source.next_block(1, may_wait=True)
+        packets.receive_data(block.data())
+    payloads = (packet.payload for packet in iter(packets.next_packet, None))
+    error = None if session.error is None else str(session.error)
+    return [payload[1:] for payload in payloads if payload[0] == 0], error
+
+
+@pytest.fixture
+def dumped():
+    return dump
 
 
 @pytest.fixture

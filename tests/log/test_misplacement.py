@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
 from ibbmaster.errors import RecordError
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.misplacement import MisplacementCheck
 from ibbmaster.streaming import shared
-from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.source import BlockSource
-from ibbmaster.wire.packet import PacketReader
 
 OVERHEAD = 3 + 1 + 38  # chunk header, commit header, GTID event
 
@@ -44,36 +38,22 @@ def first_on(log, page_no):
     return (page_no - 1) * 4 + 1
 
 
-def served(directory):
+@pytest.fixture
+def served(dumped):
     """The sequence numbers a replica gets, and why it gets no more."""
-    request = DumpRequest(replica_server_id=9, position=GtidPosition(), capability=4)
-    place = directory.seek(request.position)
-    session = DumpSession(
-        request,
-        check_start(request, directory.state()),
-        profile=PROFILES["engine"],
-        server_id=1,
-        start_state=place.state,
-        current_state=directory.state,
-        position=place.position,
-        file_name=directory.file_name,
-    )
-    source = BlockSource(directory.groups(place), session, SharedBlocks())
-    session.start()
-    packets = PacketReader(limit=1 << 26, next_sequence=1)
-    packets.receive_data(session.data_to_send())
-    block = None
-    while block is None or len(block) or not (source.is_at_end or session.is_finished):
-        block = source.next_block(1, may_wait=True)
-        packets.receive_data(block.data())
-    found = [packet.payload for packet in iter(packets.next_packet, None)]
-    numbers = [int.from_bytes(data[20:28], "little") for data in found if data[0] == 0 and data[5] == 162]
-    return numbers, None if session.error is None else str(session.error)
+
+    def read(directory):
+        events, error = dumped(directory, GtidPosition())
+        return [int.from_bytes(event[19:27], "little") for event in events if event[4] == EventType.GTID], error
+
+    return read
 
 
 @pytest.mark.parametrize("has_kernels", [True, False], ids=["with kernels", "without"])
 @pytest.mark.parametrize(("wrong", "place"), [(3, 5), (20, 33), (62, 63), (63, 64), (64, 65), (70, 69)])
-def test_no_group_goes_out_twice_where_a_page_is_in_the_wrong_place(paged_log, monkeypatch, has_kernels, wrong, place):
+def test_no_group_goes_out_twice_where_a_page_is_in_the_wrong_place(
+    served, paged_log, monkeypatch, has_kernels, wrong, place
+):
     monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     copy_page(paged_log, wrong, place)
     numbers, error = served(BinlogDirectory(paged_log.disk))
@@ -83,7 +63,7 @@ def test_no_group_goes_out_twice_where_a_page_is_in_the_wrong_place(paged_log, m
 
 
 @pytest.mark.parametrize("has_kernels", [True, False], ids=["with kernels", "without"])
-def test_numbers_that_rightly_go_back_are_served(new_log, event, monkeypatch, has_kernels):
+def test_numbers_that_rightly_go_back_are_served(served, new_log, event, monkeypatch, has_kernels):
     monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     log = new_log(size_pages=20, interval_pages=4)
     fed = [1, 2, 2, 1, 5, *range(1, 60), 3, 3, 7]

@@ -11,10 +11,6 @@ import pytest
 
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
@@ -26,9 +22,6 @@ from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import shared
-from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.source import BlockSource
-from ibbmaster.wire.packet import PacketReader
 
 FILES = Path(__file__).parents[2] / "fixtures" / "ibb-mariadb"
 NAMES = sorted(path.name for path in FILES.iterdir())
@@ -138,40 +131,15 @@ def test_what_a_restart_made_the_states_forget_is_not_passed_over_where_the_stat
     assert "1-1-1" in [group["gtid"] for group in found]
 
 
-def served(directory):
-    """The events that a replica without anything gets until the end, but for the artificial ones."""
-    request = DumpRequest(
-        replica_server_id=9, position=directory.start_of_file().state.position(), capability=4, wants_annotate_rows=True
-    )
-    place = directory.seek(request.position)
-    session = DumpSession(
-        request,
-        check_start(request, directory.state()),
-        profile=PROFILES["engine"],
-        server_id=1,
-        start_state=place.state,
-        current_state=directory.state,
-        position=place.position,
-        file_name=directory.file_name,
-    )
-    source = BlockSource(directory.groups(place), session, SharedBlocks())
-    session.start()
-    packets = PacketReader(limit=1 << 26, next_sequence=1)
-    packets.receive_data(session.data_to_send())
-    block = None
-    while block is None or len(block) or not source.is_at_end:
-        block = source.next_block(1, may_wait=True)
-        packets.receive_data(block.data())
-    assert session.error is None
-    return events_of(packet.payload[1:] for packet in iter(packets.next_packet, None))
-
-
 @pytest.mark.usefixtures("kernels_or_not")
-def test_a_replica_is_served_every_event(written):
+def test_a_replica_is_served_every_event(dumped, written):
     path, expected = written
     events = [event for group in expected["groups"] if group["gtid"] for event in group["events"]]
-    made = (int(EventType.FORMAT_DESCRIPTION),)
-    assert [event for event in served(BinlogDirectory(RealDisk(path))) if event[0] not in made] == events
+    directory = BinlogDirectory(RealDisk(path))
+    found, error = dumped(directory, directory.start_of_file().state.position(), wants_annotate_rows=True)
+    assert error is None
+    made = int(EventType.FORMAT_DESCRIPTION)
+    assert [event for event in events_of(found) if event[0] != made] == events
 
 
 def test_a_log_that_mariadb_wrote_can_be_continued(written, tmp_path):

@@ -9,10 +9,6 @@ import random
 
 import pytest
 
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
@@ -22,12 +18,9 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.streaming import shared
-from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.source import BlockSource
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.testing.random_log import random_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk
-from ibbmaster.wire.packet import PacketReader
 
 LOGS = 8
 
@@ -99,37 +92,21 @@ def mutated(files, rng, *, first_kind=0):
     return files
 
 
-def served(files):
-    """The packets that a replica without anything gets, and why it gets no more."""
-    directory = BinlogDirectory(MemoryDisk(files))
-    try:
-        request = DumpRequest(replica_server_id=9, position=directory.start_of_file().state.position(), capability=4)
-        place = directory.seek(request.position)
-        session = DumpSession(
-            request,
-            check_start(request, directory.state()),
-            profile=PROFILES["engine"],
-            server_id=1,
-            start_state=place.state,
-            current_state=directory.state,
-            position=place.position,
-            file_name=directory.file_name,
-        )
-    except IbbMasterError as error:
-        return [], str(error)
-    source = BlockSource(directory.groups(place), session, SharedBlocks())
-    session.start()
-    packets = PacketReader(limit=1 << 26, next_sequence=1)
-    packets.receive_data(session.data_to_send())
-    block = None
-    while block is None or len(block) or not (source.is_at_end or session.is_finished):
-        block = source.next_block(1, may_wait=True)
-        packets.receive_data(block.data())
-    found = [packet.payload for packet in iter(packets.next_packet, None)]
-    return [data for data in found if data[0] == 0], None if session.error is None else str(session.error)
+@pytest.fixture
+def served(dumped):
+    """The events that a replica without anything gets, and why it gets no more."""
+
+    def read(files):
+        directory = BinlogDirectory(MemoryDisk(files))
+        try:
+            return dumped(directory, directory.start_of_file().state.position())
+        except IbbMasterError as error:
+            return [], str(error)
+
+    return read
 
 
-def test_kernels_and_reference_say_the_same_of_damaged_logs(logs, monkeypatch, request):
+def test_kernels_and_reference_say_the_same_of_damaged_logs(served, logs, monkeypatch, request):
     seed = request.config.getoption("--mutation-seed")
     seed = random.randrange(2**32) if seed is None else seed
     for number in range(request.config.getoption("--mutations")):
@@ -159,10 +136,10 @@ def fault_of(error):
 
 def gtids(events):
     """Server, sequence number and domain of each group."""
-    return [(data[6:10], data[20:32]) for data in events if data[5] == EventType.GTID]
+    return [(event[5:9], event[19:31]) for event in events if event[4] == EventType.GTID]
 
 
-def test_what_is_served_without_an_error_is_how_the_log_began_or_verify_tells_of_something(logs, request):
+def test_what_is_served_without_an_error_is_how_the_log_began_or_verify_tells_of_something(served, logs, request):
     """But for the end, and pages inside the data of large groups, of which nothing tells where they belong."""
     seed = request.config.getoption("--mutation-seed")
     seed = random.randrange(2**32) if seed is None else seed
