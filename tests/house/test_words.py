@@ -28,7 +28,7 @@ EVERYDAY = frozenset(
     querying quit raw read reader reading real reason received recorder recovered refused register registry relation
     remote rename report request reset result room routine rule run scan select selection sender sending serving set
     shared show shower skipping spark splitter sql stage star statistic status stored string surrounding switch
-    system text thread threading time too total truncate truncated truncation undecodable unread unsupported use
+    system text thread threading time too total truncate truncated truncation undecodable unknown unread unsupported use
     user value variant verdict verification versioning visible watch who workspace writable write writer writing
     written wrong year zero
     """.split()  # noqa: SIM905
