@@ -3,70 +3,27 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from lanes import shop
 from lanes.debezium import LAST, Debezium, Record, has_snapshot
 from lanes.drivers import DriverMissingError, driver_directory
-from lanes.primary import ClassicPrimary, IbbPrimary
+from lanes.primary import IbbPrimary
+from lanes.shop import Shop
 
 VERSION = "11.8"
 PROFILES = ("classic-11.8", "compat")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def debezium() -> None:
     """The connector; without it the test is skipped with the reason."""
     try:
         driver_directory("debezium")
     except DriverMissingError as error:
         pytest.skip(str(error))
-
-
-class Shop:
-    """A real primary with a shop in it, and its binlog as `.ibb` files that grow behind it."""
-
-    def __init__(self, real: ClassicPrimary, directory: Path, import_files: Callable[..., None]) -> None:
-        self.real = real
-        self.log = directory / "log"
-        self._copies = directory / "classic"
-        self._import = import_files
-        self._copies.mkdir()
-
-    def run(self, *statements: str) -> None:
-        """On the real primary."""
-        shop.run(self.real, *statements, "FLUSH BINARY LOGS")
-
-    def bring(self, count: int) -> None:
-        """The first files of the binlog into the log."""
-        names = [row[0] for row in self.real.sql("SHOW BINARY LOGS")][:count]
-        files = [self._copies / name for name in names]
-        for file in files:
-            shutil.copy(self.real.data / file.name, file)
-        self._import(files, self.log, *(["--append"] if self.log.exists() else []))
-
-
-@pytest.fixture
-def shop_of(
-    debezium: None,
-    template_of: Callable,
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    import_files: Callable[..., None],
-    watch_log: Callable,
-    tmp_path: Path,
-) -> Iterator[Shop]:
-    """The shop with what was done before anybody looks."""
-    directory = servers_directory / f"b{next(server_numbers)}"
-    options = ["--binlog-format=ROW", "--binlog-row-metadata=NO_LOG"]
-    with ClassicPrimary(template_of(VERSION), directory, [], *options) as real:
-        watch_log("log of the real primary", real.log_text)
-        place = Shop(real, tmp_path, import_files)
-        place.run(*shop.BEFORE)
-        place.bring(1)
-        yield place
 
 
 def followed(primary: object, directory: Path, mode: str, after: Callable[[], None]) -> list[Record]:
@@ -80,43 +37,45 @@ def followed(primary: object, directory: Path, mode: str, after: Callable[[], No
 
 @pytest.mark.parametrize("mode", ["initial", "no_data", "never", "when_needed"])
 def test_debezium_has_the_records_that_a_real_primary_gives_it(
-    shop_of: Shop, tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary], mode: str
+    shop_of: Callable[[str], Shop], tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary], mode: str
 ) -> None:
-    wanted = followed(shop_of.real, tmp_path / "real", mode, lambda: shop_of.run(*shop.AFTER, shop.end(1, LAST)))
+    place = shop_of(VERSION)
+    wanted = followed(place.real, tmp_path / "real", mode, lambda: place.run(*shop.AFTER, shop.end(1, LAST)))
     for profile in PROFILES:
-        log = shop_of.log
-        shop_of.log = tmp_path / profile
-        shutil.copytree(log, shop_of.log)
-        primary = new_ibb_primary(shop_of.log, "--profile", profile)
+        log = place.log
+        place.log = tmp_path / profile
+        shutil.copytree(log, place.log)
+        primary = new_ibb_primary(place.log, "--profile", profile)
 
-        found = followed(primary, tmp_path / f"of-{profile}", mode, lambda: shop_of.bring(2))
+        found = followed(primary, tmp_path / f"of-{profile}", mode, lambda: place.bring(2))
 
         assert found == wanted
-        shop_of.log = log
+        place.log = log
     assert len(wanted) > 20
 
 
-def both(shop_of: Shop, tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]) -> list[tuple[Path, object]]:
+def both(place: Shop, tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]) -> list[tuple[Path, object]]:
     """The real primary and ours, each with a directory for what Debezium keeps."""
-    ours = new_ibb_primary(shop_of.log, "--profile", "compat")
-    return [(tmp_path / "real", shop_of.real), (tmp_path / "ours", ours)]
+    ours = new_ibb_primary(place.log, "--profile", "compat")
+    return [(tmp_path / "real", place.real), (tmp_path / "ours", ours)]
 
 
 def test_debezium_goes_on_from_its_stored_offset(
-    shop_of: Shop, tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]
+    shop_of: Callable[[str], Shop], tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]
 ) -> None:
-    primaries = both(shop_of, tmp_path, new_ibb_primary)
+    place = shop_of(VERSION)
+    primaries = both(place, tmp_path, new_ibb_primary)
     found: list[list[Record]] = []
     for directory, primary in primaries:
         with Debezium(primary, directory, "initial", last="in the snapshot") as debezium:
             debezium.wait_for(has_snapshot(len(shop.TABLES)))
-            if primary is shop_of.real:
-                shop_of.run(shop.end(1, "half way"))
+            if primary is place.real:
+                place.run(shop.end(1, "half way"))
             else:
-                shop_of.bring(2)
+                place.bring(2)
             debezium.wait_for(lambda records: "half way" in str(records[-1]))
-    shop_of.run(*shop.AFTER, shop.end(2, LAST))
-    shop_of.bring(3)
+    place.run(*shop.AFTER, shop.end(2, LAST))
+    place.bring(3)
     for directory, primary in primaries:
         with Debezium(primary, directory, "initial") as debezium:
             found.append(list(debezium.finish()))
@@ -128,18 +87,19 @@ def test_debezium_goes_on_from_its_stored_offset(
 
 
 def test_debezium_killed_in_its_snapshot_takes_it_again_and_loses_nothing(
-    shop_of: Shop, tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]
+    shop_of: Callable[[str], Shop], tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]
 ) -> None:
+    place = shop_of(VERSION)
     count = 30_000
-    shop_of.run(
+    place.run(
         "CREATE TABLE shop.many (id INT PRIMARY KEY, label VARCHAR(20))",
         "SET max_recursive_iterations = 1000000",
         "INSERT INTO shop.many WITH RECURSIVE n (seq) AS "
         f"(SELECT 1 UNION ALL SELECT seq + 1 FROM n WHERE seq < {count}) SELECT seq, CONCAT('row ', seq) FROM n",
         shop.end(1, LAST),
     )
-    shop_of.bring(2)
-    ours = new_ibb_primary(shop_of.log, "--profile", "compat")
+    place.bring(2)
+    ours = new_ibb_primary(place.log, "--profile", "compat")
     with Debezium(ours, tmp_path / "ours", "initial") as debezium:
         debezium.wait_for(lambda records: len([one for one in records if one[0].endswith(".many")]) > count // 10)
         debezium.kill()
@@ -149,7 +109,7 @@ def test_debezium_killed_in_its_snapshot_takes_it_again_and_loses_nothing(
         debezium.wait_for(lambda records: any(is_last(record) for record in records))
         found = [record for record in debezium.records if record[0].endswith(".many")]
 
-    with Debezium(shop_of.real, tmp_path / "real", "initial") as debezium:
+    with Debezium(place.real, tmp_path / "real", "initial") as debezium:
         debezium.wait_for(lambda records: any(is_last(record) for record in records))
         wanted = [record for record in debezium.records if record[0].endswith(".many")]
     assert len(wanted) == count

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
+from lanes.primary import ClassicPrimary
 from lanes.server import Server
 
 BEFORE = (
@@ -66,3 +70,26 @@ def run(server: Server, *statements: str) -> None:
 def end(number: int, mark: str) -> str:
     """The statement whose row has a mark that a consumer may stop at."""
     return f"INSERT INTO shop.stock VALUES ('{number}', {number}), ('{mark}', 0)"
+
+
+class Shop:
+    """A real primary with a shop in it, and its binlog as `.ibb` files that grow behind it."""
+
+    def __init__(self, real: ClassicPrimary, directory: Path, import_files: Callable[..., None]) -> None:
+        self.real = real
+        self.log = directory / "log"
+        self._copies = directory / "classic"
+        self._import = import_files
+        self._copies.mkdir()
+
+    def run(self, *statements: str) -> None:
+        """On the real primary."""
+        run(self.real, *statements, "FLUSH BINARY LOGS")
+
+    def bring(self, count: int) -> None:
+        """The first files of the binlog into the log."""
+        names = [row[0] for row in self.real.sql("SHOW BINARY LOGS")][:count]
+        files = [self._copies / name for name in names]
+        for file in files:
+            shutil.copy(self.real.data / file.name, file)
+        self._import(files, self.log, *(["--append"] if self.log.exists() else []))
