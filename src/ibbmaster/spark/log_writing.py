@@ -317,7 +317,7 @@ class _Groups:
             table = self._tables[name]
             body.append(encode_table_map(table, **common))
             body += encode_rows(table, kind, ((change[2], change[3]) for change in changes), **common)
-        body.append(encode_xid(gtid.seq_no, **common))
+        body.append(encode_xid(gtid.seq_no, server_id=gtid.server_id, timestamp=first.timestamp))
         event = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL), timestamp=first.timestamp)
         return gtid, event, body
 
