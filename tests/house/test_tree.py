@@ -50,8 +50,11 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
     "spark/test_writer.py": ("spark/log_writing.py",),
     # What simulates, serves or feeds for other tests.
-    "simulation/test_schedules.py": ("testing/schedules.py", "testing/streams.py"),
-    "simulation/test_crashes.py": ("testing/crash.py",),
+    "simulation/test_schedules.py": (
+        *("testing/life.py", "testing/life_judge.py", "testing/schedules.py", "testing/streams.py"),
+    ),
+    "simulation/test_crashes.py": ("testing/crash.py", "testing/workload.py"),
+    "testing/test_scheduler.py": ("testing/simulated_threads.py",),
     "log/test_interface.py": ("testing/memory_binlog.py", "log/group_writer.py"),
     "simulation/test_kills.py": ("testing/feeder.py",),
     "interop/test_soak.py": ("testing/soak.py", "testing/soak_feeder.py", "testing/soak_log.py"),

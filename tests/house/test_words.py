@@ -26,8 +26,8 @@ EVERYDAY = frozenset(
     misplaced missing move name native need new not nothing ok only op opening operation option oracle order paged
     pair parser part partial ping pos prepared procedure process producer progress protocol pumped purged
     querying quit raw read reader reading real reason received recorder recovered refused register registry relation
-    remote rename report request reset result room routine rule run scan select selection sender sending serving set
-    shared show shower skipping spark splitter sql stage star statistic status stored string surrounding switch
+    remote rename report request reset result room routine rule run runner scan select selection sender sending serving
+    set shared show shower skipping spark splitter sql stage star statistic status stored string surrounding switch
     system text thread threading time too total truncate truncated truncation undecodable unread unsupported use
     user value variant verdict verification versioning visible watch who workspace writable write writer writing
     written wrong year zero
