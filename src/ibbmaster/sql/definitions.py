@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-import functools
 
 from ibbmaster.dialogue.collations import character_sets, collations
-from ibbmaster.event.rows.charset import BINARY_COLLATION, UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
-from ibbmaster.schema.model import IndexKind, TableColumn, TableIndex, TableVersion
+from ibbmaster.event.rows.charset import BINARY_COLLATION
+from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableIndex, TableVersion
 from ibbmaster.wire.response import ColumnDefinition
 
 LENGTH_MAX = (1 << 32) - 1
@@ -66,16 +65,19 @@ def column_definition(
     text_charset: str | None,
     text_collation_id: int,
 ) -> ColumnDefinition:
-    """The definition of a column that a query calls `name`; its texts are sent in `text_charset`, or as they are."""
+    """The definition of a column that a query calls `name`; texts are sent in `text_charset`, or as stored."""
     kind, length, decimals, flags, is_text = _form(column)
     flags |= _key_flags(table, column)
     flags |= _default_flags(column)
     collation = BINARY_COLLATION
     if is_text:
-        own = column.type.charset or "utf8mb4"
-        target = own if text_charset is None else text_charset
+        target = (column.type.charset or "latin1") if text_charset is None else text_charset
         length = min(length * _size_max(target), LENGTH_MAX)
-        collation = text_collation_id if text_charset is not None else collation_number(column.type.collation)
+        if text_charset is None and column.type.word in _TEXTS:
+            length = _TEXTS[column.type.word]
+        elif text_charset is None and column.type.is_compressed:
+            length = (column.type.length or 0) * _size_max(target) + 1
+        collation = text_collation_id if text_charset is not None else _own_collation(column.type)
     return ColumnDefinition(
         name=name,
         column_type=kind,
@@ -213,25 +215,13 @@ def _size_max(charset: str) -> int:
     return 1 if found is None else found.size_max
 
 
-@functools.cache
-def collation_number(name: str | None) -> int:
-    """The number of a collation by its full name; 63, which is binary, for one that has none."""
-    found = collations().get(name or "binary")
-    if found is not None:
-        return found.number or BINARY_COLLATION
-    charset, _, end = (name or "").partition("_")
-    _, *words = end.split("_")
-    if charset not in UCA_1400_CHARSETS or len(words) < 2 or not end.startswith("uca1400"):
-        return BINARY_COLLATION
-    *language, accents, case = (word for word in words if word != "nopad")
-    number = _LANGUAGES.index(language[0] if language else "")
-    number = 8 * number + 4 * ("nopad" in words) + 2 * (accents == "as") + (case == "cs")
-    return UCA_1400 + UCA_1400_CHARSETS.index(charset) * UCA_1400_STEP + number
+#: What a definition says instead of a UCA 14.0 collation, whose number no client knows.
+_UNICODE_COLLATIONS = {"utf8mb3": 192, "utf8mb4": 224, "ucs2": 128, "utf16": 101, "utf32": 160}
 
 
-#: Languages of the UCA 14.0 collations in the order of their numbers; two are not in use.
-_LANGUAGES = (
-    *("", "icelandic", "latvian", "romanian", "slovenian", "polish", "estonian", "spanish", "swedish", "turkish"),
-    *("czech", "danish", "lithuanian", "slovak", "spanish2", "roman", "persian", "esperanto", "hungarian", "sinhala"),
-    *("german2", "?", "?", "vietnamese", "croatian"),
-)
+def _own_collation(kind: SqlType) -> int:
+    """The number of a column's collation; latin1's where it has letters and no collation."""
+    found = collations().get(kind.collation or "latin1_swedish_ci")
+    if found is not None and found.number is not None:
+        return found.number
+    return _UNICODE_COLLATIONS.get(kind.charset or "", BINARY_COLLATION)

@@ -30,7 +30,7 @@ _DAY_S = 86400
 
 
 class ShownAs(NamedTuple):
-    """What a session has set that changes texts: their character set (None: as stored), and seconds east of UTC."""
+    """What a session has set that changes texts: their character set (None, binary: as stored), and seconds east of UTC."""
 
     charset: str | None = None
     time_zone_s: int = 0
@@ -192,7 +192,9 @@ def _timestamp(column: Column, kind: SqlType, time_zone_s: int) -> Text:
 
 
 def _label(column: Column, kind: SqlType, shown: ShownAs) -> Text:
-    labels = [encoded(label, shown.charset or kind.charset or "utf8mb4") for label in kind.labels]
+    charset = (kind.charset or "utf8mb4") if shown.charset in (None, "binary") else shown.charset
+    assert charset is not None
+    labels = [encoded(label, charset) for label in kind.labels]
     if column.type == ColumnType.ENUM:
         known = (b"", *labels)
 
@@ -204,11 +206,12 @@ def _label(column: Column, kind: SqlType, shown: ShownAs) -> Text:
 
         return label
 
+    comma = encoded(",", charset)
+
     def joined(data: bytes) -> bytes:
         bits = int.from_bytes(data, "little")
         if bits >> len(labels):
             raise ValueError(f"set {bits:#x} of {len(labels)} labels")
-        comma = encoded(",", shown.charset or kind.charset or "utf8mb4")
         return comma.join(label for number, label in enumerate(labels) if bits >> number & 1)
 
     return joined
@@ -216,7 +219,7 @@ def _label(column: Column, kind: SqlType, shown: ShownAs) -> Text:
 
 def is_copied(stored: str | None, wanted: str | None) -> bool:
     """Whether text of a character set is sent as it is stored."""
-    return wanted is None or stored == wanted or (stored, wanted) == ("utf8mb3", "utf8mb4")
+    return wanted in (None, "binary", stored) or (stored, wanted) == ("utf8mb3", "utf8mb4")
 
 
 def _converted(column: Column, wanted: str | None) -> Text:
@@ -225,7 +228,7 @@ def _converted(column: Column, wanted: str | None) -> Text:
     is_packed = column.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
     if is_packed:
         read = kind_of(column).convert(column)
-        return lambda data: encoded(str(read(data)), wanted or stored)
+        return lambda data: encoded(str(read(data)), stored if wanted in (None, "binary") else wanted)
     if is_copied(stored, wanted):
         return bytes
     assert wanted is not None
