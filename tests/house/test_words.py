@@ -14,6 +14,7 @@ GLOSSARY = ROOT / "protocol" / "glossary.md"
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of CamelCase: LSN, Log, Position
 
 #: Words of public class names that mean what they mean anywhere, also outside of this field.
+<<<<<<< HEAD
 EVERYDAY = frozenset(
     """
     absent add address administration algorithm alter appended assignment background backup bad bar batches behind
@@ -34,6 +35,9 @@ EVERYDAY = frozenset(
     wrong year zero
     """.split()  # noqa: SIM905
 )
+=======
+EVERYDAY = frozenset((ROOT / "tests/house/everyday_words.txt").read_text().split())
+>>>>>>> main
 
 
 @functools.cache
