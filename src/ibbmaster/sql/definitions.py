@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from ibbmaster.dialogue.collations import character_sets, collations
+from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.event.rows.charset import BINARY_COLLATION
 from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableIndex, TableVersion
 from ibbmaster.wire.response import ColumnDefinition
