@@ -148,7 +148,9 @@ class ValueOp(IntEnum):
     SIDE = 5  # the next text of side number FIRST
     INTEGER = 6  # FIRST: it has a sign; SECOND: digits, with zeros in front
     YEAR = 7  # FIRST: digits
-    DECIMAL = 8  # FIRST: digits, SECOND: of them behind the point; THIRD: to be shown there; FOURTH: as SECOND of INTEGER
+    DECIMAL = (
+        8  # FIRST: digits, SECOND: of them behind the point; THIRD: to be shown there; FOURTH: as SECOND of INTEGER
+    )
     DATE = 9
     DATETIME = 10  # FIRST: digits of a second, SECOND: to be shown
     TIME = 11  # as DATETIME

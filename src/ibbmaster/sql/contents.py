@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.event.statement.token import TokenKind, tokens
+from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableVersion
-from ibbmaster.sql.definitions import row_key
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.literals import constant_of, stored_value
 from ibbmaster.sql.stored import SortKey, Span, StoredColumn, StoredLayout, StoredLayouts, own_columns, sort_key
@@ -17,7 +17,7 @@ from ibbmaster.sql.stored import SortKey, Span, StoredColumn, StoredLayout, Stor
 DIGEST_SIZE = 16
 
 
-class InexactRowsError(Exception):
+class InexactRowsError(ValueError):
     """The log does not tell what became of the rows of a table; the text says why."""
 
 
@@ -58,6 +58,7 @@ class TableContents:
         table: the version that its rows have now.
         layouts: of all images that are kept, by number.
         unknown, unknown_columns: what is not known any more.
+        used: numbers of the layouts that its rows have.
     """
 
     kept: KeptRows
@@ -66,16 +67,19 @@ class TableContents:
     layouts: StoredLayouts
     unknown: UnknownRows | None = None
     unknown_columns: dict[int, UnknownRows] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)
     _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
 
     def fork(self, kept: KeptRows) -> TableContents:
         """The same, to go on from by itself."""
-        return TableContents(kept, self.number, self.table, self.layouts, self.unknown, dict(self.unknown_columns))
+        return TableContents(
+            kept, self.number, self.table, self.layouts, self.unknown, dict(self.unknown_columns), set(self.used)
+        )
 
     @property
     def is_keyed(self) -> bool:
         """Whether something tells its rows apart."""
-        return row_key(self.table) is not None
+        return row_key(self.table.indexes, self.table.columns) is not None
 
     @property
     def has_rows(self) -> bool:
@@ -84,7 +88,7 @@ class TableContents:
     def key_plan(self, layout: StoredLayout) -> KeyPlan | None:
         """How keys are made of images of a layout; None for a table without a key."""
         if layout.number not in self._plans:
-            index = row_key(self.table)
+            index = row_key(self.table.indexes, self.table.columns)
             plan = None
             if index is not None:
                 parts = []
@@ -105,6 +109,7 @@ class TableContents:
             InexactRowsError: a row of the same key is there.
         """
         rows = [row for row in rows if self._is_current(layout, *row)]
+        self.used.add(layout.number)
         places = self.kept.rows.append(layout.number, (image for image, _ in rows))
         plan = self.key_plan(layout)
         if plan is None:
@@ -136,6 +141,7 @@ class TableContents:
             InexactRowsError: one of them is not there, or gets the key of another one.
         """
         plan = self.key_plan(layout)
+        self.used.add(layout.number)
         pairs = list(zip(rows, after, strict=True))
         if plan is None or self.table.is_versioned:
             for before, new in pairs:
@@ -273,6 +279,7 @@ class TableContents:
         layout = self.layouts.add(own_columns(self.table))
         places = [place for _, place in self.kept.all_rows(self.number)]
         self.kept.drop(self.number)
+        self.used.clear()
         for place in places:
             layout_no, old = self.kept.rows.read(place)
             image = layout.image(self.values_in(layout, self.layouts[layout_no], old))
@@ -334,7 +341,7 @@ def _restored(old: StoredColumn, new: StoredColumn, data: bytes) -> bytes:
 
 def _key_types(table: TableVersion) -> list[tuple[object, ...]]:
     """What keys of rows are made of: where two versions have the same, they have the same keys."""
-    index = row_key(table)
+    index = row_key(table.indexes, table.columns)
     types = {column.id: column.type for column in table.columns}
     if index is None:
         return [(None,), *types.items()]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 
-from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.event.rows.charset import BINARY_COLLATION
-from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableIndex, TableVersion
+from ibbmaster.schema.collations import character_sets, collations
+from ibbmaster.schema.indexing import row_key
+from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableVersion
 from ibbmaster.wire.response import ColumnDefinition
 
 LENGTH_MAX = (1 << 32) - 1
@@ -182,7 +183,7 @@ def _is_now(default: str | None) -> bool:
 
 def _key_flags(table: TableVersion, column: TableColumn) -> ColumnFlag:
     flags = ColumnFlag(0)
-    primary = row_key(table)
+    primary = row_key(table.indexes, table.columns)
     for index in table.indexes:
         ids = [part.column_id for part in index.parts]
         if column.id not in ids:
@@ -194,19 +195,6 @@ def _key_flags(table: TableVersion, column: TableColumn) -> ColumnFlag:
             is_single = len(ids) == 1 and index.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE)
             flags |= ColumnFlag.UNIQUE_KEY if is_single else ColumnFlag.MULTIPLE_KEY
     return flags
-
-
-def row_key(table: TableVersion) -> TableIndex | None:
-    """What tells the rows of a table apart: its primary key, or else its first UNIQUE key that allows no NULL."""
-    if table.primary_key is not None:
-        return table.primary_key
-    nullable = {column.id for column in table.columns if column.is_nullable}
-    for index in table.indexes:
-        if index.kind is IndexKind.UNIQUE and not any(
-            part.length is not None or part.column_id in nullable for part in index.parts
-        ):
-            return index
-    return None
 
 
 def _size_max(charset: str) -> int:

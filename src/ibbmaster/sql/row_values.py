@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ibbmaster.codec import lenenc
@@ -29,11 +29,21 @@ class ShownColumn:
 
 
 class RowValues:
-    """Encodes rows of an answer, as the text protocol or the binary one has them. The reference of the kernel."""
+    """Encodes rows of an answer, as the text protocol or the binary one has them. The reference of the kernel.
+
+    `used`: the numbers of the layouts that rows may have.
+    """
 
     def __init__(
-        self, columns: Sequence[ShownColumn], layouts: StoredLayouts, shown: ShownAs, *, is_binary: bool
+        self,
+        columns: Sequence[ShownColumn],
+        layouts: StoredLayouts,
+        shown: ShownAs,
+        *,
+        is_binary: bool,
+        used: Collection[int] = (),
     ) -> None:
+        self.used_layouts = [layouts[number] for number in sorted(used)]
         self.columns = columns
         self.shown = shown
         self.is_binary = is_binary
@@ -49,7 +59,7 @@ class RowValues:
         layout = self.layouts[layout_no]
         plan = self._plans.get(layout_no)
         if plan is None:
-            plan = self._plans[layout_no] = [self._step(column, layout) for column in self.columns]
+            plan = self._plans[layout_no] = [self.step(column, layout) for column in self.columns]
         spans, _ = layout.spans(image)
         values: list[bytes | None] = []
         for place, encode, constant in plan:
@@ -62,7 +72,7 @@ class RowValues:
             _binary_row(values) if self.is_binary else b"".join([NULL if value is None else value for value in values])
         )
 
-    def _step(self, column: ShownColumn, layout: StoredLayout) -> tuple[int | None, Encode | None, bytes | None]:
+    def step(self, column: ShownColumn, layout: StoredLayout) -> tuple[int | None, Encode | None, bytes | None]:
         """Where a column's value is in an image and how it is encoded; or what it is in each row."""
         if column.column is None or column.own is None:
             text = column.text

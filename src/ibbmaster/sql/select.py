@@ -12,13 +12,15 @@ from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, SelectItem, Star
+from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn
 from ibbmaster.sql.comparing import comparable
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.contents import TableContents, first_value
-from ibbmaster.sql.definitions import column_definition, row_key
+from ibbmaster.sql.definitions import column_definition
 from ibbmaster.sql.folding import RowFold, SchemaTimeline
 from ibbmaster.sql.kept_rows import Interval, KeptRows
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
@@ -122,7 +124,7 @@ class _Answer:
         self._query = query
         self._select = query.select
         self._table = query.table
-        self._index = row_key(query.table)
+        self._index = row_key(query.table.indexes, query.table.columns)
         self._own = {column.id: column for column in own_columns(query.table)}
         self._names = {column.name: column for column in query.table.columns}
         self._check()
@@ -222,7 +224,7 @@ class _Answer:
         if is_exact and limit is not None:
             places, limit = places[:limit], None
         shown = ShownAs(self._query.text_charset, self._query.time_zone_s)
-        values = RowValues(self._shown, contents.layouts, shown, is_binary=self._query.is_binary)
+        values = RowValues(self._shown, contents.layouts, shown, is_binary=self._query.is_binary, used=contents.used)
         name = self._table.full_name
         blocks = StoredRowBlocks(
             contents.kept.rows,
@@ -231,6 +233,7 @@ class _Answer:
             condition=condition,
             skip=skip,
             limit=limit,
+            kernels=kernels(),
             on_error=lambda error: Err(code=UNKNOWN_ROWS, sqlstate=SQLSTATE, text=f"a row of {name}: {error}"),
         )
         return BlockResultSet(columns=self.definitions, blocks=blocks)

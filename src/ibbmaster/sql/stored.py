@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ibbmaster.schema.collations import character_sets
 from ibbmaster.errors import EventError
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.kinds.registry import BY_TYPE, kind_of
+from ibbmaster.schema.collations import character_sets
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 
 LAYOUTS_MAX = 1 << 16

@@ -30,7 +30,7 @@ _DAY_S = 86400
 
 
 class ShownAs(NamedTuple):
-    """What a session has set that changes texts: their character set (None, binary: as stored), and seconds east of UTC."""
+    """What a session has set: the character set of texts (None, binary: as stored), and seconds east of UTC."""
 
     charset: str | None = None
     time_zone_s: int = 0
