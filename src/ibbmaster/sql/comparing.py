@@ -13,7 +13,7 @@ from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.column import ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.sql.literals import Constant, stored_value
-from ibbmaster.sql.stored import StoredColumn
+from ibbmaster.sql.stored import StoredColumn, is_padded
 from ibbmaster.sql.value_texts import ShownAs, text_of
 
 _MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
@@ -78,6 +78,8 @@ def _texts(column: StoredColumn, *, is_key: bool) -> Comparable:
         assert found is not None
         return found
 
+    if is_key and is_padded(column.type):
+        return Comparable(lambda data: text(data).rstrip(b" "), lambda value: of_constant(value).rstrip(b" "))
     if is_key:
         return Comparable(text, of_constant)
     if not collation.endswith("_bin"):

@@ -12,7 +12,16 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableVersion
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.literals import constant_of, stored_value
-from ibbmaster.sql.stored import SortKey, Span, StoredColumn, StoredLayout, StoredLayouts, own_columns, sort_key
+from ibbmaster.sql.stored import (
+    SortKey,
+    Span,
+    StoredColumn,
+    StoredLayout,
+    StoredLayouts,
+    own_columns,
+    sort_key,
+    value_key,
+)
 
 DIGEST_SIZE = 16
 
@@ -94,7 +103,7 @@ class TableContents:
                 parts = []
                 for part in index.parts:
                     place = layout.places[part.column_id]
-                    column = layout.columns[place].column
+                    column = layout.columns[place]
                     parts.append((place, sort_key(column, is_descending=part.is_descending)))
                 plan = KeyPlan(parts)
             self._plans[layout.number] = plan
@@ -256,7 +265,7 @@ class TableContents:
             if span is None:
                 parts.append(b"\0")
             else:
-                value = sort_key(layout.columns[place].column)(image[span[0] : span[1]])
+                value = value_key(layout.columns[place].column)(image[span[0] : span[1]])
                 parts.append(b"\1" + len(value).to_bytes(4, "big") + value)
         return hashlib.blake2b(b"".join(parts), digest_size=DIGEST_SIZE).digest()
 

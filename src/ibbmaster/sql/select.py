@@ -20,7 +20,7 @@ from ibbmaster.schema.model import TableColumn
 from ibbmaster.sql.comparing import comparable
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.contents import TableContents, first_value
-from ibbmaster.sql.definitions import column_definition
+from ibbmaster.sql.definitions import ColumnFlag, column_definition
 from ibbmaster.sql.folding import RowFold, SchemaTimeline
 from ibbmaster.sql.kept_rows import Interval, KeptRows
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
@@ -173,7 +173,9 @@ class _Answer:
             return describe(item.name, item.expression, 0, version=self._query.version)
         column = self._aggregated(item.expression)
         found = self._definition(column, item.name)
-        kept = found.flags & (0x20 | 0x80 | 0x10 | 0x40)  # of the type, not of the column
+        kept = found.flags & (ColumnFlag.UNSIGNED | ColumnFlag.ZEROFILL | ColumnFlag.BINARY | ColumnFlag.BLOB)
+        if column.type.charset is None:
+            kept |= ColumnFlag.BINARY
         return replace(found, flags=kept, original_name="", schema="", table="", original_table="")
 
     def _aggregated(self, call: Call) -> TableColumn:
@@ -249,7 +251,7 @@ class _Answer:
         return parts
 
     def _key_encoder(self, stored: StoredColumn, is_descending: bool):  # type: ignore[no-untyped-def]
-        make = sort_key(stored.column, is_descending=is_descending)
+        make = sort_key(stored, is_descending=is_descending)
         is_shifted = stored.type.word == "timestamp" and self._query.time_zone_s != 0
 
         def encode(value: Constant) -> bytes:

@@ -242,15 +242,25 @@ SortKey = Callable[[bytes], bytes]
 
 _INVERTED = bytes(255 - byte for byte in range(256))
 _SIGN = 1 << 63
+_WIDE = frozenset(("ucs2", "utf16", "utf16le", "utf32"))  # where a space takes more than a byte
 
 
-def sort_key(column: Column, *, is_descending: bool = False) -> SortKey:
-    """How values of a column become parts of keys; texts compare by their bytes."""
-    make = _ascending(column)
+def is_padded(kind: SqlType) -> bool:
+    """Whether spaces at the end of a text count for nothing where it is compared."""
+    return kind.collation is not None and "nopad" not in kind.collation and kind.charset not in _WIDE
+
+
+def sort_key(column: StoredColumn, *, is_descending: bool = False) -> SortKey:
+    """How values of a column become parts of keys; texts compare by their bytes, up to spaces at their end."""
+    make = value_key(column.column)
+    if column.column.kind is ValueKind.TEXT and is_padded(column.type):
+        exact = make
+        make = lambda data: exact(data.rstrip(b" "))  # noqa: E731 - one of two ways
     return make if not is_descending else lambda data: make(data).translate(_INVERTED)
 
 
-def _ascending(column: Column) -> SortKey:
+def value_key(column: Column) -> SortKey:
+    """How values of a column become bytes that compare as they do, each different one others."""
     match column.type:
         case ColumnType.TINY | ColumnType.SHORT | ColumnType.INT24 | ColumnType.LONG | ColumnType.LONGLONG:
             if column.is_unsigned:
