@@ -41,7 +41,7 @@ from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.stored import Span, StoredLayout, StoredLayouts, mapped_columns, own_columns, spans_of
 
 GROUP = "group"  # the savepoint of a group
-GROUPS_PER_STEP = 1000
+ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
 TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
@@ -68,8 +68,16 @@ class MappedTable:
 class RowFold:
     """The rows of all tables at `position`, which goes forward. One thread at a time."""
 
-    def __init__(self, engine: LogEngine, timeline: SchemaTimeline, kept: KeptRows, start: LogPosition) -> None:
+    def __init__(
+        self,
+        engine: LogEngine,
+        timeline: SchemaTimeline,
+        kept: KeptRows,
+        start: LogPosition,
+        bytes_max: int = ROW_BYTES_MAX,
+    ) -> None:
         self.position = start
+        self._bytes_max = bytes_max
         self.tables: dict[int, TableContents] = {}  # by generation
         self.kept = kept
         self.layouts = StoredLayouts()
@@ -86,7 +94,7 @@ class RowFold:
 
     def fork(self) -> RowFold:
         """The same, to go on from by itself."""
-        other = RowFold(self._engine, self._timeline, self.kept.fork(), self.position)
+        other = RowFold(self._engine, self._timeline, self.kept.fork(), self.position, self._bytes_max)
         other.layouts = self.layouts
         other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
         other._complete, other._prepared = set(self._complete), dict(self._prepared)
@@ -142,6 +150,18 @@ class RowFold:
             raise EventError(f"group {self._gtid}: {error}") from error
         finally:
             self.kept.release(GROUP)
+        if self.kept.rows.size > self._bytes_max:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Leave out rows that are gone, and then the largest table, until the others take half of what they may."""
+        self.kept.compact()
+        while self.kept.rows.size > self._bytes_max // 2 and self.tables:
+            sizes = {number: self.kept.size(number) for number in self.tables}
+            largest = max(sizes, key=lambda number: sizes[number])
+            reason = f"they take {sizes[largest]} bytes, which is too much: all rows may take {self._bytes_max}"
+            self._doubt(self.tables[largest], reason)
+            self.kept.compact()
 
     def _apply(self, events: Iterable[bytes], start: LogPosition) -> None:
         """Everything that a group does."""

@@ -68,6 +68,10 @@ class KeptRows:
         (found,) = self._database.execute(f"SELECT count(*) FROM r{number}").fetchone()
         return int(found)
 
+    def size(self, number: int) -> int:
+        """Bytes of the rows of a table."""
+        return sum(len(self.rows.read(place)[1]) for place in self.places(number))
+
     def numbers(self) -> list[int]:
         """The tables that may have rows."""
         return [int(name[1:]) for name in self._tables if name[0] == "r"]
@@ -182,6 +186,16 @@ class KeptRows:
         sql = f"SELECT count(*) FROM r{number} WHERE key >= :first{upper}"
         (found,) = self._database.execute(sql, {"first": first, "end": end}).fetchone()
         return int(found)
+
+    def compact(self) -> None:
+        """Keep only rows that are there, in a new file, in the order of their keys."""
+        rows = RowFile()
+        for number in self.numbers():
+            for key, place in self._database.execute(f"SELECT key, place FROM r{number} ORDER BY key").fetchall():
+                layout_no, image = self.rows.read(place)
+                (new,) = rows.append(layout_no, [image])
+                self._database.execute(f"UPDATE r{number} SET place = ? WHERE key = ?", (new, key))
+        self.rows = rows
 
     def all_rows(self, number: int) -> Iterable[tuple[bytes, int]]:
         """Key and place of every row, in the order of their keys."""

@@ -7,19 +7,26 @@ import os
 import struct
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterable
 
 from ibbmaster.codec.buffer import Buffer
 
 HEAD = struct.Struct("<IH")  # of a row: bytes of its image, number of its layout
 UNWRITTEN_MAX = 1 << 20  # bytes that wait for the next write
+READ_SIZE = 1 << 12  # most rows are not longer
 
 
 class RowFile:
-    """Images of rows with the numbers of their layouts, by the offset where they begin. Thread-safe."""
+    """Images of rows with the numbers of their layouts, by the offset where they begin. Thread-safe.
+
+    The disk space goes back once nobody has the file or a buffer of it any more.
+    """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(prefix="ibbmaster-rows-", buffering=0)  # noqa: SIM115 - `close` ends it
+        self._file, path = tempfile.mkstemp(prefix="ibbmaster-rows-")
+        os.unlink(path)
+        weakref.finalize(self, os.close, self._file)
         self._unwritten = bytearray()
         self._written = 0
         self._lock = threading.Lock()
@@ -29,10 +36,6 @@ class RowFile:
     def size(self) -> int:
         """In bytes."""
         return self._written + len(self._unwritten)
-
-    def close(self) -> None:
-        """Give the disk back once nobody reads; a second call does nothing."""
-        self._file.close()
 
     def append(self, layout_no: int, images: Iterable[bytes]) -> list[int]:
         """Add rows; returns where each of them is."""
@@ -54,9 +57,11 @@ class RowFile:
                 start = place - self._written
                 size, layout_no = HEAD.unpack_from(self._unwritten, start)
                 return layout_no, bytes(self._unwritten[start + HEAD.size : start + HEAD.size + size])
-        data = self.data()
-        size, layout_no = HEAD.unpack_from(data, place)
-        return layout_no, bytes(data[place + HEAD.size : place + HEAD.size + size])
+        found = os.pread(self._file, READ_SIZE, place)
+        size, layout_no = HEAD.unpack_from(found)
+        while len(found) < HEAD.size + size:
+            found += os.pread(self._file, HEAD.size + size - len(found), place + len(found))
+        return layout_no, found[HEAD.size : HEAD.size + size]
 
     def data(self) -> Buffer:
         """All rows so far, as one buffer that stays as it is."""
@@ -65,14 +70,13 @@ class RowFile:
             if self._written == 0:
                 return b""
             if self._map is None or len(self._map) < self._written:
-                self._map = mmap.mmap(self._file.fileno(), self._written, access=mmap.ACCESS_READ)
+                self._map = mmap.mmap(self._file, self._written, access=mmap.ACCESS_READ)
             return memoryview(self._map)
 
     def _write(self) -> None:
-        view = memoryview(self._unwritten)
         sent = 0
-        while sent < len(view):
-            sent += os.write(self._file.fileno(), view[sent:])
-        view.release()
+        with memoryview(self._unwritten) as view:
+            while sent < len(view):
+                sent += os.write(self._file, view[sent:])
         self._written += len(self._unwritten)
         self._unwritten.clear()

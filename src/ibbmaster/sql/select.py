@@ -21,7 +21,7 @@ from ibbmaster.sql.comparing import comparable
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.contents import TableContents, first_value
 from ibbmaster.sql.definitions import ColumnFlag, column_definition
-from ibbmaster.sql.folding import RowFold, SchemaTimeline
+from ibbmaster.sql.folding import ROW_BYTES_MAX, RowFold, SchemaTimeline
 from ibbmaster.sql.kept_rows import Interval, KeptRows
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
 from ibbmaster.sql.literals import Constant, stored_value
@@ -43,10 +43,11 @@ class TableReader:
 
     What was read for one query is there for the next one, and for later positions it is only
     read on from there. Positions are kept as long as a session has them frozen, the last ones
-    also longer.
+    also longer. The rows of one position take `bytes_max` of temporary disk space at most.
     """
 
-    def __init__(self, engine: LogEngine, timeline: SchemaTimeline) -> None:
+    def __init__(self, engine: LogEngine, timeline: SchemaTimeline, *, bytes_max: int = ROW_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
         self._engine = engine
         self._timeline = timeline
         self._lock = threading.Lock()
@@ -92,7 +93,7 @@ class TableReader:
             fold = max(before, key=lambda fold: fold.position, default=None)
             if fold is None:
                 start = self._engine.start_of_file().position
-                fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), start)
+                fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), start, self._bytes_max)
                 self._folds.append(fold)
             elif any(place == fold.position for _, place in self._users):
                 fold = fold.fork()
