@@ -40,7 +40,7 @@ class AnswerPlanner:
         self._known_texts: dict[tuple[bytes, ...], int] = {}
         self.sides: list[int] = []
         self._encoders: dict[tuple[int, int], Encode] = {}
-        steps: list[list[Step]] = []
+        steps: list[list[int]] = []
         rows = np.full((max((layout.number for layout in layouts), default=0) + 1, LayoutColumn.COLUMNS), -1, np.int64)
         stored: list[tuple[int, int]] = []
         for layout in layouts:
@@ -52,7 +52,7 @@ class AnswerPlanner:
             factor = 4 if any(step[0] == ValueOp.BYTES for step, _ in own) else 1
             rows[layout.number] = len(stored), len(layout.columns), len(steps), bound, factor
             stored += [(-1 if one.fixed is None else one.fixed, one.prefix) for one in layout.columns]
-            steps += [[step[0], place, *step[1:]] for step, place in own]  # type: ignore[list-item]
+            steps += [[step[0], place, *step[1:]] for step, place in own]
         self.spans_max = max((len(layout.columns) for layout in layouts), default=1)
         self._layouts = rows
         self._stored = np.array(stored or [(0, 0)], dtype=np.int64)
@@ -120,7 +120,7 @@ class AnswerPlanner:
             case ColumnType.DATE | ColumnType.NEWDATE:
                 return int(ValueOp.DATE), 0, 0, 0, 0
             case ColumnType.DATETIME2 | ColumnType.TIME2 | ColumnType.TIMESTAMP2:
-                return int(_CLOCKS[column.type]), column.scale, max(scale, column.scale), 0, 0
+                return int(_CLOCKS[ColumnType(column.type)]), column.scale, max(scale, column.scale), 0, 0
         return None
 
     def _binary_step(self, stored: StoredColumn, kind: SqlType) -> Step | None:
@@ -138,7 +138,7 @@ class AnswerPlanner:
             case ColumnType.DATE | ColumnType.NEWDATE:
                 return int(ValueOp.DATE_PARTS), 0, 0, 0, 0
             case ColumnType.DATETIME2 | ColumnType.TIME2 | ColumnType.TIMESTAMP2:
-                return int(_CLOCK_PARTS[column.type]), column.scale, 0, 0, 0
+                return int(_CLOCK_PARTS[ColumnType(column.type)]), column.scale, 0, 0, 0
         return None
 
     def _string_step(self, stored: StoredColumn, kind: SqlType, encode: Encode) -> Step | None:

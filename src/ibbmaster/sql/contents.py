@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ibbmaster.event.rows.column import ColumnType
@@ -24,6 +24,8 @@ from ibbmaster.sql.stored import (
 )
 
 DIGEST_SIZE = 16
+
+StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
 
 
 class InexactRowsError(ValueError):
@@ -111,7 +113,7 @@ class TableContents:
 
     # Changes of rows --------------------------------------------------------------------------
 
-    def insert(self, layout: StoredLayout, rows: Sequence[tuple[bytes, list[Span]]]) -> None:
+    def insert(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
         """Add rows, given as whole images and where their values are.
 
         Raises:
@@ -126,7 +128,7 @@ class TableContents:
         elif not self.kept.insert(self.number, [plan.key(*row) for row in rows], places):
             raise InexactRowsError("an INSERT of a key that is there already")
 
-    def delete(self, layout: StoredLayout, rows: Sequence[tuple[bytes, list[Span]]]) -> None:
+    def delete(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
         """Remove rows, given as images that have at least the key.
 
         Raises:
@@ -141,9 +143,7 @@ class TableContents:
         if not is_there:
             raise InexactRowsError("a DELETE of a row that is not there")
 
-    def update(
-        self, layout: StoredLayout, rows: Sequence[tuple[bytes, list[Span]]], after: Sequence[tuple[bytes, list[Span]]]
-    ) -> None:
+    def update(self, layout: StoredLayout, rows: Sequence[StoredRow], after: Sequence[StoredRow]) -> None:
         """Change rows, given as images before that have at least the key, and whole images after.
 
         Raises:
@@ -166,9 +166,7 @@ class TableContents:
         for before, new in pairs:
             self._update_one(layout, before, new)
 
-    def _update_one(
-        self, layout: StoredLayout, before: tuple[bytes, list[Span]], after: tuple[bytes, list[Span]]
-    ) -> None:
+    def _update_one(self, layout: StoredLayout, before: StoredRow, after: StoredRow) -> None:
         if self.key_plan(layout) is None and self._is_current(layout, *before) and self._is_current(layout, *after):
             (place,) = self.kept.rows.append(layout.number, [after[0]])
             digests = self._digest(layout, *before), self._digest(layout, *after)
@@ -291,8 +289,7 @@ class TableContents:
         self.used.clear()
         for place in places:
             layout_no, old = self.kept.rows.read(place)
-            image = layout.image(self.values_in(layout, self.layouts[layout_no], old))
-            self.insert(layout, [(image, layout.spans(image)[0])])
+            self.insert(layout, [layout.row(self.values_in(layout, self.layouts[layout_no], old))])
 
     def has_null(self, column_id: int) -> bool:
         """Whether a row has no value in a column."""
@@ -303,12 +300,6 @@ class TableContents:
             if at is not None and layout.spans(image)[0][at] is None:
                 return True
         return False
-
-    def images(self) -> Iterator[tuple[StoredLayout, bytes]]:
-        """Every row, in the order of their keys."""
-        for place in self.kept.places(self.number):
-            layout_no, image = self.kept.rows.read(place)
-            yield self.layouts[layout_no], image
 
 
 def first_value(known: TableColumn, column: StoredColumn) -> bytes | None:

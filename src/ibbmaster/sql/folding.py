@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Protocol
 
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
-from ibbmaster.event.query import decompress
-from ibbmaster.event.rows.changes import KINDS, ChangeKind
+from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.statement.altering import ChangeRows, MoveRows
@@ -27,7 +25,7 @@ from ibbmaster.event.statement.operations import (
     Truncate,
     Write,
 )
-from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_rows_header
+from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.log.group_content import group_events, table_name, xid_text
 from ibbmaster.log.interface import LogEngine
@@ -38,7 +36,8 @@ from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, Ta
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
 from ibbmaster.sql.conversion import keeps_values
 from ibbmaster.sql.kept_rows import KeptRows
-from ibbmaster.sql.stored import Span, StoredLayout, StoredLayouts, mapped_columns, own_columns, spans_of
+from ibbmaster.sql.row_events import MappedTable
+from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
 
 GROUP = "group"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
@@ -54,15 +53,6 @@ class SchemaTimeline(Protocol):
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog: ...
 
     def table_at(self, database: str, name: str, place: SchemaPlace) -> TableVersion | UnknownTable | None: ...
-
-
-@dataclass(slots=True)
-class MappedTable:
-    """What a TABLE_MAP has named: the contents that its row events change."""
-
-    contents: TableContents
-    layout: StoredLayout
-    plans: dict[bytes, tuple[list[tuple[int | None, int]], list[int]]]  # sizes and places of the columns present
 
 
 class RowFold:
@@ -251,7 +241,7 @@ class RowFold:
         except (EventError, ValueError) as error:
             self._doubt(contents, str(error))
             return None
-        return MappedTable(contents, layout, {})
+        return MappedTable(contents, layout)
 
     def _version(self, database: str, name: str) -> TableVersion | None:
         key = (database, name)
@@ -273,127 +263,46 @@ class RowFold:
 
     def _change(self, mapped: MappedTable, event: bytes) -> None:
         """Apply a row event."""
-        contents, layout = mapped.contents, mapped.layout
+        contents = mapped.contents
         if contents.unknown is not None:
             return
-        header = decode_rows_header(event)
-        if header.column_count != len(layout.columns):
-            raise EventError(
-                f"row event of {header.column_count} columns, {contents.table.full_name} has {len(layout.columns)}"
-            )
-        data = bytes(memoryview(event)[header.rows_offset :])
-        if header.is_compressed:
-            data = decompress(data)
-        kind = KINDS[EventType(event[TYPE_OFFSET])]
+        children = self._children_of(contents.table)
+        names = {name.lower() for _, key in children if key.on_update in CASCADING for name in key.parent_columns}
+        columns = mapped.layout.columns
+        watched = (
+            [place for place, column in enumerate(columns) if column.column.name.lower() in names] if names else ()
+        )
         try:
-            if kind is ChangeKind.UPDATE:
-                self._update(mapped, header.columns_present, header.columns_after, data)
-                return
-            rows = list(self._rows(mapped, header.columns_present, data))
-            if kind is ChangeKind.INSERT:
-                contents.insert(layout, [self._filled(mapped, header.columns_present, *row) for row in rows])
-            else:
-                contents.delete(layout, rows)
-                self._cascade(contents, None)
+            kind, changed = mapped.change(event, self._gtid, watched)
         except InexactRowsError as error:
             self._doubt(contents, str(error))
+            return
+        if children and kind is not ChangeKind.INSERT:
+            self._cascade(contents.table, kind, {columns[place].column.name.lower() for place in changed})
 
-    def _plan(self, mapped: MappedTable, present: bytes) -> tuple[list[tuple[int | None, int]], list[int]]:
-        plan = mapped.plans.get(present)
-        if plan is None:
-            bits = int.from_bytes(present, "little")
-            places = [place for place in range(len(mapped.layout.columns)) if bits >> place & 1]
-            columns = mapped.layout.columns
-            plan = mapped.plans[present] = [(columns[place].fixed, columns[place].prefix) for place in places], places
-        return plan
-
-    def _rows(self, mapped: MappedTable, present: bytes, data: bytes) -> Iterator[tuple[bytes, list[Span]]]:
-        """Each image of an event, and where its values are; None also where it has no value."""
-        offset = 0
-        while offset < len(data):
-            row, offset = self._row(mapped, present, data, offset)
-            yield row
-
-    def _row(
-        self, mapped: MappedTable, present: bytes, data: bytes, offset: int
-    ) -> tuple[tuple[bytes, list[Span]], int]:
-        sizes, places = self._plan(mapped, present)
-        if not sizes:
-            raise EventError("a row event without columns")
-        spans, end = spans_of(data, offset, sizes)
-        moved: list[Span] = [None if span is None else (span[0] - offset, span[1] - offset) for span in spans]
-        if len(places) < len(mapped.layout.columns):
-            all_spans: list[Span] = [None] * len(mapped.layout.columns)
-            for place, span in zip(places, moved, strict=True):
-                all_spans[place] = span
-            moved = all_spans
-        return (data[offset:end], moved), end
-
-    def _filled(self, mapped: MappedTable, present: bytes, image: bytes, spans: list[Span]) -> tuple[bytes, list[Span]]:
-        """The whole image of an INSERT: with defaults where it has no value."""
-        _, places = self._plan(mapped, present)
-        layout = mapped.layout
-        if len(places) == len(layout.columns):
-            return image, spans
-        missing = set(range(len(layout.columns))) - set(places)
-        values = [None if span is None else image[span[0] : span[1]] for span in spans]
-        defaults = mapped.contents.default_values(layout, missing)
-        return _whole(layout, [defaults[place] if place in missing else value for place, value in enumerate(values)])
-
-    def _update(self, mapped: MappedTable, present: bytes, after: bytes, data: bytes) -> None:
-        contents, layout = mapped.contents, mapped.layout
-        is_whole = len(self._plan(mapped, after)[1]) == len(layout.columns)
-        before_rows: list[tuple[bytes, list[Span]]] = []
-        after_rows: list[tuple[bytes, list[Span]]] = []
-        offset = 0
-        while offset < len(data):
-            before, offset = self._row(mapped, present, data, offset)
-            new, offset = self._row(mapped, after, data, offset)
-            if is_whole:
-                before_rows.append(before)
-                after_rows.append(new)
-            else:  # which may depend on the row before it
-                contents.update(layout, [before], [self._merged(mapped, present, after, before, new)])
-        if is_whole:
-            contents.update(layout, before_rows, after_rows)
-        self._cascade(contents, self._plan(mapped, after)[1])
-
-    def _merged(
-        self,
-        mapped: MappedTable,
-        present: bytes,
-        after: bytes,
-        before: tuple[bytes, list[Span]],
-        new: tuple[bytes, list[Span]],
-    ) -> tuple[bytes, list[Span]]:
-        """The whole image after an update that tells only some columns."""
-        contents, layout = mapped.contents, mapped.layout
-        image, spans = before
-        if len(self._plan(mapped, present)[1]) == len(layout.columns):
-            values = [None if span is None else image[span[0] : span[1]] for span in spans]
-        else:
-            values = contents.before_image(layout, image, spans)
-        told = self._plan(mapped, after)[1]
-        for place in told:
-            span = new[1][place]
-            values[place] = None if span is None else new[0][span[0] : span[1]]
-        contents.doubt_generated(layout, told, self._gtid)
-        return _whole(layout, values)
-
-    def _cascade(self, contents: TableContents, changed: list[int] | None) -> None:
-        """Rows of a parent are gone, or columns of it changed: what its foreign keys do to children is in no event."""
+    def _children_of(self, table: TableVersion) -> list[tuple[TableVersion, ForeignConstraint]]:
+        """The tables whose foreign keys to a table change rows of theirs, and these keys."""
         if self._children is None:
-            self._children = _children_of(self._timeline.at(self._place))
-        table = contents.table
-        for child, key in self._children.get((table.database, table.name), ()):
-            rule = key.on_delete if changed is None else key.on_update
-            if rule not in CASCADING:
-                continue
-            reached = self._contents(child)
-            if reached.unknown is None and reached.has_rows:
-                what = "deletes or changes" if changed is None else "changes"
-                self._doubt(reached, f"its foreign key to {table.full_name} {what} rows without an event")
-                self._cascade(reached, changed)
+            self._children = {}
+            for child in self._timeline.at(self._place).tables.values():
+                for key in child.foreign_keys if isinstance(child, TableVersion) else ():
+                    if CASCADING & {key.on_delete, key.on_update}:
+                        self._children.setdefault((key.parent_database, key.parent_table), []).append((child, key))
+        return self._children.get((table.database, table.name), [])
+
+    def _cascade(self, table: TableVersion, kind: ChangeKind, changed: set[str]) -> None:
+        """Rows of a parent are gone, or columns of it changed: what foreign keys do to its children is in no event."""
+        for child, key in self._children_of(table):
+            columns = {name.lower() for name in key.parent_columns}
+            if kind is ChangeKind.DELETE:
+                is_reached = key.on_delete in CASCADING
+            else:
+                is_reached = key.on_update in CASCADING and bool(changed & columns)
+            reached = self._contents(child) if is_reached else None
+            if reached is not None and reached.unknown is None and reached.has_rows:
+                self._doubt(reached, f"its foreign key to {table.full_name} deletes or changes rows without an event")
+                self._cascade(child, ChangeKind.DELETE, set())
+                self._cascade(child, ChangeKind.UPDATE, {column.name.lower() for column in child.columns})
 
     # Statements -------------------------------------------------------------------------------
 
@@ -524,19 +433,3 @@ class RowFold:
         for table in self._timeline.at(self._place).tables.values():
             if isinstance(table, TableVersion) and table.kind is TableKind.BASE:
                 self._doubt(self._contents(table), reason)
-
-
-def _whole(layout: StoredLayout, values: Sequence[bytes | None]) -> tuple[bytes, list[Span]]:
-    image = layout.image(values)
-    return image, layout.spans(image)[0]
-
-
-def _children_of(catalog: SchemaCatalog) -> dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]]:
-    """By parent the tables whose foreign keys change rows of theirs."""
-    found: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] = {}
-    for table in catalog.tables.values():
-        if isinstance(table, TableVersion):
-            for key in table.foreign_keys:
-                if CASCADING & {key.on_delete, key.on_update}:
-                    found.setdefault((key.parent_database, key.parent_table), []).append((table, key))
-    return found

@@ -89,6 +89,11 @@ class StoredLayout:
         parts[0] = nulls.to_bytes(self.null_size, "little")
         return b"".join(parts)
 
+    def row(self, values: Sequence[bytes | None]) -> tuple[bytes, list[Span]]:
+        """The image with these stored values, and where they are."""
+        image = self.image(values)
+        return image, self.spans(image)[0]
+
     def values(self, image: bytes) -> list[bytes | None]:
         """The stored bytes of each value of an image."""
         spans, _ = self.spans(image)
