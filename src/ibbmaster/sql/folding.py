@@ -285,7 +285,9 @@ class RowFold:
         if self._children is None:
             self._children = {}
             for child in self._timeline.at(self._place).tables.values():
-                for key in child.foreign_keys if isinstance(child, TableVersion) else ():
+                if not isinstance(child, TableVersion):
+                    continue
+                for key in child.foreign_keys:
                     if CASCADING & {key.on_delete, key.on_update}:
                         self._children.setdefault((key.parent_database, key.parent_table), []).append((child, key))
         return self._children.get((table.database, table.name), [])
