@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Who
@@ -15,14 +16,13 @@ from ibbmaster.dialogue.refusal import (
     missing_privilege,
     no_database,
     not_supported,
-    unknown_database,
-    unknown_table,
 )
 from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPosition
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.show import Shower
-from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.sql_token import SqlError
+from ibbmaster.dialogue.sql import parse, parse_one
+from ibbmaster.dialogue.sql_token import SqlError, tokenize
 from ibbmaster.dialogue.statement import (
     Administration,
     Assignment,
@@ -36,6 +36,7 @@ from ibbmaster.dialogue.statement import (
     KillUser,
     LockTables,
     Nothing,
+    QuerySource,
     Savepoint,
     Select,
     Set,
@@ -48,13 +49,21 @@ from ibbmaster.dialogue.statement import (
     Unread,
     Use,
     UserVariable,
+    Value,
 )
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.gtid import GtidState
 from ibbmaster.wire.capability import StatusFlag
-from ibbmaster.wire.response import Err, Ok, Response, ResultSet
+from ibbmaster.wire.response import ColumnDefinition, Err, Ok, PreparedOk, Response, ResultSet
+
+if TYPE_CHECKING:  # loaded when a statement asks for tables
+    from ibbmaster.dialogue.log_tables import InformationEngine, TableQuery
+    from ibbmaster.dialogue.prepared import PreparedStatements
+    from ibbmaster.dialogue.session_schema import SessionSchema
+    from ibbmaster.dialogue.table_queries import FoundTable
 
 STATEMENT_SIZE_MAX = 1 << 20
 SAVEPOINTS_MAX = 1000
@@ -82,15 +91,20 @@ class Dialog:
     def reset(self) -> None:
         """Begin a new session on the same connection."""
         self.variables = UserVariables()
-        self._settings = Settings(self._facts)
+        self._position = SessionPosition(self._facts.tables, self.variables)
+        self._settings = Settings(self._facts, self._state)
         self._who.database = ""
         self._savepoints: set[str] = set()
         self._is_in_transaction = False
         self._last_error: Err | None = None
         self._evaluator = Evaluator(self._facts, self._settings, self.variables, self._who)
-        self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values)
-        self._querying = Querying(self._evaluator, self._find_table, version_number(self._facts))
+        self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values, self._schema)
+        self._querying = Querying(self._evaluator, self._rows_from_tables, version_number(self._facts))
         self._evaluator.subquery = self._querying.value
+        self._seen: SessionSchema | None = None  # by the statement that is carried out
+        self._engine: InformationEngine | None = None
+        self._prepared: PreparedStatements | None = None
+        self._is_binary = False  # the rows of a prepared statement are wanted
 
     def begin(
         self,
@@ -122,12 +136,16 @@ class Dialog:
             explanation = f"account {self._who.user!r} has no privilege {privileges.REPLICATION_SLAVE}"
             raise DumpError(refused.text, explanation, code=refused.code, sqlstate=refused.sqlstate)
 
-    def use(self, database: str) -> Response:
-        """Choose a default database; there is nothing in most of them."""
-        if database.lower() not in SYSTEM_DATABASES:
-            return unknown_database(database).err
-        self._who.database = database
-        return self._ok()
+    def use(self, database: str) -> list[Response | Kill]:
+        """Choose a default database."""
+        return self._answers(lambda: [Use(database)])
+
+    def _use(self, name: str) -> None:
+        if name.lower() not in SYSTEM_DATABASES:
+            database = self._schema().database(name)
+            self._settings.values["character_set_database"] = database.charset
+            self._settings.values["collation_database"] = database.collation
+        self._who.database = name
 
     def query(self, sql: bytes) -> list[Response | Kill]:
         """Answer every statement of a text; after an error the rest is left undone, and the session continues."""
@@ -153,13 +171,23 @@ class Dialog:
         return parse(text, version=version_number(self._facts))
 
     def _answers(self, statements: Callable[[], list[Statement]]) -> list[Response | Kill]:
+        return self._guarded(lambda: map(self._carry_out, statements()))
+
+    def _carry_out(self, statement: Statement) -> Response | Kill:
+        self._begin(statement)
+        return self._answer(statement)
+
+    def _begin(self, statement: Statement) -> None:
+        self._evaluator.begin_statement()
+        self._seen = None
+        if not _is_about_errors(statement):
+            self._last_error = None
+
+    def _guarded(self, answer: Callable[[], Iterable[Response | Kill]]) -> list[Response | Kill]:
+        """Answers up to the first error, which is the last of them."""
         answers: list[Response | Kill] = []
-        kept_error = None
         try:
-            for statement in statements():
-                self._evaluator.begin_statement()
-                kept_error = self._last_error if _is_about_errors(statement) else None
-                answers.append(self._answer(statement))
+            answers.extend(answer())
         except SqlError as error:
             answers.append(_syntax_error(error))
         except RefusedError as refused:
@@ -167,8 +195,89 @@ class Dialog:
         except IbbMasterError as error:
             answers.append(Err(code=1105, sqlstate="HY000", text=str(error)))
         last = answers[-1] if answers else None
-        self._last_error = last if isinstance(last, Err) else kept_error
+        if isinstance(last, Err):
+            self._last_error = last
         return answers
+
+    @property
+    def prepared(self) -> PreparedStatements:
+        """The session's prepared statements."""
+        if self._prepared is None:
+            from ibbmaster.dialogue.prepared import PreparedStatements  # few clients prepare on the server
+
+            self._prepared = PreparedStatements()
+        return self._prepared
+
+    def prepare(self, sql: bytes) -> Response | Kill:
+        """COM_STMT_PREPARE: keep a statement, and tell what it wants and gives."""
+
+        def keep() -> Iterator[Response | Kill]:
+            tokens = tokenize(sql.decode("utf-8", "surrogateescape"), version=version_number(self._facts))
+            prepared = self.prepared.add(tokens)
+            try:
+                columns = self._columns(parse_one(prepared.described()))
+            except Exception:
+                self.prepared.close(prepared.statement_id)
+                raise
+            yield PreparedOk(
+                statement_id=prepared.statement_id,
+                parameters=prepared.parameters(),
+                columns=columns,
+                status=self._status,
+            )
+
+        return self._guarded(keep)[-1]
+
+    def execute(self, statement_id: int, parameters: bytes) -> list[Response | Kill]:
+        """COM_STMT_EXECUTE: carry out a prepared statement; rows are binary."""
+
+        def carry_out() -> Iterator[Response | Kill]:
+            prepared = self.prepared.find(statement_id, "mysqld_stmt_execute")
+            yield self._carry_out(parse_one(self.prepared.bind(prepared, parameters)))
+
+        self._is_binary = True
+        try:
+            return self._guarded(carry_out)
+        finally:
+            self._is_binary = False
+
+    def reset_statement(self, statement_id: int) -> Response | Kill:
+        """COM_STMT_RESET: forget what was sent of the parameters of a prepared statement."""
+
+        def reset() -> Iterator[Response | Kill]:
+            self.prepared.reset(self.prepared.find(statement_id, "mysqld_stmt_reset"))
+            yield self._ok()
+
+        return self._guarded(reset)[-1]
+
+    def fetch(self, statement_id: int) -> Response | Kill:
+        """COM_STMT_FETCH: all rows were sent at once, so that there is nothing to fetch."""
+
+        def fetch() -> Iterator[Response | Kill]:
+            self.prepared.find(statement_id, "mysqld_stmt_fetch")
+            raise RefusedError(1421, "HY000", f"The statement ({statement_id}) has no open cursor.")
+            yield
+
+        return self._guarded(fetch)[-1]
+
+    def _columns(self, statement: Statement) -> tuple[ColumnDefinition, ...]:
+        """The columns that a statement gives; none where it gives no rows. What it would set stays as it is."""
+        if isinstance(statement, SetStatement):
+            return self._columns(statement.statement)
+        if not isinstance(statement, Select | Show | Describe) and not (
+            isinstance(statement, Unread) and statement.source is not None
+        ):
+            return ()
+        kept = dict(self.variables)
+        self._begin(statement)
+        try:
+            if isinstance(statement, Select | Unread) and statement.source is not None:
+                found = self._from_tables(statement)
+                return found.columns if isinstance(found, Relation) else self._facts.tables.table_columns(found)
+            answer = self._answer(statement)
+            return answer.columns if isinstance(answer, ResultSet) else ()
+        finally:
+            self.variables.restore(kept)
 
     def kill(self, connection_id: int, *, query_only: bool) -> Response | Kill:
         """KILL: of a connection of the same account, or with the right to it of any.
@@ -184,8 +293,10 @@ class Dialog:
 
     def _answer(self, statement: Statement) -> Response | Kill:
         match statement:
-            case Select():
+            case Select(source=None):
                 return self._shown(self._querying.answer(statement))
+            case Select() | Unread(source=QuerySource()):
+                return self._query_tables(statement)
             case Set(assignments=assignments):
                 self._set(assignments)
             case SetStatement():
@@ -199,10 +310,14 @@ class Dialog:
             case KillUser():
                 raise not_supported("KILL USER")
             case Use(database=database):
-                return self.use(database)
-            case Transaction(verb=verb):
+                self._use(database)
+            case Transaction(verb=verb, has_snapshot=has_snapshot):
                 self._is_in_transaction = verb == "BEGIN"
                 self._savepoints.clear()
+                if self._is_in_transaction:
+                    self._position.begin(has_snapshot=has_snapshot)
+                else:
+                    self._position.end()
             case Savepoint(verb=verb, name=name):
                 self._savepoint(verb, name)
             case LockTables():
@@ -234,16 +349,64 @@ class Dialog:
         return Ok(status=self._status)
 
     def _shown(self, relation: Relation) -> ResultSet:
-        return relation.result(self._status)
+        return relation.result(self._status, is_binary=self._is_binary)
+
+    def _state(self) -> GtidState:
+        """What is logged, as far as the session sees."""
+        stopped = self._position.stopped
+        return self._facts.binlog_state() if stopped is None else stopped.state
+
+    def _end(self) -> tuple[str, int]:
+        """File and offset where the session is."""
+        stopped = self._position.stopped
+        return self._facts.binlog_end() if stopped is None else (stopped.file_name, stopped.end.offset)
+
+    def _schema(self) -> SessionSchema:
+        """Databases and tables where the session is: the same throughout a statement."""
+        if self._seen is None:
+            from ibbmaster.dialogue.session_schema import SessionSchema, own_databases  # replicas never ask for it
+
+            catalog = self._facts.tables.catalog(self._position.snapshot())
+            own = own_databases(self._settings)
+            self._seen = SessionSchema(catalog, sees_tables=privileges.SELECT in self._held, own=own)
+        return self._seen
+
+    def _query_tables(self, query: Select | Unread) -> Response:
+        found = self._from_tables(query)
+        if isinstance(found, Relation):
+            return self._shown(found)
+        return replace(self._facts.tables.read_table(found), status=self._status)
+
+    def _rows_from_tables(self, select: Select) -> Relation:
+        """Of a query that stands inside something else."""
+        found = self._from_tables(select)
+        if isinstance(found, Relation):
+            return found
+        raise not_supported("a query over a table as a value")
+
+    def _from_tables(self, query: Select | Unread) -> Relation | TableQuery:
+        from ibbmaster.dialogue.table_queries import TableQuerying
+
+        querying = TableQuerying(
+            self._evaluator, self._information_engine, self._find_table, version_number(self._facts)
+        )
+        return querying.answer(query, self._position.snapshot, is_binary=self._is_binary)
+
+    def _information_engine(self) -> InformationEngine:
+        if self._engine is None:
+            self._engine = self._facts.tables.information_engine()
+        return self._engine
 
     def _shower(self) -> Shower:
         return Shower(
             self._facts,
             self._evaluator,
             self._catalog,
+            self._schema,
             self._held,
             self._processes,
             self._status_values,
+            self._end,
             self._last_error,
         )
 
@@ -253,7 +416,7 @@ class Dialog:
         return [row for row in self._facts.processes() if sees_all or row.user == self._who.user]
 
     def _status_values(self) -> dict[str, object]:
-        file_name, position = self._facts.binlog_end()
+        file_name, position = self._end()
         version, cipher = self._tls
         return {
             "Binlog_snapshot_file": file_name,
@@ -264,7 +427,7 @@ class Dialog:
             "Uptime": self._facts.uptime_s(),
         }
 
-    def _find_table(self, table: TableName) -> Relation:
+    def _find_table(self, table: TableName) -> FoundTable:
         """A table that exists.
 
         Raises:
@@ -279,9 +442,7 @@ class Dialog:
                 f"SELECT command denied to user '{self._who.user}'@'{self._who.host}' for table `{database}`.`{name}`"
             )
             raise RefusedError(1142, "42000", text)
-        if found is None:
-            raise unknown_table(database, name)
-        return found
+        return self._schema().table(database, name) if found is None else found
 
     def _set(self, assignments: Iterable[Assignment | CharsetAssignment | IsolationAssignment]) -> None:
         """All assignments, or none of them."""
@@ -304,11 +465,22 @@ class Dialog:
                     target = SystemVariable("transaction_isolation", "", "transaction_isolation")
                     self._settings.assign(target, level)
             case Assignment(target=UserVariable(name=name), value=value):
+                kept = self.variables.get(name)
                 self.variables.assign(name, self._evaluator.evaluate(value))
+                if name == POSITION_VARIABLE:
+                    self._go(kept)
             case Assignment(target=SystemVariable() as target, value=Default()):
                 self._settings.assign(target, None, is_default=True)
             case Assignment(target=SystemVariable() as target, value=value):
                 self._settings.assign(target, self._evaluator.evaluate(value))
+
+    def _go(self, kept: Value) -> None:
+        """Find the place that `@ibb_position` names; back to the one before if there is none."""
+        try:
+            _ = self._position.stopped
+        except (RefusedError, IbbMasterError):
+            self.variables.assign(POSITION_VARIABLE, kept)
+            raise
 
     def _set_statement(self, statement: SetStatement) -> Response | Kill:
         """Run a statement under other settings, and go back to those of the session."""
@@ -337,7 +509,7 @@ class Dialog:
             self._savepoints.discard(known)
 
     def _lock(self, statement: LockTables) -> None:
-        """Nobody writes here, so that there is nothing to keep out."""
+        """Nobody writes here, so that there is nothing to keep out: the session stops where it is."""
         if statement.writes:
             raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         if statement.privilege == privileges.RELOAD and privileges.RELOAD not in self._held:
@@ -347,6 +519,11 @@ class Dialog:
             if privileges.LOCK_TABLES not in self._held:
                 text = f"Access denied for user '{self._who.user}'@'%' to database '{database}'"
                 raise RefusedError(1044, "42000", text)
+            self._find_table(table)
+        if statement.stops:
+            self._position.lock()
+        elif statement.privilege is None:
+            self._position.unlock()
 
 
 def _is_about_errors(statement: Statement) -> bool:

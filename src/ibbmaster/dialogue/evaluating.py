@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ibbmaster.dialogue import moment
-from ibbmaster.dialogue.collations import character_sets, charset_of_collation
 from ibbmaster.dialogue.conversion import (
     calculate,
     calculate_bits,
@@ -38,6 +37,7 @@ from ibbmaster.dialogue.statement import (
 )
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
+from ibbmaster.schema.collations import character_sets, charset_of_collation
 
 Row = Mapping[str, Value]  # by the name of the column, in lower case
 AGGREGATES = frozenset(("count", "sum", "min", "max", "avg", "group_concat", "std", "variance", "bit_or", "bit_and"))
@@ -180,7 +180,7 @@ class Evaluator:
         name = call.name
         if call.database is not None:
             raise RefusedError(1305, "42000", f"FUNCTION {call.database}.{call.written} does not exist")
-        if not self._is_known(name):
+        if not self.is_function(name):
             raise RefusedError(1305, "42000", f"FUNCTION {call.written} does not exist")
         if not call.is_read:
             raise not_supported(f"{call.written}() with these arguments")
@@ -210,7 +210,8 @@ class Evaluator:
         return self._of_session(call, arguments)
 
     @staticmethod
-    def _is_known(name: str) -> bool:
+    def is_function(name: str) -> bool:
+        """Whether there is a function of that name, in lower case."""
         return (
             name in FUNCTIONS
             or name in _CLOCKS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.dialogue.collations import (
+from ibbmaster.schema.collations import (
     character_sets,
     charset_of_collation,
     collations,

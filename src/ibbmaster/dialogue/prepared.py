@@ -1,0 +1,167 @@
+"""Prepared statements of one session: texts whose `?` get values later. Loaded at the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.sql_token import SqlToken, SqlTokens
+from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.wire.binary_row import PARAMETERS_MAX, Parameter, decode_parameters
+from ibbmaster.wire.command import NEWEST_STATEMENT
+from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
+
+STATEMENTS_MAX = 16_382  # max_prepared_stmt_count of a server, for each session
+SIZE_MAX = 16 << 20  # bytes of all texts of a session, and of all pieces of parameters
+PLACEHOLDER = "?"
+_COUNTED = ("LIMIT", "OFFSET")
+_ESCAPED = str.maketrans({"'": "''", "\\": "\\\\"})
+
+
+@dataclass(slots=True)
+class PreparedStatement:
+    """One statement; `types` are those its parameters had the last time."""
+
+    statement_id: int
+    tokens: SqlTokens
+    places: tuple[int, ...]  # of the tokens that are `?`
+    size: int
+    types: list[int] = field(default_factory=list)
+    pieces: dict[int, bytes] = field(default_factory=dict)  # of parameters that were sent before
+    is_too_long: bool = False  # what was sent of them
+
+    def parameters(self) -> tuple[ColumnDefinition, ...]:
+        """What a client is told of the parameters."""
+        one = ColumnDefinition(
+            name=PLACEHOLDER, column_type=FieldType.VAR_STRING, length=0, collation_id=COLLATION_BINARY, flags=0x80
+        )
+        return (one,) * len(self.places)
+
+    def bound(self, values: Sequence[Parameter]) -> SqlTokens:
+        """The statement with values in place of its `?`."""
+        tokens = list(self.tokens.tokens)
+        for place, value in sorted(zip(self.places, values, strict=True), reverse=True, key=lambda pair: pair[0]):
+            tokens[place : place + 1] = _literal(tokens[place], value)
+        return SqlTokens(self.tokens.sql, tokens, self.tokens.cuts)
+
+    def described(self) -> SqlTokens:
+        """The statement with values that let its columns be told: NULL, and 1 where a number of rows stands."""
+        tokens = self.tokens.tokens
+        values: list[Parameter] = []
+        is_limit = False
+        for no, token in enumerate(tokens):
+            if token.kind == "word":
+                is_limit = token.text.upper() in _COUNTED
+            if no in self.places:
+                values.append(1 if is_limit else None)
+        return self.bound(values)
+
+
+class PreparedStatements:
+    """The prepared statements of one session, by number."""
+
+    def __init__(self) -> None:
+        self._statements: dict[int, PreparedStatement] = {}
+        self._newest = 0
+        self._size = 0
+
+    def add(self, tokens: SqlTokens) -> PreparedStatement:
+        """Keep a statement.
+
+        Raises:
+            RefusedError: there are too many already, or too large ones, or it has too many `?`.
+        """
+        places = tuple(no for no, token in enumerate(tokens.tokens) if _is_placeholder(token))
+        if len(places) > PARAMETERS_MAX:
+            raise RefusedError(1390, "HY000", "Prepared statement contains too many placeholders")
+        size = len(tokens.sql)
+        if len(self._statements) >= STATEMENTS_MAX or self._size + size > SIZE_MAX:
+            text = f"Can't create more than max_prepared_stmt_count statements (current value: {STATEMENTS_MAX})"
+            raise RefusedError(1461, "42000", text)
+        self._newest = self._newest % (NEWEST_STATEMENT - 1) + 1
+        statement = PreparedStatement(self._newest, tokens, places, size)
+        self._statements[self._newest] = statement
+        self._size += size
+        return statement
+
+    def find(self, statement_id: int, command: str) -> PreparedStatement:
+        """A statement by its number.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        number = self._newest if statement_id == NEWEST_STATEMENT else statement_id
+        statement = self._statements.get(number)
+        if statement is None:
+            text = f"Unknown prepared statement handler ({statement_id}) given to {command}"
+            raise RefusedError(1243, "HY000", text)
+        return statement
+
+    def close(self, statement_id: int) -> None:
+        """Forget a statement; there is no answer, whether it was there or not."""
+        statement = self._statements.pop(statement_id, None)
+        if statement is not None:
+            self._size -= statement.size + sum(map(len, statement.pieces.values()))
+
+    def add_piece(self, statement_id: int, parameter_no: int, data: bytes) -> None:
+        """Keep a piece of a parameter; what is wrong with it shows when the statement is carried out."""
+        statement = self._statements.get(statement_id)
+        if statement is None or parameter_no >= len(statement.places):
+            return
+        if self._size + len(data) > SIZE_MAX:
+            statement.is_too_long = True
+            return
+        statement.pieces[parameter_no] = statement.pieces.get(parameter_no, b"") + data
+        self._size += len(data)
+
+    def reset(self, statement: PreparedStatement) -> None:
+        """Forget the pieces of its parameters."""
+        self._size -= sum(map(len, statement.pieces.values()))
+        statement.pieces.clear()
+        statement.is_too_long = False
+
+    def bind(self, statement: PreparedStatement, parameters: bytes) -> SqlTokens:
+        """The statement with the values that a client sends; pieces sent before are used up.
+
+        Raises:
+            RefusedError: they cannot be read, or are too long.
+        """
+        pieces: Mapping[int, bytes] = dict(statement.pieces)
+        is_too_long = statement.is_too_long
+        self.reset(statement)
+        if is_too_long:
+            text = "Parameter of prepared statement which is set through mysql_send_long_data() is longer than "
+            raise RefusedError(1105, "HY000", f"{text}'max_allowed_packet' bytes")
+        try:
+            values, statement.types = decode_parameters(parameters, statement.types, len(statement.places), pieces)
+        except RemoteProtocolError:
+            raise RefusedError(1210, "HY000", "Incorrect arguments to mysqld_stmt_execute") from None
+        return statement.bound(values)
+
+
+def _is_placeholder(token: SqlToken) -> bool:
+    return token.kind == "sign" and token.text == PLACEHOLDER
+
+
+def _literal(place: SqlToken, value: Parameter) -> list[SqlToken]:
+    """The tokens of a value, all of them where the `?` is."""
+    match value:
+        case None:
+            parts = [("word", "NULL")]
+        case str():
+            parts = [("text", f"'{value.translate(_ESCAPED)}'")]
+        case bytes():
+            parts = [("hex", f"x'{value.hex()}'")]
+        case _:
+            size: int | float | Decimal = abs(value)
+            parts = [*([("sign", "-")] if value < 0 else []), ("number", _digits(size))]
+    return [SqlToken(kind, text, place.start, place.end) for kind, text in parts]
+
+
+def _digits(value: int | float | Decimal) -> str:
+    if isinstance(value, float):
+        text = repr(value)
+        return text if "e" in text else f"{text}e0"  # without an exponent it would be a DECIMAL
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)

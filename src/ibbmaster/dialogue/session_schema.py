@@ -1,0 +1,93 @@
+"""The databases and tables that one session sees at one position. Loaded when a statement asks for them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+
+from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
+from ibbmaster.dialogue.refusal import RefusedError, unknown_database, unknown_table
+from ibbmaster.dialogue.settings import Settings
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
+from ibbmaster.schema.system_tables import GTID_SLAVE_POS
+
+UNKNOWN_SCHEMA = 1105
+
+
+class SessionSchema:
+    """What a session sees. `sees_tables`: it may read what others wrote; else only what every server has."""
+
+    def __init__(self, catalog: SchemaCatalog, *, sees_tables: bool, own: Mapping[str, DatabaseVersion]) -> None:
+        """`own` are the databases of a server itself, by name."""
+        self._catalog = catalog
+        self._sees_tables = sees_tables
+        self._own = own
+
+    @functools.cached_property
+    def databases(self) -> dict[str, DatabaseVersion]:
+        """Every database, the server's own among them, sorted by name."""
+        found = dict(self._own) if self._sees_tables else {SYSTEM_DATABASES[0]: self._own[SYSTEM_DATABASES[0]]}
+        if self._sees_tables:
+            for name in {database for database, _ in self._catalog.tables}:
+                found.setdefault(name, DatabaseVersion(name=name))
+            for name, database in self._catalog.databases.items():
+                if name.lower() not in SYSTEM_DATABASES:
+                    found[name] = database
+        return dict(sorted(found.items()))
+
+    def database(self, name: str) -> DatabaseVersion:
+        """A database by its name; those of a server by their names in any case.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        known = name.lower() if name.lower() in SYSTEM_DATABASES else name
+        found = self.databases.get(known)
+        if found is None:
+            raise unknown_database(name)
+        return found
+
+    @functools.cached_property
+    def _tables(self) -> dict[tuple[str, str], TableVersion | UnknownTable]:
+        found: dict[tuple[str, str], TableVersion | UnknownTable] = {}
+        if self._sees_tables:
+            of_log = self._catalog.tables.items()
+            found = {place: table for place, table in of_log if place[0].lower() not in SYSTEM_DATABASES}
+            found[GTID_SLAVE_POS.database, GTID_SLAVE_POS.name] = GTID_SLAVE_POS
+        return dict(sorted(found.items()))
+
+    def all_tables(self, database: str | None = None) -> Iterator[TableVersion | UnknownTable]:
+        """Every table, or those of a database, sorted by name; also those whose columns are not known."""
+        for table in self._tables.values():
+            if database is None or table.database == database:
+                yield table
+
+    def tables(self, database: str | None = None) -> Iterator[TableVersion]:
+        """Every table whose columns are known, sorted by name."""
+        return (table for table in self.all_tables(database) if isinstance(table, TableVersion))
+
+    def table(self, database: str, name: str) -> TableVersion:
+        """A table whose columns are known.
+
+        Raises:
+            RefusedError: there is none of that name, or nobody can tell its columns.
+        """
+        known = database.lower() if database.lower() in SYSTEM_DATABASES else database
+        found = self._tables.get((known, name))
+        if found is None:
+            raise unknown_table(database, name)
+        if isinstance(found, UnknownTable):
+            raise RefusedError(UNKNOWN_SCHEMA, "HY000", found.reason)
+        return found
+
+
+def own_databases(settings: Settings) -> dict[str, DatabaseVersion]:
+    """The databases that every server has."""
+    charset = str(settings.value("character_set_server", "global"))
+    collation = str(settings.value("collation_server", "global"))
+    for_mysql = DatabaseVersion(name="mysql", charset=charset, collation=collation)
+    others = [
+        DatabaseVersion(name=name, charset="utf8mb3", collation="utf8mb3_general_ci") for name in SYSTEM_DATABASES
+    ]
+    return {**{database.name: database for database in others}, "mysql": for_mysql}
