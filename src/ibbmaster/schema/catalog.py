@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeVar
 
 from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
 
 KnownTable = TableVersion | UnknownTable
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
-
-
-def frozen(found: Mapping[_Key, _Value]) -> Mapping[_Key, _Value]:
-    """The mapping as nobody can change it."""
-    return MappingProxyType(dict(found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
