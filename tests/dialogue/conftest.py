@@ -8,11 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
+from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow, version_number
@@ -122,6 +124,17 @@ def new_evaluator(new_facts: Callable[..., Facts]) -> Callable[..., Evaluator]:
 
 def no_tables(select):
     raise not_supported("a query over tables")
+
+
+@pytest.fixture
+def new_schema() -> Callable[..., SessionSchema]:
+    """Makes what a session sees of a primary's databases."""
+
+    def make(facts: Facts, held: frozenset[str] = privileges.READING) -> SessionSchema:
+        catalog = facts.tables.catalog(facts.tables.newest())
+        return SessionSchema(catalog, held, own_databases(Settings(facts)))
+
+    return make
 
 
 @pytest.fixture

@@ -367,8 +367,7 @@ class Dialog:
             from ibbmaster.dialogue.session_schema import SessionSchema, own_databases  # replicas never ask for it
 
             catalog = self._facts.tables.catalog(self._position.snapshot())
-            own = own_databases(self._settings)
-            self._seen = SessionSchema(catalog, sees_tables=privileges.SELECT in self._held, own=own)
+            self._seen = SessionSchema(catalog, self._held, own_databases(self._settings))
         return self._seen
 
     def _query_tables(self, query: Select | Unread) -> Response:

@@ -155,13 +155,12 @@ def _literal(place: SqlToken, value: Parameter) -> list[SqlToken]:
         case bytes():
             parts = [("hex", f"x'{value.hex()}'")]
         case _:
-            size: int | float | Decimal = abs(value)
-            parts = [*([("sign", "-")] if value < 0 else []), ("number", _digits(size))]
+            parts = [*([("sign", "-")] if value < 0 else []), ("number", _digits(value))]
     return [SqlToken(kind, text, place.start, place.end) for kind, text in parts]
 
 
 def _digits(value: int | float | Decimal) -> str:
     if isinstance(value, float):
-        text = repr(value)
+        text = repr(abs(value))
         return text if "e" in text else f"{text}e0"  # without an exponent it would be a DECIMAL
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    return f"{abs(value):f}" if isinstance(value, Decimal) else str(abs(value))

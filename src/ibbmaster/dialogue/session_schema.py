@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 
+from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
 from ibbmaster.dialogue.refusal import RefusedError, unknown_database, unknown_table
 from ibbmaster.dialogue.settings import Settings
@@ -16,24 +17,25 @@ UNKNOWN_SCHEMA = 1105
 
 
 class SessionSchema:
-    """What a session sees. `sees_tables`: it may read what others wrote; else only what every server has."""
+    """What a session with these privileges sees. `own` are the databases of a server itself, by name."""
 
-    def __init__(self, catalog: SchemaCatalog, *, sees_tables: bool, own: Mapping[str, DatabaseVersion]) -> None:
-        """`own` are the databases of a server itself, by name."""
+    def __init__(self, catalog: SchemaCatalog, held: frozenset[str], own: Mapping[str, DatabaseVersion]) -> None:
         self._catalog = catalog
-        self._sees_tables = sees_tables
+        self._sees_tables = privileges.SELECT in held
+        self._sees_databases = self._sees_tables or privileges.SHOW_DATABASES in held
         self._own = own
 
     @functools.cached_property
     def databases(self) -> dict[str, DatabaseVersion]:
         """Every database, the server's own among them, sorted by name."""
-        found = dict(self._own) if self._sees_tables else {SYSTEM_DATABASES[0]: self._own[SYSTEM_DATABASES[0]]}
-        if self._sees_tables:
-            for name in {database for database, _ in self._catalog.tables}:
-                found.setdefault(name, DatabaseVersion(name=name))
-            for name, database in self._catalog.databases.items():
-                if name.lower() not in SYSTEM_DATABASES:
-                    found[name] = database
+        if not self._sees_databases:
+            return {SYSTEM_DATABASES[0]: self._own[SYSTEM_DATABASES[0]]}
+        found = dict(self._own)
+        for name in {database for database, _ in self._catalog.tables}:
+            found.setdefault(name, DatabaseVersion(name=name))
+        for name, database in self._catalog.databases.items():
+            if name.lower() not in SYSTEM_DATABASES:
+                found[name] = database
         return dict(sorted(found.items()))
 
     def database(self, name: str) -> DatabaseVersion:
@@ -42,8 +44,7 @@ class SessionSchema:
         Raises:
             RefusedError: there is none.
         """
-        known = name.lower() if name.lower() in SYSTEM_DATABASES else name
-        found = self.databases.get(known)
+        found = self._own.get(name.lower()) or self.databases.get(name)
         if found is None:
             raise unknown_database(name)
         return found

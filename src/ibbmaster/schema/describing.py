@@ -290,7 +290,8 @@ def _constraints(table: TableVersion) -> Iterator[tuple[str, str]]:
 def _checks(table: TableVersion) -> Iterator[tuple[str, str, str]]:
     """Level, name and condition of each CHECK."""
     for name, start, end in table.periods:
-        yield "Table", name, f"`{start}` < `{end}`"
+        if name.upper() != "SYSTEM_TIME":
+            yield "Table", name, f"`{start}` < `{end}`"
     for column in table.columns:
         if column.check is not None:
             yield "Column", column.name, expression_text(column.check)

@@ -49,6 +49,7 @@ _BINARY = {
     "MOD": (11, "MOD"),
     "^": (12, "^"),
 }
+_NOT = 4
 _PREDICATE = 6
 _UNARY = 13
 _PRIMARY = 20
@@ -80,6 +81,7 @@ _SAME = frozenset(
     to_days trim ucase unhex unix_timestamp uuid uuid_short version week weekday year yearweek
     """.split()  # noqa: SIM905
 )
+_MOVES = {"date_add": "+", "adddate": "+", "date_sub": "-", "subdate": "-"}
 _BARE = {"current_timestamp": "current_timestamp()", "current_date": "curdate()", "current_user": "current_user()"}
 _RESERVED = frozenset(
     """
@@ -95,11 +97,12 @@ class _UnprintableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """A part of an expression: how it is printed, how tightly its operator binds, and whether it is a call."""
+    """A part of an expression: how it is printed, and how tightly its operator binds."""
 
     text: str
     binds: int = _PRIMARY
     needs_brackets: bool = False  # as a whole DEFAULT
+    opposite: str | None = None  # how its negation is printed, where NOT becomes a part of it
 
 
 def expression_text(written: str) -> str:
@@ -120,7 +123,7 @@ def _printed(written: str) -> _Printed:
     try:
         return _Parser(written).whole()
     except _UnprintableError:
-        return _Printed(written, needs_brackets=re.match(r"\w+\s*\(.*\)\Z", written, re.DOTALL) is None)
+        return _Printed(written, needs_brackets=True)
 
 
 def _without_brackets(text: str) -> str:
@@ -180,11 +183,11 @@ class _Parser:
         self._depth += 1
         if self._depth > DEPTH_MAX:
             raise _UnprintableError
-        if least <= 4 and self._accept("NOT"):
-            raise _UnprintableError  # what a server makes of it depends on what follows
-        left = self._unary()
+        left = self._negated() if least <= _NOT and self._accept("NOT") else self._unary()
         while (following := self._continued(left, least)) is not None:
             left = following
+        if self._accept("COLLATE"):
+            left = _Printed(f"{_bound(left, _UNARY)} collate {self._take_word()}", _UNARY, True)
         self._depth -= 1
         return left
 
@@ -199,25 +202,33 @@ class _Parser:
             return _Printed(f"{_bound(left, binds)} {sign} {_bound(right, binds + 1)}", binds, True)
         return self._predicate(left) if least <= _PREDICATE and word in ("IS", "NOT", "IN", "BETWEEN", "LIKE") else None
 
+    def _negated(self) -> _Printed:
+        """What follows NOT: predicates take it into themselves."""
+        operand = self._expression(_NOT)
+        opposite = operand.opposite
+        if opposite is None:
+            raise _UnprintableError
+        return _Printed(opposite, _PREDICATE, True, operand.text)
+
     def _predicate(self, left: _Printed) -> _Printed:
         operand = _bound(left, _PREDICATE + 1)
         if self._accept("IS"):
-            negated = " not" if self._accept("NOT") else ""
+            is_negated = self._accept("NOT")
             self._expect("NULL")
-            return _Printed(f"{operand} is{negated} null", _PREDICATE, True)
+            return _either(f"{operand} is null", f"{operand} is not null", is_negated)
         is_negated = self._accept("NOT")
-        negated = " not" if is_negated else ""
         if self._accept("IN"):
             self._expect("(")
-            return _Printed(f"{operand}{negated} in ({','.join(self._list())})", _PREDICATE, True)
+            values = f"in ({','.join(self._list())})"
+            return _either(f"{operand} {values}", f"{operand} not {values}", is_negated)
         if self._accept("BETWEEN"):
             low = _bound(self._expression(_PREDICATE + 1), _PREDICATE + 1)
             self._expect("AND")
-            high = _bound(self._expression(_PREDICATE + 1), _PREDICATE + 1)
-            return _Printed(f"{operand}{negated} between {low} and {high}", _PREDICATE, True)
+            limits = f"between {low} and {_bound(self._expression(_PREDICATE + 1), _PREDICATE + 1)}"
+            return _either(f"{operand} {limits}", f"{operand} not {limits}", is_negated)
         self._expect("LIKE")
         pattern = _bound(self._expression(_PREDICATE + 1), _PREDICATE + 1)
-        return _Printed(f"{operand}{' ' + negated if is_negated else ''} like {pattern}", _PREDICATE, True)
+        return _either(f"{operand} like {pattern}", f"{operand}  not like {pattern}", is_negated)
 
     def _unary(self) -> _Printed:
         if self._accept("-"):
@@ -265,12 +276,31 @@ class _Parser:
         return self._column(f"`{word}`")
 
     def _call(self, name: str) -> _Printed:
+        if name in _MOVES:
+            return self._moved(_MOVES[name])
         name = _RENAMED.get(name, name)
         if name not in _SAME and name not in _RENAMED.values():
             raise _UnprintableError
         self._index += 1
         arguments = [] if self._accept(")") else self._list()
         return _Printed(f"{name}({','.join(arguments)})")
+
+    def _moved(self, sign: str) -> _Printed:
+        """DATE_ADD and DATE_SUB: printed as a sum."""
+        self._index += 1
+        moment = _bound(self._expression(1), 11)
+        self._expect(",")
+        self._expect("INTERVAL")
+        amount = self._expression(1).text
+        unit = self._take_word().lower()
+        self._expect(")")
+        return _Printed(f"{moment} {sign} interval {amount} {unit}", 10, True)
+
+    def _take_word(self) -> str:
+        if self._index >= len(self._tokens) or self._tokens[self._index][0] != "word":
+            raise _UnprintableError
+        self._index += 1
+        return self._tokens[self._index - 1][1]
 
     def _list(self) -> list[str]:
         """Expressions up to the bracket that ends them."""
@@ -292,6 +322,12 @@ class _Parser:
             text += f" else {self._expression(1).text}"
         self._expect("END")
         return _Printed(f"{text} end", needs_brackets=True)
+
+
+def _either(text: str, opposite: str, is_negated: bool) -> _Printed:
+    if is_negated:
+        text, opposite = opposite, text
+    return _Printed(text, _PREDICATE, True, opposite)
 
 
 def _bound(printed: _Printed, least: int) -> str:

@@ -25,6 +25,7 @@ from ibbmaster.schema.model import (
 from ibbmaster.schema.partition_text import partition_text
 from ibbmaster.schema.view_text import create_view
 
+SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns tell
 INVISIBLE_LAST_SINCE = 110000  # from that version on INVISIBLE stands behind DEFAULT
 #: Table options in the order of a server, and those among them whose values are quoted.
 _OPTIONS = (
@@ -77,6 +78,8 @@ def _lines(table: TableVersion, version: int) -> Iterator[str]:
     if table.is_versioned and (ends := _row_period(table)) is not None:
         yield f"  PERIOD FOR SYSTEM_TIME ({ends[0]}, {ends[1]})"
     for name, start, end in table.periods:
+        if name.upper() == SYSTEM_TIME:
+            continue
         yield f"  PERIOD FOR {quoted_name(name)} ({quoted_name(start)}, {quoted_name(end)})"
     for index in table.indexes:
         yield "  " + _index(index, names)

@@ -11,10 +11,12 @@ from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log.interface import LogEngine
+from ibbmaster.position import LogPosition
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 
 if TYPE_CHECKING:
     from ibbmaster.schema.catalog import SchemaCatalog
+    from ibbmaster.schema.history import SchemaHistory
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
 NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
@@ -26,6 +28,8 @@ class PrimaryTables:
     def __init__(self, engine: LogEngine) -> None:
         self._engine = engine
         self._lock = threading.Lock()  # around what is folded
+        self._history: SchemaHistory | None = None
+        self._catalog: tuple[LogPosition, SchemaCatalog] | None = None
 
     def newest(self) -> LogSnapshot:
         engine = self._engine
@@ -62,7 +66,39 @@ class PrimaryTables:
         return LogSnapshot(end=end, file_name=engine.file_name(end.file_no), state=state)
 
     def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
-        raise NotImplementedError
+        from ibbmaster.schema.model import SchemaPlace
+
+        with self._lock:
+            history = self._folded(snapshot.end)
+            if self._catalog is None or self._catalog[0] != snapshot.end:
+                self._catalog = snapshot.end, history.at(SchemaPlace(snapshot.end, 0))
+            return self._catalog[1]
+
+    def _folded(self, end: LogPosition) -> SchemaHistory:
+        """The history of what is before a position."""
+        from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
+        from ibbmaster.event.header import decode_event_header
+        from ibbmaster.event.split import event_heads
+        from ibbmaster.event.statement.logged import STATEMENT_TYPES, decode_statement
+        from ibbmaster.schema.history import SchemaHistory
+        from ibbmaster.schema.model import SchemaPlace
+
+        if self._history is None:
+            self._history = SchemaHistory()
+            self._groups = self._engine.groups(self._engine.start_of_file())
+        history = self._history
+        while self._groups.position < end and (group := self._groups.next_group()) is not None:
+            if group.gtid is None:
+                history.add_restart()
+                continue
+            if not decode_gtid_event(group.gtid_event).flags & GtidFlag.DDL:
+                continue
+            for no, event in enumerate(event_heads(group.body, size_max=1 << 24), 1):
+                header = decode_event_header(event)
+                if header.event_type in STATEMENT_TYPES:
+                    place = SchemaPlace(group.start, no)
+                    history.add(place, str(group.gtid), header.timestamp, decode_statement(event))
+        return history
 
     def read_table(self, query: TableQuery) -> ResultSet | BlockResultSet:
         raise NotImplementedError

@@ -310,6 +310,9 @@ def _refusal(problem: str, tokens: SqlTokens) -> RefusedError:
             return RefusedError(1052, "23000", f"Column '{rest}' in {clause} is ambiguous")
         case "no such table":
             return RefusedError(1146, "42S02", f"Table '{rest}' doesn't exist")
+    if "BY term out of range" in problem:
+        term = problem.split(" ")[0].rstrip("stndrh")
+        return unknown_column(term, "ORDER BY" if "ORDER BY" in problem else "GROUP BY")
     if problem == "interrupted":
         return TOO_COSTLY
     if "do not have the same number of result columns" in problem:
