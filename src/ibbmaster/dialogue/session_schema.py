@@ -33,9 +33,8 @@ class SessionSchema:
         found = dict(self._own)
         for name in {database for database, _ in self._catalog.tables}:
             found.setdefault(name, DatabaseVersion(name=name))
-        for name, database in self._catalog.databases.items():
-            if name.lower() not in SYSTEM_DATABASES:
-                found[name] = database
+        of_log = self._catalog.databases.items()
+        found |= {name: database for name, database in of_log if name.lower() not in SYSTEM_DATABASES}
         return dict(sorted(found.items()))
 
     def database(self, name: str) -> DatabaseVersion:

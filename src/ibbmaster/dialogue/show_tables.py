@@ -75,7 +75,8 @@ class TableShower:
         """
         assert show.table is not None
         database = self.schema.database(show.table.name)
-        return Relation(read_columns(SHOWN["CREATE DATABASE"]), [(database.name, render.create_database(database))])
+        text = render.create_database(database, if_not_exists=show.if_not_exists)
+        return Relation(read_columns(SHOWN["CREATE DATABASE"]), [(database.name, text)])
 
     def created(self, show: Show, database: str, name: str) -> Relation:
         """SHOW CREATE TABLE, VIEW and SEQUENCE.

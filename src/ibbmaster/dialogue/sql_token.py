@@ -31,7 +31,7 @@ _TOKEN = re.compile(
 )
 _CONDITION = re.compile(r"/\*(M?)!(\d{5,6})?", re.ASCII)
 _COMMENT_BORDER = re.compile(r"/\*|\*/")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 

@@ -211,6 +211,7 @@ class Show:
     offset: int | None = None
     limit: tuple[int, int | None] | None = None  # rows to leave out, rows to show
     user: str | None = None  # of SHOW GRANTS FOR; None is the one who asks
+    if_not_exists: bool = False  # of SHOW CREATE DATABASE
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,12 +86,12 @@ class TableQuerying:
 def results_charset(settings: Settings) -> str | None:
     """What texts are sent in; None: as they are stored."""
     charset = settings.value("character_set_results")
-    return None if charset is None or charset == "binary" else str(charset)
+    return None if charset is None else str(charset)
 
 
 def collation_number(charset: str | None) -> int:
     """The number that columns of texts in a character set have."""
-    if charset is None:
+    if charset is None or charset == "binary":
         return COLLATION_BINARY
     if charset == "utf8mb4":
         return COLLATION_DEFAULT

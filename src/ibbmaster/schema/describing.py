@@ -27,6 +27,7 @@ from ibbmaster.schema.model import (
     TableVersion,
 )
 from ibbmaster.schema.partition_text import partitions
+from ibbmaster.schema.render import sorted_options
 from ibbmaster.schema.view_text import view_parts
 
 RowValue = int | str | None
@@ -39,11 +40,12 @@ SPATIAL_PREFIX = 32  # bytes of what a spatial index keeps
 _DIGITS = {"tinyint": 3, "smallint": 5, "mediumint": 7, "int": 10, "bigint": 19, "float": 12, "double": 22}
 _SIZES = {"tiny": 255, "": 65_535, "medium": 16_777_215, "long": 4_294_967_295}
 _ROW_FORMATS = {"InnoDB": "Dynamic", "Aria": "Page", "CSV": "Fixed", "MEMORY": "Fixed"}
+_VARYING = frozenset(("varchar", "varbinary", *TEXTS, *BLOBS))
 _KINDS = {IndexKind.FULLTEXT: "FULLTEXT", IndexKind.SPATIAL: "SPATIAL", IndexKind.VECTOR: "VECTOR"}
 _HASHING = frozenset(("MEMORY",))
 _UNIQUE = (IndexKind.PRIMARY, IndexKind.UNIQUE)
 #: Options that CREATE_OPTIONS does not list.
-_UNLISTED = frozenset(("ENGINE", "COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
+_UNLISTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
 
 
 def visible_columns(table: TableVersion) -> list[TableColumn]:
@@ -63,7 +65,7 @@ def table_row(table: TableVersion) -> RowValues:
         return (*name, "VIEW", *(None,) * 16, "VIEW", None, None)
     engine = table.options.get("ENGINE", "InnoDB")
     written = table.options.get("ROW_FORMAT")
-    row_format = _ROW_FORMATS.get(engine, "Dynamic") if written is None else written.capitalize()
+    row_format = _row_format(table, engine) if written is None else written.capitalize()
     has_expressions = any(column.expression is not None or column.check is not None for column in table.columns)
     version = FRM_VERSION_WITH_EXPRESSIONS if has_expressions or table.checks else FRM_VERSION
     return (
@@ -82,9 +84,17 @@ def table_row(table: TableVersion) -> RowValues:
     )
 
 
+def _row_format(table: TableVersion, engine: str) -> str:
+    """What a server chooses."""
+    has_fixed_rows = not any(column.type.word in _VARYING for column in table.columns)
+    if table.kind is TableKind.SEQUENCE or (engine == "MyISAM" and has_fixed_rows):
+        return "Fixed"
+    return _ROW_FORMATS.get(engine, "Dynamic")
+
+
 def create_options(table: TableVersion) -> str:
     """CREATE_OPTIONS."""
-    options = [f"{name.lower()}={value}" for name, value in table.options.items() if name not in _UNLISTED]
+    options = [f"{name.lower()}={value}" for name, value in sorted_options(table) if name not in _UNLISTED]
     return " ".join([*options, *(["partitioned"] if table.partitioning is not None else [])])
 
 

@@ -28,7 +28,7 @@ from ibbmaster.schema.view_text import create_view
 SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns tell
 INVISIBLE_LAST_SINCE = 110000  # from that version on INVISIBLE stands behind DEFAULT
 #: Table options in the order of a server, and those among them whose values are quoted.
-_OPTIONS = (
+TABLE_OPTIONS = (
     "MIN_ROWS",
     "MAX_ROWS",
     "AVG_ROW_LENGTH",
@@ -60,11 +60,12 @@ def create_table(table: TableVersion, version: int) -> str:
     return f"CREATE TABLE {quoted_name(table.name)} (\n" + ",\n".join(lines) + "\n)" + _options(table)
 
 
-def create_database(database: DatabaseVersion) -> str:
+def create_database(database: DatabaseVersion, *, if_not_exists: bool = False) -> str:
     """The text of SHOW CREATE DATABASE."""
     comment = f" COMMENT {quoted_text(database.comment)}" if database.comment else ""
+    condition = "/*!32312 IF NOT EXISTS*/ " if if_not_exists else ""
     return (
-        f"CREATE DATABASE {quoted_name(database.name)} /*!40100 DEFAULT CHARACTER SET {database.charset} "
+        f"CREATE DATABASE {condition}{quoted_name(database.name)} /*!40100 DEFAULT CHARACTER SET {database.charset} "
         f"COLLATE {database.collation} */{comment}"
     )
 
@@ -178,18 +179,22 @@ def _check(check: CheckConstraint) -> str:
     return f"CONSTRAINT {quoted_name(check.name)} CHECK ({expression_text(check.expression)})"
 
 
+def sorted_options(table: TableVersion) -> list[tuple[str, str]]:
+    """Options but the storage engine, in the order of a server; those of a storage engine are the last."""
+    options = {name: value for name, value in table.options.items() if name != "ENGINE"}
+    known = [(name, options.pop(name)) for name in TABLE_OPTIONS if name in options]
+    return [*known, *options.items()]
+
+
 def _options(table: TableVersion) -> str:
-    options = dict(table.options)
-    engine = options.pop("ENGINE", "InnoDB")
+    engine = table.options.get("ENGINE", "InnoDB")
     text = f" ENGINE={engine}"
     if table.kind is TableKind.SEQUENCE:
         return f"{text} SEQUENCE=1"
     text += f" DEFAULT CHARSET={table.charset} COLLATE={table.collation}"
-    for name in _OPTIONS:
-        if (value := options.pop(name, None)) is not None:
-            text += f" {name}={quoted_text(value) if name in _QUOTED else value}"
-    for name, value in options.items():  # of the storage engine
-        text += f" {quoted_name(name)}={value}"
+    for name, value in sorted_options(table):
+        shown = name if name in TABLE_OPTIONS else quoted_name(name)
+        text += f" {shown}={quoted_text(value) if name in _QUOTED else value}"
     text += " WITH SYSTEM VERSIONING" if table.is_versioned else ""
     if table.partitioning is not None:
         text += "\n" + partition_text(table.partitioning, engine)

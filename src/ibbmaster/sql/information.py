@@ -18,7 +18,7 @@ from ibbmaster.dialogue.matching import like
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.sql_token import SqlToken, SqlTokens
-from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Select, TableName, Value
+from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Select, Subquery, TableName, Value
 from ibbmaster.sql.sqlite_text import GROUP_CONCAT, SQLITE_OWN, SelectedItem, SqliteText, selected_items, sqlite_text
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 
@@ -75,6 +75,8 @@ class SqliteEngine:
             self._database.execute(f"ATTACH ':memory:' AS {name}")
         for category, most in _LIMITS.items():
             self._database.setlimit(category, most)
+        self._database.create_collation("FOLDED", _folded_order)
+        self._database.create_collation("EXACT", _exact_order)
         self._database.create_function("like", 2, _like, deterministic=True)
         self._database.create_function("like", 3, _like, deterministic=True)
         self._database.create_aggregate(GROUP_CONCAT, -1, _GroupConcat)  # type: ignore[arg-type]
@@ -245,7 +247,7 @@ class _Describer:
         return list(self._relations.values())
 
     def _found(self, item: SelectedItem) -> ColumnDefinition | None:
-        if item.column is None:
+        if item.column is None or (item.function is not None and item.function not in ("min", "max")):
             return None
         wanted = item.column[-1].lower()
         for relation in self._relations.values():
@@ -261,9 +263,17 @@ class _Describer:
         if found is not None:
             return replace(found, name=item.name)
         widest = max((value for value in values if value is not None), key=lambda each: len(str(each)), default=None)
-        if expression is None or isinstance(expression, ColumnName):
-            expression = Literal(widest)
-        column = describe(item.name, expression, widest, version=0)
+        if isinstance(expression, Literal):
+            widest = expression.value
+        known = Call(item.function, item.function) if item.function is not None else Literal(widest)
+        is_told = expression is not None and not isinstance(expression, ColumnName | Subquery)
+        column = describe(item.name, expression if is_told and expression is not None else known, widest, version=0)
+        if item.function == "group_concat":
+            column = replace(column, column_type=FieldType.BLOB)
+        elif item.function in ("sum", "avg"):
+            column = replace(column, column_type=FieldType.NEWDECIMAL)
+        elif not is_told and column.column_type == FieldType.LONG:
+            column = replace(column, column_type=FieldType.LONGLONG)
         is_nullable = any(value is None for value in values)
         return replace(column, flags=column.flags & ~1) if is_nullable else column
 
@@ -273,7 +283,7 @@ def _declared(column: ColumnDefinition) -> str:
         return "INTEGER"
     if column.column_type in _REALS:
         return "NUMERIC"
-    return "TEXT" if column.name in _EXACT else "TEXT COLLATE NOCASE"
+    return f"TEXT COLLATE {'EXACT' if column.name in _EXACT else 'FOLDED'}"
 
 
 def _stored(value: Value) -> str | int | float | None:
@@ -291,6 +301,17 @@ def _stored(value: Value) -> str | int | float | None:
 
 def _authorize(action: int, *_: object) -> int:
     return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
+
+
+def _folded_order(left: str, right: str) -> int:
+    """Without regard to case and blanks behind."""
+    one, other = left.rstrip(" ").upper(), right.rstrip(" ").upper()
+    return (one > other) - (one < other)
+
+
+def _exact_order(left: str, right: str) -> int:
+    """Equal is only what is the same; but the order is that of other texts."""
+    return _folded_order(left, right) or (left > right) - (left < right)
 
 
 def _like(pattern: Value, text: Value, escape: Value = "\\") -> int | None:
@@ -311,8 +332,8 @@ def _refusal(problem: str, tokens: SqlTokens) -> RefusedError:
         case "no such table":
             return RefusedError(1146, "42S02", f"Table '{rest}' doesn't exist")
     if "BY term out of range" in problem:
-        term = problem.split(" ")[0].rstrip("stndrh")
-        return unknown_column(term, "ORDER BY" if "ORDER BY" in problem else "GROUP BY")
+        clause = "ORDER BY" if "ORDER BY" in problem else "GROUP BY"
+        return unknown_column(_number_behind(clause, tokens.tokens), clause)
     if problem == "interrupted":
         return TOO_COSTLY
     if "do not have the same number of result columns" in problem:
@@ -326,6 +347,13 @@ def _refusal(problem: str, tokens: SqlTokens) -> RefusedError:
     if "too big" in problem or "too long" in problem or "too large" in problem:
         return TOO_COSTLY
     return not_supported("this query over tables")
+
+
+def _number_behind(clause: str, tokens: Sequence[SqlToken]) -> str:
+    """The number behind ORDER BY that is none of an item: the largest one."""
+    start = max((no for no, token in enumerate(tokens) if token.text.upper() == clause.split()[0]), default=0)
+    numbers = [int(token.text) for token in tokens[start:] if token.kind == "number" and token.text.isdecimal()]
+    return str(max(numbers, default=0))
 
 
 def _clause_of(column: str, tokens: Sequence[SqlToken]) -> str:

@@ -46,11 +46,12 @@ _CASTS = {
 
 @dataclass(frozen=True, slots=True)
 class SelectedItem:
-    """An item of the first SELECT: the name of its column; and the column it is, if it is nothing but one."""
+    """An item of the first SELECT: the name of its column, and what it is, if it is nothing but one thing."""
 
     name: str
     column: tuple[str, ...] | None
     is_star: bool = False
+    function: str | None = None  # in lower case, where the whole is a call; `column` is its only argument then
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +113,35 @@ def _item(tokens: Sequence[SqlToken], text_between: Callable[[int, int], str]) -
         expression, name = expression[:-2], name_of(tokens[-1])
     elif len(tokens) > 1 and _is_alias(tokens[-1]) and _ends_operand(tokens[-2]):
         expression, name = expression[:-1], name_of(tokens[-1])
-    is_path = all(
-        token.kind in ("word", "quoted") if place % 2 == 0 else token.text == "."
-        for place, token in enumerate(expression)
-    )
-    column = tuple(name_of(token) for token in expression[::2]) if is_path and len(expression) % 2 else None
-    if column is not None and len(column) == 1 and column[0].lower() in BARE_FUNCTIONS:
-        column = None
+    column = _path(expression)
     if name is None:
         is_text = len(expression) == 1 and expression[0].kind == "text"
         written = text_between(expression[0].start, expression[-1].end)
         name = name_of(expression[0]) if is_text else column[-1] if column is not None else written
-    return SelectedItem(name, column, is_star=expression[-1].text == "*" and _word(expression[-1]) == "*")
+    function = None
+    if len(expression) > 2 and expression[0].kind == "word" and _word(expression[1]) == "(" and _is_call(expression):
+        function, column = expression[0].text.lower(), _path(expression[2:-1])
+    return SelectedItem(name, column, _word(expression[-1]) == "*", function)
+
+
+def _path(tokens: Sequence[SqlToken]) -> tuple[str, ...] | None:
+    """The parts of a column's name; None where the tokens are something else."""
+    is_path = len(tokens) % 2 == 1 and all(
+        token.text == "." if place % 2 else token.kind in ("word", "quoted") for place, token in enumerate(tokens)
+    )
+    if not is_path or (len(tokens) == 1 and tokens[0].text.lower() in BARE_FUNCTIONS):
+        return None
+    return tuple(name_of(token) for token in tokens[::2])
+
+
+def _is_call(tokens: Sequence[SqlToken]) -> bool:
+    """Whether the bracket behind the first word is the one that ends the whole."""
+    depth = 0
+    for no, token in enumerate(tokens):
+        depth += (_word(token) == "(") - (_word(token) == ")")
+        if no and not depth:
+            return no == len(tokens) - 1
+    return False
 
 
 def _is_alias(token: SqlToken) -> bool:
