@@ -64,7 +64,9 @@ SHOWN = {
     "SHOW FULL COLUMNS FROM gtid_slave_pos FROM mysql LIKE 'sub%'": [
         ("sub_id", "bigint(20) unsigned", None, "NO", "PRI", None, "", "select", "")
     ],
-    "SHOW CREATE DATABASE mysql": [("mysql", "CREATE DATABASE `mysql` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci */")],
+    "SHOW CREATE DATABASE mysql": [
+        ("mysql", "CREATE DATABASE `mysql` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci */")
+    ],
     "SHOW ENGINE InnoDB STATUS": [],
     "SHOW PROCEDURE STATUS": [],
     "SHOW PACKAGE BODY STATUS": [],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,11 @@ from ibbmaster.dialogue.refusal import (
 )
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPosition
+from ibbmaster.dialogue.session_tables import SessionTables
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.show import Shower
-from ibbmaster.dialogue.sql import parse, parse_one
-from ibbmaster.dialogue.sql_token import SqlError, tokenize
+from ibbmaster.dialogue.sql import parse
+from ibbmaster.dialogue.sql_token import SqlError
 from ibbmaster.dialogue.statement import (
     Administration,
     Assignment,
@@ -44,7 +45,6 @@ from ibbmaster.dialogue.statement import (
     Show,
     Statement,
     SystemVariable,
-    TableName,
     Transaction,
     Unread,
     Use,
@@ -55,15 +55,11 @@ from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.gtid import GtidState
 from ibbmaster.wire.capability import StatusFlag
-from ibbmaster.wire.response import ColumnDefinition, Err, Ok, PreparedOk, Response, ResultSet
+from ibbmaster.wire.response import ColumnDefinition, Err, Ok, Response, ResultSet
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
-    from ibbmaster.dialogue.log_tables import InformationEngine, TableQuery
     from ibbmaster.dialogue.prepared import PreparedStatements
-    from ibbmaster.dialogue.session_schema import SessionSchema
-    from ibbmaster.dialogue.table_queries import FoundTable
 
 STATEMENT_SIZE_MAX = 1 << 20
 SAVEPOINTS_MAX = 1000
@@ -91,18 +87,18 @@ class Dialog:
     def reset(self) -> None:
         """Begin a new session on the same connection."""
         self.variables = UserVariables()
-        self._position = SessionPosition(self._facts.tables, self.variables)
-        self._settings = Settings(self._facts, self._state)
+        self._position = SessionPosition(self._facts, self.variables)
+        self._settings = Settings(self._facts, self._position.state)
         self._who.database = ""
         self._savepoints: set[str] = set()
         self._is_in_transaction = False
         self._last_error: Err | None = None
         self._evaluator = Evaluator(self._facts, self._settings, self.variables, self._who)
-        self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values, self._schema)
-        self._querying = Querying(self._evaluator, self._rows_from_tables, version_number(self._facts))
+        self._tables = SessionTables(self._facts, self._evaluator, self._position, lambda: self._held)
+        self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values, self._tables.schema)
+        self._tables.catalog = self._catalog
+        self._querying = Querying(self._evaluator, self._tables.rows, version_number(self._facts))
         self._evaluator.subquery = self._querying.value
-        self._seen: SessionSchema | None = None  # by the statement that is carried out
-        self._engine: InformationEngine | None = None
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
 
@@ -142,7 +138,7 @@ class Dialog:
 
     def _use(self, name: str) -> None:
         if name.lower() not in SYSTEM_DATABASES:
-            database = self._schema().database(name)
+            database = self._tables.schema().database(name)
             self._settings.values["character_set_database"] = database.charset
             self._settings.values["collation_database"] = database.collation
         self._who.database = name
@@ -171,7 +167,7 @@ class Dialog:
         return parse(text, version=version_number(self._facts))
 
     def _answers(self, statements: Callable[[], list[Statement]]) -> list[Response | Kill]:
-        return self._guarded(lambda: map(self._carry_out, statements()))
+        return self.guarded(lambda: map(self._carry_out, statements()))
 
     def _carry_out(self, statement: Statement) -> Response | Kill:
         self._begin(statement)
@@ -179,11 +175,11 @@ class Dialog:
 
     def _begin(self, statement: Statement) -> None:
         self._evaluator.begin_statement()
-        self._seen = None
+        self._tables.begin_statement()
         if not _is_about_errors(statement):
             self._last_error = None
 
-    def _guarded(self, answer: Callable[[], Iterable[Response | Kill]]) -> list[Response | Kill]:
+    def guarded(self, answer: Callable[[], Iterable[Response | Kill]]) -> list[Response | Kill]:
         """Answers up to the first error, which is the last of them."""
         answers: list[Response | Kill] = []
         try:
@@ -205,65 +201,21 @@ class Dialog:
         if self._prepared is None:
             from ibbmaster.dialogue.prepared import PreparedStatements  # few clients prepare on the server
 
-            self._prepared = PreparedStatements()
+            self._prepared = PreparedStatements(self, version_number(self._facts))
         return self._prepared
 
-    def prepare(self, sql: bytes) -> Response | Kill:
-        """COM_STMT_PREPARE: keep a statement, and tell what it wants and gives."""
-
-        def keep() -> Iterator[Response | Kill]:
-            tokens = tokenize(sql.decode("utf-8", "surrogateescape"), version=version_number(self._facts))
-            prepared = self.prepared.add(tokens)
-            try:
-                columns = self._columns(parse_one(prepared.described()))
-            except Exception:
-                self.prepared.close(prepared.statement_id)
-                raise
-            yield PreparedOk(
-                statement_id=prepared.statement_id,
-                parameters=prepared.parameters(),
-                columns=columns,
-                status=self._status,
-            )
-
-        return self._guarded(keep)[-1]
-
-    def execute(self, statement_id: int, parameters: bytes) -> list[Response | Kill]:
-        """COM_STMT_EXECUTE: carry out a prepared statement; rows are binary."""
-
-        def carry_out() -> Iterator[Response | Kill]:
-            prepared = self.prepared.find(statement_id, "mysqld_stmt_execute")
-            yield self._carry_out(parse_one(self.prepared.bind(prepared, parameters)))
-
+    def carry_out(self, statement: Statement) -> Response | Kill:
+        """Answer a prepared statement: rows are binary."""
         self._is_binary = True
         try:
-            return self._guarded(carry_out)
+            return self._carry_out(statement)
         finally:
             self._is_binary = False
 
-    def reset_statement(self, statement_id: int) -> Response | Kill:
-        """COM_STMT_RESET: forget what was sent of the parameters of a prepared statement."""
-
-        def reset() -> Iterator[Response | Kill]:
-            self.prepared.reset(self.prepared.find(statement_id, "mysqld_stmt_reset"))
-            yield self._ok()
-
-        return self._guarded(reset)[-1]
-
-    def fetch(self, statement_id: int) -> Response | Kill:
-        """COM_STMT_FETCH: all rows were sent at once, so that there is nothing to fetch."""
-
-        def fetch() -> Iterator[Response | Kill]:
-            self.prepared.find(statement_id, "mysqld_stmt_fetch")
-            raise RefusedError(1421, "HY000", f"The statement ({statement_id}) has no open cursor.")
-            yield
-
-        return self._guarded(fetch)[-1]
-
-    def _columns(self, statement: Statement) -> tuple[ColumnDefinition, ...]:
+    def columns(self, statement: Statement) -> tuple[ColumnDefinition, ...]:
         """The columns that a statement gives; none where it gives no rows. What it would set stays as it is."""
         if isinstance(statement, SetStatement):
-            return self._columns(statement.statement)
+            return self.columns(statement.statement)
         if not isinstance(statement, Select | Show | Describe) and not (
             isinstance(statement, Unread) and statement.source is not None
         ):
@@ -272,7 +224,7 @@ class Dialog:
         self._begin(statement)
         try:
             if isinstance(statement, Select | Unread) and statement.source is not None:
-                found = self._from_tables(statement)
+                found = self._tables.answer(statement, is_binary=True)
                 return found.columns if isinstance(found, Relation) else self._facts.tables.table_columns(found)
             answer = self._answer(statement)
             return answer.columns if isinstance(answer, ResultSet) else ()
@@ -317,7 +269,7 @@ class Dialog:
                 if self._is_in_transaction:
                     self._position.begin(has_snapshot=has_snapshot)
                 else:
-                    self._position.end()
+                    self._position.end_transaction()
             case Savepoint(verb=verb, name=name):
                 self._savepoint(verb, name)
             case LockTables():
@@ -334,78 +286,40 @@ class Dialog:
             case Unread(verb=verb, tables=tables):
                 for table in tables:
                     if verb != "WITH" or table.database is not None:  # others may be its own
-                        self._find_table(table)
+                        self._tables.find(table)
                 raise not_supported(f"{verb} in this form")
             case Administration():
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         return self._ok()
 
     @property
-    def _status(self) -> int:
+    def status(self) -> int:
+        """Flags of an OK."""
         status = StatusFlag.AUTOCOMMIT if self._settings.value("autocommit") else 0
         return status | (StatusFlag.IN_TRANSACTION if self._is_in_transaction else 0)
 
     def _ok(self) -> Ok:
-        return Ok(status=self._status)
+        return Ok(status=self.status)
 
     def _shown(self, relation: Relation) -> ResultSet:
-        return relation.result(self._status, is_binary=self._is_binary)
-
-    def _state(self) -> GtidState:
-        """What is logged, as far as the session sees."""
-        stopped = self._position.stopped
-        return self._facts.binlog_state() if stopped is None else stopped.state
-
-    def _end(self) -> tuple[str, int]:
-        """File and offset where the session is."""
-        stopped = self._position.stopped
-        return self._facts.binlog_end() if stopped is None else (stopped.file_name, stopped.end.offset)
-
-    def _schema(self) -> SessionSchema:
-        """Databases and tables where the session is: the same throughout a statement."""
-        if self._seen is None:
-            from ibbmaster.dialogue.session_schema import SessionSchema, own_databases  # replicas never ask for it
-
-            catalog = self._facts.tables.catalog(self._position.snapshot())
-            self._seen = SessionSchema(catalog, self._held, own_databases(self._settings))
-        return self._seen
+        return relation.result(self.status, is_binary=self._is_binary)
 
     def _query_tables(self, query: Select | Unread) -> Response:
-        found = self._from_tables(query)
+        found = self._tables.answer(query, is_binary=self._is_binary)
         if isinstance(found, Relation):
             return self._shown(found)
-        return replace(self._facts.tables.read_table(found), status=self._status)
-
-    def _rows_from_tables(self, select: Select) -> Relation:
-        """Of a query that stands inside something else."""
-        found = self._from_tables(select)
-        if isinstance(found, Relation):
-            return found
-        raise not_supported("a query over a table as a value")
-
-    def _from_tables(self, query: Select | Unread) -> Relation | TableQuery:
-        from ibbmaster.dialogue.table_queries import TableQuerying
-
-        querying = TableQuerying(
-            self._evaluator, self._information_engine, self._find_table, version_number(self._facts)
-        )
-        return querying.answer(query, self._position.snapshot, is_binary=self._is_binary)
-
-    def _information_engine(self) -> InformationEngine:
-        if self._engine is None:
-            self._engine = self._facts.tables.information_engine()
-        return self._engine
+        return replace(self._facts.tables.read_table(found), status=self.status)
 
     def _shower(self) -> Shower:
         return Shower(
             self._facts,
             self._evaluator,
             self._catalog,
-            self._schema,
+            self._tables.schema,
             self._held,
             self._processes,
             self._status_values,
-            self._end,
+            self._position.end,
             self._last_error,
         )
 
@@ -415,7 +329,7 @@ class Dialog:
         return [row for row in self._facts.processes() if sees_all or row.user == self._who.user]
 
     def _status_values(self) -> dict[str, object]:
-        file_name, position = self._end()
+        file_name, position = self._position.end()
         version, cipher = self._tls
         return {
             "Binlog_snapshot_file": file_name,
@@ -425,23 +339,6 @@ class Dialog:
             "Threads_connected": len(self._facts.processes()),
             "Uptime": self._facts.uptime_s(),
         }
-
-    def _find_table(self, table: TableName) -> FoundTable:
-        """A table that exists.
-
-        Raises:
-            RefusedError: it does not, or the account may not read it.
-        """
-        database, name = self._shower().located(table)
-        found = self._catalog.find(database, name)
-        if database.lower() == "information_schema" and found is None:
-            raise RefusedError(1109, "42S02", f"Unknown table '{name}' in information_schema")
-        if database.lower() != "information_schema" and privileges.SELECT not in self._held:
-            text = (
-                f"SELECT command denied to user '{self._who.user}'@'{self._who.host}' for table `{database}`.`{name}`"
-            )
-            raise RefusedError(1142, "42000", text)
-        return self._schema().table(database, name) if found is None else found
 
     def _set(self, assignments: Iterable[Assignment | CharsetAssignment | IsolationAssignment]) -> None:
         """All assignments, or none of them."""
@@ -514,11 +411,11 @@ class Dialog:
         if statement.privilege == privileges.RELOAD and privileges.RELOAD not in self._held:
             raise missing_privilege(privileges.RELOAD)
         for table in statement.tables:
-            database, _ = self._shower().located(table)
+            database, _ = self._who.located(table)
             if privileges.LOCK_TABLES not in self._held:
                 text = f"Access denied for user '{self._who.user}'@'%' to database '{database}'"
                 raise RefusedError(1044, "42000", text)
-            self._find_table(table)
+            self._tables.find(table)
         if statement.stops:
             self._position.lock()
         elif statement.privilege is None:

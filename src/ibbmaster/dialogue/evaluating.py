@@ -19,7 +19,7 @@ from ibbmaster.dialogue.conversion import (
 )
 from ibbmaster.dialogue.functions import FUNCTIONS, call_function, check_count
 from ibbmaster.dialogue.matching import like
-from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
+from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, unknown_column
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.statement import (
     Call,
@@ -32,6 +32,7 @@ from ibbmaster.dialogue.statement import (
     Star,
     Subquery,
     SystemVariable,
+    TableName,
     UserVariable,
     Value,
 )
@@ -64,6 +65,17 @@ class Who:
     user: str
     host: str
     database: str = ""  # the default one; empty: none
+
+    def located(self, table: TableName) -> tuple[str, str]:
+        """Database and name of a table; without a database it is in the default one.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        database = table.database or self.database
+        if not database:
+            raise no_database()
+        return database, table.name
 
 
 class Evaluator:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Protocol
 
+from ibbmaster.dialogue.dialog import Kill
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.dialogue.sql_token import SqlToken, SqlTokens
+from ibbmaster.dialogue.sql import parse_one
+from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlToken, SqlTokens, tokenize
+from ibbmaster.dialogue.statement import Statement
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.wire.binary_row import PARAMETERS_MAX, Parameter, decode_parameters
 from ibbmaster.wire.command import NEWEST_STATEMENT
-from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
+from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType, Ok, PreparedOk, Response
 
 STATEMENTS_MAX = 16_382  # max_prepared_stmt_count of a server, for each session
 SIZE_MAX = 16 << 20  # bytes of all texts of a session, and of all pieces of parameters
-PLACEHOLDER = "?"
-_COUNTED = ("LIMIT", "OFFSET")
+_COUNTED = ("LIMIT", "OFFSET", "KILL", "CONNECTION", "QUERY")
 _ESCAPED = str.maketrans({"'": "''", "\\": "\\\\"})
 
 
@@ -35,7 +38,7 @@ class PreparedStatement:
     def parameters(self) -> tuple[ColumnDefinition, ...]:
         """What a client is told of the parameters."""
         one = ColumnDefinition(
-            name=PLACEHOLDER, column_type=FieldType.VAR_STRING, length=0, collation_id=COLLATION_BINARY, flags=0x80
+            name=PLACEHOLDER, column_type=FieldType.NULL, length=0, collation_id=COLLATION_BINARY, flags=0x80
         )
         return (one,) * len(self.places)
 
@@ -47,7 +50,7 @@ class PreparedStatement:
         return SqlTokens(self.tokens.sql, tokens, self.tokens.cuts)
 
     def described(self) -> SqlTokens:
-        """The statement with values that let its columns be told: NULL, and 1 where a number of rows stands."""
+        """The statement with values that let its columns be told: NULL, and 1 where a number has to stand."""
         tokens = self.tokens.tokens
         values: list[Parameter] = []
         is_limit = False
@@ -59,15 +62,82 @@ class PreparedStatement:
         return self.bound(values)
 
 
-class PreparedStatements:
-    """The prepared statements of one session, by number."""
+Answers = Callable[[], Iterable[Response | Kill]]
 
-    def __init__(self) -> None:
+
+class PreparingSession(Protocol):
+    """What carries out the statements."""
+
+    @property
+    def status(self) -> int: ...
+
+    def carry_out(self, statement: Statement) -> Response | Kill: ...
+
+    def columns(self, statement: Statement) -> tuple[ColumnDefinition, ...]: ...
+
+    def guarded(self, answer: Answers) -> list[Response | Kill]: ...
+
+
+class PreparedStatements:
+    """The prepared statements of one session, by number, and the commands about them."""
+
+    def __init__(self, session: PreparingSession, version: int) -> None:
+        self._session = session
+        self._version = version
         self._statements: dict[int, PreparedStatement] = {}
         self._newest = 0
         self._size = 0
 
-    def add(self, tokens: SqlTokens) -> PreparedStatement:
+    def prepare(self, sql: bytes) -> list[Response | Kill]:
+        """COM_STMT_PREPARE: keep a statement, and tell what it wants and gives."""
+
+        def keep() -> Iterator[Response | Kill]:
+            tokens = tokenize(sql.decode("utf-8", "surrogateescape"), version=self._version)
+            if not tokens.tokens:
+                raise RefusedError(1065, "42000", "Query was empty")
+            statement = self._add(tokens)
+            try:
+                columns = self._session.columns(parse_one(statement.described()))
+            except Exception:
+                self.close(statement.statement_id)
+                raise
+            yield PreparedOk(
+                statement_id=statement.statement_id,
+                parameters=statement.parameters(),
+                columns=columns,
+                status=self._session.status,
+            )
+
+        return self._session.guarded(keep)
+
+    def execute(self, statement_id: int, parameters: bytes) -> list[Response | Kill]:
+        """COM_STMT_EXECUTE: carry out a statement; rows are binary."""
+
+        def carry_out() -> Iterator[Response | Kill]:
+            statement = self._find(statement_id, "mysqld_stmt_execute")
+            yield self._session.carry_out(parse_one(self._bind(statement, parameters)))
+
+        return self._session.guarded(carry_out)
+
+    def reset(self, statement_id: int) -> list[Response | Kill]:
+        """COM_STMT_RESET: forget what was sent of the parameters of a statement."""
+
+        def reset() -> Iterator[Response | Kill]:
+            self._forget_pieces(self._find(statement_id, "mysqld_stmt_reset"))
+            yield Ok(status=self._session.status)
+
+        return self._session.guarded(reset)
+
+    def fetch(self, statement_id: int) -> list[Response | Kill]:
+        """COM_STMT_FETCH: all rows were sent at once, so that there is nothing to fetch."""
+
+        def fetch() -> Iterable[Response | Kill]:
+            self._find(statement_id, "mysqld_stmt_fetch")
+            raise RefusedError(1421, "HY000", f"The statement ({statement_id}) has no open cursor.")
+
+        return self._session.guarded(fetch)
+
+    def _add(self, tokens: SqlTokens) -> PreparedStatement:
         """Keep a statement.
 
         Raises:
@@ -86,7 +156,7 @@ class PreparedStatements:
         self._size += size
         return statement
 
-    def find(self, statement_id: int, command: str) -> PreparedStatement:
+    def _find(self, statement_id: int, command: str) -> PreparedStatement:
         """A statement by its number.
 
         Raises:
@@ -116,13 +186,13 @@ class PreparedStatements:
         statement.pieces[parameter_no] = statement.pieces.get(parameter_no, b"") + data
         self._size += len(data)
 
-    def reset(self, statement: PreparedStatement) -> None:
+    def _forget_pieces(self, statement: PreparedStatement) -> None:
         """Forget the pieces of its parameters."""
         self._size -= sum(map(len, statement.pieces.values()))
         statement.pieces.clear()
         statement.is_too_long = False
 
-    def bind(self, statement: PreparedStatement, parameters: bytes) -> SqlTokens:
+    def _bind(self, statement: PreparedStatement, parameters: bytes) -> SqlTokens:
         """The statement with the values that a client sends; pieces sent before are used up.
 
         Raises:
@@ -130,7 +200,7 @@ class PreparedStatements:
         """
         pieces: Mapping[int, bytes] = dict(statement.pieces)
         is_too_long = statement.is_too_long
-        self.reset(statement)
+        self._forget_pieces(statement)
         if is_too_long:
             text = "Parameter of prepared statement which is set through mysql_send_long_data() is longer than "
             raise RefusedError(1105, "HY000", f"{text}'max_allowed_packet' bytes")

@@ -7,11 +7,12 @@ A lock or a transaction with a consistent snapshot stops a session at the end of
 from __future__ import annotations
 
 from ibbmaster.dialogue.conversion import text_of
-from ibbmaster.dialogue.log_tables import LogSnapshot, LogTables
+from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.user_variables import UserVariables
+from ibbmaster.dialogue.variables import ServerFacts
 from ibbmaster.errors import DuplicateDomainError, GtidError
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.gtid import GtidPosition, GtidState
 
 POSITION_VARIABLE = "ibb_position"
 
@@ -19,8 +20,9 @@ POSITION_VARIABLE = "ibb_position"
 class SessionPosition:
     """What one session sees of the log. `variables` are its own."""
 
-    def __init__(self, tables: LogTables, variables: UserVariables) -> None:
-        self._tables = tables
+    def __init__(self, facts: ServerFacts, variables: UserVariables) -> None:
+        self._facts = facts
+        self._tables = facts.tables
         self._variables = variables
         self._locked: LogSnapshot | None = None
         self._of_transaction: LogSnapshot | None = None
@@ -46,6 +48,16 @@ class SessionPosition:
         """What the session sees now."""
         return self.stopped or self._tables.newest()
 
+    def state(self) -> GtidState:
+        """What is logged up to where the session is."""
+        stopped = self.stopped
+        return self._facts.binlog_state() if stopped is None else stopped.state
+
+    def end(self) -> tuple[str, int]:
+        """File and offset where the session is."""
+        stopped = self.stopped
+        return self._facts.binlog_end() if stopped is None else (stopped.file_name, stopped.end.offset)
+
     def lock(self) -> None:
         """LOCK TABLES … READ, FLUSH TABLES WITH READ LOCK: stop here until UNLOCK TABLES; a transaction ends."""
         self._of_transaction = None
@@ -59,7 +71,7 @@ class SessionPosition:
         """BEGIN, or START TRANSACTION: with a consistent snapshot, or under a lock, stop until its end."""
         self._of_transaction = self._locked or (self._tables.newest() if has_snapshot else None)
 
-    def end(self) -> None:
+    def end_transaction(self) -> None:
         """COMMIT, or ROLLBACK."""
         self._of_transaction = None
 

@@ -21,9 +21,14 @@ class SessionSchema:
 
     def __init__(self, catalog: SchemaCatalog, held: frozenset[str], own: Mapping[str, DatabaseVersion]) -> None:
         self._catalog = catalog
+        self._held = held
         self._sees_tables = privileges.SELECT in held
         self._sees_databases = self._sees_tables or privileges.SHOW_DATABASES in held
         self._own = own
+
+    def is_of(self, catalog: SchemaCatalog, held: frozenset[str]) -> bool:
+        """Whether it is what a session with these privileges sees of a catalog."""
+        return self._catalog is catalog and self._held == held
 
     @functools.cached_property
     def databases(self) -> dict[str, DatabaseVersion]:

@@ -10,13 +10,9 @@ from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Row
 from ibbmaster.dialogue.information_schema import ENGINES, Catalog, collation_rows
 from ibbmaster.dialogue.matching import matcher
-from ibbmaster.dialogue.refusal import (
-    RefusedError,
-    missing_privilege,
-    no_database,
-)
+from ibbmaster.dialogue.refusal import RefusedError, missing_privilege
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.statement import Show, TableName, Value
+from ibbmaster.dialogue.statement import Show, Value
 from ibbmaster.dialogue.table_columns import SHOWN, read_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
 from ibbmaster.schema.collations import character_sets
@@ -131,13 +127,13 @@ class Shower:
             case "TABLES" | "TABLE STATUS" | "TRIGGERS" | "EVENTS" | "OPEN TABLES":
                 return self._tables().of_database(show, self.evaluator.who.database)
             case "COLUMNS" | "INDEX":
-                return self._tables().of_table(show, *self.located(show.table))
+                return self._tables().of_table(show, *self._located(show))
             case "ENGINE":
                 return self._engine(show)
             case "CREATE DATABASE" | "CREATE SCHEMA":
                 return self._tables().created_database(show)
             case _ if what.startswith("CREATE "):
-                place = self.located(show.table)
+                place = self._located(show)
                 if (missing := _MISSING.get(what.removeprefix("CREATE "))) is not None:
                     raise missing(place[1])
                 return self._tables().created(show, *place)
@@ -176,6 +172,10 @@ class Shower:
         renamed = replace(columns[0], name=f"Grants for {user}@%")
         return Relation((renamed,), [(privileges.grant_text(user, self.held),)])
 
+    def _located(self, show: Show) -> tuple[str, str]:
+        assert show.table is not None
+        return self.evaluator.who.located(show.table)
+
     def _tables(self) -> TableShower:
         from ibbmaster.dialogue.show_tables import TableShower  # with the rows of tables: replicas never ask for it
 
@@ -186,18 +186,6 @@ class Shower:
         if show.table.name.lower() not in {engine[0].lower() for engine in ENGINES}:
             raise RefusedError(1286, "42000", f"Unknown storage engine '{show.table.name}'")
         return Relation(read_columns(SHOWN["ENGINE"]))
-
-    def located(self, table: TableName | None) -> tuple[str, str]:
-        """Database and name of a table; without a database it is in the session's.
-
-        Raises:
-            RefusedError: the session has none.
-        """
-        assert table is not None
-        database = table.database or self.evaluator.who.database
-        if not database:
-            raise no_database()
-        return database, table.name
 
     def _binlog_events(self, show: Show) -> Relation:
         try:

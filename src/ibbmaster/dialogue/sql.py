@@ -9,7 +9,7 @@ from __future__ import annotations
 from ibbmaster.dialogue.sql_expression import RESERVED
 from ibbmaster.dialogue.sql_show import ShowParser
 from ibbmaster.dialogue.sql_tables import handled_table, named_tables
-from ibbmaster.dialogue.sql_token import SqlError, SqlTokens, tokenize, words
+from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlError, SqlTokens, tokenize, words
 from ibbmaster.dialogue.statement import (
     Administration,
     Assignment,
@@ -275,7 +275,7 @@ class _Parser(ShowParser):
             token.kind in ("quoted", "text") or (token.kind == "word" and token.text.upper() not in RESERVED)
         ):
             return SelectItem(expression, self._take_name())
-        if isinstance(expression, Literal) and isinstance(expression.value, str):
+        if isinstance(expression, Literal) and isinstance(expression.value, str) and name != PLACEHOLDER:
             name = expression.value
         return SelectItem(expression, name)
 

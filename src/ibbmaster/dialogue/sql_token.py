@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ibbmaster.errors import IbbMasterError
 
 TOKENS_MAX = 10_000
+PLACEHOLDER = "?"  # of a prepared statement
 NEAR_SIZE = 80  # characters of the statement an error shows
 MYSQL_VERSIONS = range(50700, 100000)  # of /*! comments that are meant for MySQL alone
 

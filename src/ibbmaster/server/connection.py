@@ -215,11 +215,11 @@ class _Connection:
             case commands.InitDb(database=database):
                 responses = self._carried_out(await trio.to_thread.run_sync(self._dialog.use, database))
             case commands.StatementPrepare(sql=sql):
-                responses = self._carried_out([await trio.to_thread.run_sync(self._dialog.prepare, sql)])
+                responses = self._carried_out(await trio.to_thread.run_sync(self._dialog.prepared.prepare, sql))
             case commands.StatementExecute(statement_id=statement_id, parameters=parameters):
                 is_light = False
                 self._session.note("Execute", "", time.monotonic())
-                answers = await trio.to_thread.run_sync(self._dialog.execute, statement_id, parameters)
+                answers = await trio.to_thread.run_sync(self._dialog.prepared.execute, statement_id, parameters)
                 responses = self._carried_out(answers)
             case commands.StatementLongData():
                 self._dialog.prepared.add_piece(command.statement_id, command.parameter_no, command.data)
@@ -228,9 +228,9 @@ class _Connection:
                 self._dialog.prepared.close(statement_id)
                 responses = ()
             case commands.StatementReset(statement_id=statement_id):
-                responses = self._carried_out([self._dialog.reset_statement(statement_id)])
+                responses = self._carried_out(self._dialog.prepared.reset(statement_id))
             case commands.StatementFetch(statement_id=statement_id):
-                responses = self._carried_out([self._dialog.fetch(statement_id)])
+                responses = self._carried_out(self._dialog.prepared.fetch(statement_id))
             case commands.Ping():
                 responses = (Ok(),)
             case commands.ResetConnection():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.sql_expression import BARE_FUNCTIONS, SCOPES, binary_value
-from ibbmaster.dialogue.sql_token import SqlToken, unquote, words
+from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlToken, unquote, words
 from ibbmaster.dialogue.statement import SystemVariable, Value
 from ibbmaster.schema.collations import find_charset
 
@@ -115,8 +115,8 @@ def _item(tokens: Sequence[SqlToken], text_between: Callable[[int, int], str]) -
         expression, name = expression[:-1], name_of(tokens[-1])
     column = _path(expression)
     if name is None:
-        is_text = len(expression) == 1 and expression[0].kind == "text"
         written = text_between(expression[0].start, expression[-1].end)
+        is_text = len(expression) == 1 and expression[0].kind == "text" and written != PLACEHOLDER
         name = name_of(expression[0]) if is_text else column[-1] if column is not None else written
     function = None
     if len(expression) > 2 and expression[0].kind == "word" and _word(expression[1]) == "(" and _is_call(expression):
