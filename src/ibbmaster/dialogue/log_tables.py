@@ -19,9 +19,11 @@ if TYPE_CHECKING:  # a replica's session needs none of these
     from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class LogSnapshot:
     """One place between the groups of a log: what is before it is seen, and nothing else.
+
+    Who reads tables may keep what belongs to a snapshot for as long as somebody holds it.
 
     `end` is the first byte behind the last group, `state` what was logged up to there; nobody changes it.
     """
@@ -44,7 +46,7 @@ class TableQuery:
     column is a literal. What is not carried out is refused by whoever reads the table.
 
     Attributes:
-        text_charset: what texts are sent in; None sends them as they are stored.
+        text_charset: what texts are sent in; None and `binary` send them as they are stored.
         text_collation_id: the number columns of texts get; they have their own where `text_charset` is None.
         time_zone_s: seconds that the session is before UTC, for TIMESTAMP.
         is_binary: the rows of a prepared statement are wanted.

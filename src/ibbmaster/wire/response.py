@@ -160,12 +160,7 @@ class PreparedOk:
     status: int = StatusFlag.AUTOCOMMIT
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """Nothing is sent: some commands have no answer."""
-
-
-Response: TypeAlias = Ok | Err | Eof | Text | ResultSet | BlockResultSet | PreparedOk | Silence
+Response: TypeAlias = Ok | Err | Eof | Text | ResultSet | BlockResultSet | PreparedOk
 
 
 def encode_ok(ok: Ok) -> bytes:
