@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 
+from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
 from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.header import decode_event_header
@@ -14,6 +15,7 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.log.interface import EventGroups, LogEngine, LogFile
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
+from ibbmaster.server.tables import PrimaryTables
 
 
 class PrimaryFacts:
@@ -25,6 +27,7 @@ class PrimaryFacts:
         self.server_id = options.server_id
         self.profile = options.profile
         self.server_version = options.profile.server_version
+        self.tables: LogTables = PrimaryTables(engine)
         self._since = time.monotonic()
         self.started_at = int(time.time())  # in seconds since 1970
 
