@@ -49,7 +49,9 @@ def test_debezium_has_the_records_that_a_real_primary_gives_it(
 
         found = followed(primary, tmp_path / f"of-{profile}", mode, lambda: place.bring(2))
 
-        assert found == wanted
+        for mine, theirs in zip(found, wanted, strict=False):
+            assert mine == theirs
+        assert len(found) == len(wanted)
         place.log = log
     assert len(wanted) > 20
 

@@ -76,7 +76,7 @@ def test_canal_names_the_columns_of_what_it_follows(
     assert len([line for line in found if line.startswith("insert\tshop.orders")]) == 1
 
 
-@pytest.mark.parametrize("profile", ["classic-11.8", "compat"])
+@pytest.mark.parametrize("profile", ["classic-11.8", "classic-10.11"])
 def test_a_dump_makes_a_replica_that_follows(
     shop_of: Callable[[str], Shop],
     new_ibb_primary: Callable[..., IbbPrimary],
