@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import random
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -150,3 +152,11 @@ def new_dialog(new_facts: Callable[..., Facts]) -> Callable[..., Dialog]:
 @pytest.fixture
 def dialog(new_dialog: Callable[..., Dialog]) -> Dialog:
     return new_dialog()
+
+
+@pytest.fixture
+def rng() -> random.Random:
+    """Random numbers; a failing test shows the seed, and DIALOGUE_TEST_SEED=<seed> brings the failure back."""
+    seed = int(os.environ.get("DIALOGUE_TEST_SEED") or random.randrange(2**32))
+    print(f"DIALOGUE_TEST_SEED={seed}")
+    return random.Random(seed)
