@@ -42,8 +42,8 @@ COLUMNS = {
         "  UNIQUE KEY `a` (`a`,`p` WITHOUT OVERLAPS)"
     ),
     "a int, b int, constraint fk1 foreign key (a) references p (id) on delete cascade on update set null": (
-        "`a` int(11) DEFAULT NULL,\n  `b` int(11) DEFAULT NULL,\n  KEY `fk1` (`a`),\n  CONSTRAINT `fk1` FOREIGN KEY (`a`) "
-        "REFERENCES `p` (`id`) ON DELETE CASCADE ON UPDATE SET NULL"
+        "`a` int(11) DEFAULT NULL,\n  `b` int(11) DEFAULT NULL,\n  KEY `fk1` (`a`),\n  "
+        "CONSTRAINT `fk1` FOREIGN KEY (`a`) REFERENCES `p` (`id`) ON DELETE CASCADE ON UPDATE SET NULL"
     ),
     "a int, foreign key f (a) references other.p(id2) on delete restrict on update no action": (
         "`a` int(11) DEFAULT NULL,\n  KEY `f` (`a`),\n  CONSTRAINT `f` FOREIGN KEY (`a`) "
