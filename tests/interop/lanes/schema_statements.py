@@ -65,6 +65,7 @@ ABOUT_TABLES = (
     "show columns from r1.ex",
     "SHOW COLUMNS FROM r1.t1 LIKE 'a%'",
     "SHOW TABLES FROM r1 LIKE 'p%'",
+    "SHOW DATABASES",
     "USE r1",
     "SELECT DATABASE(), @@collation_database",
     "SELECT engine, table_type FROM INFORMATION_SCHEMA.TABLES WHERE table_schema = DATABASE() AND table_name = 't1'",
