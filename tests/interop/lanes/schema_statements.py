@@ -32,6 +32,7 @@ DDL = (
     "CREATE TABLE ph (a int primary key, b int) partition by key (a) partitions 3",
     "CREATE SEQUENCE sq START 5 INCREMENT 2 MAXVALUE 100 NOCACHE CYCLE",
     "CREATE TABLE ar (a int, b varchar(10), primary key(a)) engine=aria transactional=1 page_checksum=0",
+    "CREATE TABLE ap (a int) engine=aria",
     "CREATE TABLE me (a int, b varchar(10), key (b) using btree, key(a)) engine=memory",
     "CREATE TABLE my (a int, b char(10)) engine=myisam max_rows=5 min_rows=2 avg_row_length=10 pack_keys=1 "
     "delay_key_write=1",
