@@ -72,16 +72,19 @@ def rate(commit: Callable[[int, int], object], committers: int, seconds: float) 
     return Rate(sum(counts) / took, (time.process_time() - cpu) / sum(counts) * 1e6)
 
 
-def store_rate(base: Path, committers: int, seconds: float) -> Rate:
-    """Groups of one event, each thread in a domain of its own."""
+@contextlib.contextmanager
+def committing(base: Path) -> Iterator[Callable[[int, int], object]]:
+    """A store; to commit groups of one event to it, each thread in a domain of its own."""
     with tempfile.TemporaryDirectory(dir=base) as name:
         options = StoreOptions(max_file_bytes=64 * MB)
         with BinlogStore(RealDisk(Path(name)), options) as store, Background(store):
-            return rate(
-                lambda thread, number: store.write_direct(*small_group(number, SIZE, domain_id=thread)),
-                committers,
-                seconds,
-            )
+            latest: dict[int, int] = {}
+
+            def commit(thread: int, number: int) -> None:
+                latest[thread] = seq_no = latest.get(thread, 0) + 1
+                store.write_direct(*small_group(seq_no, SIZE, domain_id=thread))
+
+            yield commit
 
 
 def sync_rate(base: Path, committers: int, seconds: float) -> Rate:
@@ -140,13 +143,13 @@ def commits(bench: Bench) -> Iterator[Figure]:
             primary.begin("longblob")
             primary.sql(COMMIT)
             for committers in (1, 8, 64):
-                found = bench.rounds(
-                    {
-                        "ours": lambda count=committers: store_rate(bench.base, count, seconds),  # type: ignore[misc]
-                        "peer": lambda count=committers: primary_rate(primary, count, seconds),  # type: ignore[misc]
-                        "limit": lambda count=committers: sync_rate(bench.base, count, seconds),  # type: ignore[misc]
+                with committing(bench.base) as commit:
+                    work = {
+                        "ours": functools.partial(rate, commit, committers, seconds),
+                        "peer": functools.partial(primary_rate, primary, committers, seconds),
+                        "limit": functools.partial(sync_rate, bench.base, committers, seconds),
                     }
-                )
+                    found = bench.rounds(work)
                 name = f"group commit, {committers} thread{'s' * (committers > 1)}"
                 rates = {who: [run.per_s for run in runs] for who, runs in found.items()}
                 yield Figure(
