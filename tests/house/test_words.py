@@ -24,7 +24,7 @@ EVERYDAY = frozenset(
     fed feeder filter fit floating found framed full grade head import inexact init integer item judge kill kind
     known large layer layout list live local location lock logged look loss maker malformed mariadb master memory
     misplaced missing move name native need new not nothing ok only op opening operation option oracle order paged
-    pair parser part partial ping pos prepared procedure process producer progress protocol pumped purged
+    pair parser part partial ping plain pos prepared procedure process producer progress protocol pumped purged
     querying quit raw read reader reading real reason received recorder recovered refused register registry relation
     remote rename report request reset result room routine rule run runner scan select selection sender sending serving
     set shared show shower skipping spark splitter sql stage star statistic status stored string surrounding switch

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,15 @@ class EventBatch:
         if wanted.all():
             return self
         return dataclasses.replace(self, events=self.events[wanted[self.events[:, EventColumn.GROUP]]])
+
+    @contextlib.contextmanager
+    def naming_group(self, number: int) -> Iterator[None]:
+        """Let an error about an event name its group, too."""
+        try:
+            yield
+        except EventError as error:
+            group = int(self.events[number, EventColumn.GROUP])
+            raise EventError(f"{self.place(group)}: {error}") from error
 
 
 def wanted_groups(groups: Any, selection: GroupSelection) -> Any:

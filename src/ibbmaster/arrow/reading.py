@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.cell import ToCell, cell_reader, image_as_map
+from ibbmaster.arrow.cell import image_as_map
 from ibbmaster.arrow.event_batch import in_group
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound
 from ibbmaster.arrow.plan import ReadTask, load_kernels, open_source, row_reader
@@ -191,7 +191,7 @@ class _Groups:
         self._reader = row_reader(task.options)
         self._tables = TableFilter(task.options.tables)
         self._names = [field.name for field in task.fields]
-        self._plans: dict[TableSchema, list[tuple[int, ToCell] | None]] = {}
+        self._plans: dict[TableSchema, list[int | None]] = {}
         self._faults: list[tuple[LogPosition, str | None, str]] = []
         self._own_fields = self._fields_of_table()
 
@@ -320,14 +320,14 @@ class _Groups:
                 }
                 number += 1
                 yield tuple(
-                    values[name] if name in values else _cell(step, image)
-                    for name, step in zip(self._names, plan, strict=True)
+                    values[name] if name in values else _cell(number, image)
+                    for name, number in zip(self._names, plan, strict=True)
                 )
 
     def _fields_of_table(self) -> dict[str, ShapeField]:
         return {field.name: field for field in self._task.fields if field.name not in RESERVED}
 
-    def _plan(self, schema: TableSchema) -> list[tuple[int, ToCell] | None]:
+    def _plan(self, schema: TableSchema) -> list[int | None]:
         """For each column of the task where it is in a row of the table as this group has it.
 
         Raises:
@@ -349,17 +349,14 @@ class _Groups:
             found = column_type(column, self._options.zero_dates)
             if found != field.type:
                 raise EventError(f"{schema.name} column {name} is {found} here, the DataFrame has {field.type}")
-            plan.append((number, cell_reader(column, field.type)))
+            plan.append(number)
         self._plans[schema] = plan
         return plan
 
 
-def _cell(step: tuple[int, ToCell] | None, image: Image) -> object:
-    if step is None:
-        return None
-    number, to_cell = step
-    value = image[number]
-    return None if value is ABSENT or type(value) is RawValue else to_cell(value)
+def _cell(number: int | None, image: Image) -> object:
+    cell = None if number is None else image[number]
+    return None if cell is ABSENT or type(cell) is RawValue else cell
 
 
 def _change_types(kind: ChangeKind) -> tuple[str, ...]:

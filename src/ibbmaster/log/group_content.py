@@ -12,10 +12,12 @@ from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import RowChange, RowDecoder
-from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.declared import Declaration, declare
+from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
 from ibbmaster.event.types import EventType
@@ -93,7 +95,8 @@ class RowReader:
     """Reads the changes of groups; remembers the tables, which come again in every group.
 
     `declarations` say what the binlog does not, by table (`db.t`). With `keeps_bytes` a value that
-    cannot be read is given as its bytes. `named` changes how the columns are called.
+    cannot be read is given as its bytes. `named` changes how the columns are called, `reader_of`
+    what their values are read as.
     """
 
     def __init__(
@@ -103,7 +106,9 @@ class RowReader:
         *,
         keeps_bytes: bool = False,
         named: Callable[[TableSchema], TableSchema] | None = None,
+        reader_of: Callable[[Column], Reader] = value_reader,
     ) -> None:
+        self._reader_of = reader_of
         self._named = named
         self._keeps_bytes = keeps_bytes
         self._tables = tables or TableFilter()
@@ -164,6 +169,8 @@ class RowReader:
             if len(self._decoders) >= DECODERS_MAX:
                 del self._decoders[next(iter(self._decoders))]
             decoder = self._decoders[key] = RowDecoder(
-                schema if self._named is None else self._named(schema), keeps_bytes=self._keeps_bytes
+                schema if self._named is None else self._named(schema),
+                keeps_bytes=self._keeps_bytes,
+                reader_of=self._reader_of,
             )
         return decoder
