@@ -46,6 +46,15 @@ class EventBatch:
         name = self.file_name(int(row[GroupColumn.FILE_NO]))
         return _place_text(self.gtid(group), name, int(row[GroupColumn.FILE_OFFSET]))
 
+    def identity(self, group: int) -> tuple[int, ...]:
+        """What tells a group from others."""
+        return tuple(self.groups[group, IDENTITY].tolist())
+
+    def start(self, group: int) -> LogPosition:
+        """Where a group begins."""
+        row = self.groups[group]
+        return LogPosition(int(row[GroupColumn.FILE_NO]), int(row[GroupColumn.FILE_OFFSET]))
+
     def event(self, number: int) -> bytes:
         """The bytes of an event."""
         start, size = self.events[number, EventColumn.START], self.events[number, EventColumn.SIZE]

@@ -11,7 +11,7 @@ import numpy as np
 from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, string_array, timestamp_array
 from ibbmaster.arrow.cell import cell_reader
 from ibbmaster.arrow.column_reading import Reading, reading_of
-from ibbmaster.arrow.event_batch import IDENTITY, EventBatch
+from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.row_tables import RowTables
@@ -138,8 +138,8 @@ class RowColumns:
         """Whether the first group is the last one of the batch before; notes the last one."""
         if not len(batch.groups):
             return False
-        is_same = bool(len(batch.events)) and tuple(batch.groups[0, IDENTITY].tolist()) == self._last_group
-        self._last_group = tuple(batch.groups[-1, IDENTITY].tolist())
+        is_same = bool(len(batch.events)) and batch.identity(0) == self._last_group
+        self._last_group = batch.identity(-1)
         return is_same
 
     def _use_table(self, row: int) -> None:
@@ -259,9 +259,9 @@ class RowColumns:
         lengths = np.diff(np.append(starts, len(groups)))
         numbers = np.arange(len(groups)) - np.repeat(starts, lengths)
         first, count = self._last_rows
-        if tuple(batch.groups[groups[0], IDENTITY].tolist()) == first:
+        if batch.identity(groups[0]) == first:
             numbers[: lengths[0]] += count
-        self._last_rows = tuple(batch.groups[groups[-1], IDENTITY].tolist()), int(numbers[-1]) + 1
+        self._last_rows = batch.identity(groups[-1]), int(numbers[-1]) + 1
         return numbers
 
     def _own_array(self, field: ShapeField, batch: EventBatch, rows: slice) -> pa.Array:
