@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import MissingFileError, StoreError
+from ibbmaster.testing.disk import MemoryFiles
 
 _T = TypeVar("_T")
 
@@ -58,7 +59,7 @@ class _NameChange:
             names[self.name] = self.inode
 
 
-class SimulatedDisk:
+class SimulatedDisk(MemoryFiles):
     """A `Disk`; `after` is called with the name of each operation that changed something, once it is done.
 
     `fail` may raise for an operation before it is done: (verb, name) -> None. `pause`, if it is
@@ -114,17 +115,6 @@ class SimulatedDisk:
             self.pause("read")
         self.pages_read += -(-size // 16384)
         return bytes(memoryview(self._inode(name).current)[offset : offset + size])
-
-    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int:
-        data = self.read(name, offset, len(target))
-        target[: len(data)] = data
-        return len(data)
-
-    def next_data(self, name: str, offset: int) -> int:
-        return offset
-
-    def open(self, name: str) -> int | None:
-        return None
 
     def create(self, name: str) -> None:
         self._begin("create", name)
