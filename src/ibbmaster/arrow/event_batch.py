@@ -18,7 +18,7 @@ from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.position import LogPosition
 
 ALL_BITS = 2**64
-IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # what tells a group from others: GTID, time and place
+IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # identifies a group: GTID, time and place
 Damage = EventError | FormatError | ClassicFormatError
 
 
@@ -47,7 +47,7 @@ class EventBatch:
         return _place_text(self.gtid(group), name, int(row[GroupColumn.FILE_OFFSET]))
 
     def identity(self, group: int) -> tuple[int, ...]:
-        """What tells a group from others."""
+        """What identifies a group."""
         return tuple(self.groups[group, IDENTITY].tolist())
 
     def start(self, group: int) -> LogPosition:

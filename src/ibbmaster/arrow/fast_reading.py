@@ -40,7 +40,7 @@ _is_frozen = False
 
 
 def is_fast(task: ReadTask) -> bool:
-    """Whether kernels make what a task asks for."""
+    """Whether kernels make what a task wants."""
     options = task.options
     return options.undecodable is FAIL and options.granularity in MADE
 
@@ -96,6 +96,8 @@ def sound_batches(task: ReadTask, kernels: Kernels) -> Generator[pa.RecordBatch,
     try:
         with closing(open_source(task.options)) as source:
             for batch in event_batches(source, task.log_range, kernels):
+                if not len(batch.groups):
+                    continue
                 if batch.identity(0) != last_group:
                     held += maker.finish()
                     has_yielded |= bool(held)

@@ -33,7 +33,7 @@ QUERIES = (int(EventType.QUERY), int(EventType.QUERY_COMPRESSED))
 
 
 class GroupColumns:
-    """Collects what is told of each group."""
+    """Collects what the columns hold of each group."""
 
     def __init__(self, fields: tuple[ShapeField, ...], tables: TableFilter, kernels: Kernels) -> None:
         self._fields = fields

@@ -65,7 +65,7 @@ def load_kernels(options: ReadOptions) -> Kernels | None:
 
 
 def row_reader(options: ReadOptions) -> RowReader:
-    """What reads the changes of rows that options ask for: of one table as cells, of any as values."""
+    """What reads the changes of rows that options select: of one table as cells, of any as values."""
     keeps_bytes = options.undecodable is Undecodable.BINARY
     if options.table is None:
         return RowReader(TableFilter(options.tables), options.declarations, keeps_bytes=keeps_bytes)
@@ -159,7 +159,7 @@ def _last_schema_by_reference(
 
 
 def find_selection(options: ReadOptions, log: LogEngine) -> GroupSelection:
-    """Which groups the options ask for.
+    """Which groups the options select.
 
     Raises:
         PositionError: a GTID of them is not in the log.

@@ -84,7 +84,7 @@ def batches(fields: tuple[ShapeField, ...], rows: Iterator[Row]) -> Iterator[pa.
     schema = arrow_schema(fields)
     columns: list[list[object]] = [[] for _ in fields]
     size = total = 0
-    for total, row in enumerate(rows, start=1):  # noqa: B007  # told below
+    for total, row in enumerate(rows, start=1):  # noqa: B007  # used below
         for column, cell in zip(columns, row, strict=True):
             column.append(cell)
             if type(cell) is bytes:

@@ -22,8 +22,8 @@ from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
 from ibbmaster.event.types import EventType
 
-EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what stands around it
-DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is forgotten first
+EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what is around it
+DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
 _TABLE_ID_END = EVENT_HEADER_SIZE + TABLE_ID_SIZE
@@ -122,7 +122,7 @@ class RowReader:
             EventError: an event is damaged, or belongs to no table.
             UndecodableError: a value cannot be read.
         """
-        mapped: dict[int, RowDecoder | None] = {}  # None: a table nobody asked for
+        mapped: dict[int, RowDecoder | None] = {}  # None: a table that is not wanted
         partial = PartialRows()
         for event in events:
             event_type = event[TYPE_OFFSET]
@@ -152,7 +152,7 @@ class RowReader:
                 yield decoder.schema
 
     def decoder(self, event: bytes) -> RowDecoder | None:
-        """What reads the row events of the table that a TABLE_MAP event names; None if nobody asked for it.
+        """What reads the row events of the table that a TABLE_MAP event names; None if it is not wanted.
 
         Raises:
             EventError: the event is damaged.

@@ -31,7 +31,7 @@ class MemoryFiles(ABC):
 
 
 class MemoryDisk(MemoryFiles):
-    """A `Disk` whose `files` are at hand: name -> bytes. `reads` counts calls of `read`, `pages_read` pages."""
+    """A `Disk` that holds its `files`: name -> bytes. `reads` counts calls of `read`, `pages_read` pages."""
 
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
         self.files = {name: bytearray(content) for name, content in (files or {}).items()}

@@ -1,4 +1,4 @@
-"""A disk that remembers what was asked of it, and what a crash may leave of that.
+"""A disk that remembers what was done to it, and what a crash may leave of that.
 
 The model: what was synced stays. Of what was not, any part may be there: whole writes, or
 one of them torn at the borders of sectors; a longer file without the data that made it
@@ -84,7 +84,7 @@ class SimulatedDisk(MemoryFiles):
     def __str__(self) -> str:
         return "(simulated)"
 
-    # The seam -------------------------------------------------------------------------------
+    # The storage layer ----------------------------------------------------------------------
 
     def lock(self) -> None:
         pass
@@ -181,7 +181,7 @@ class SimulatedDisk(MemoryFiles):
         self._done("unlink")
 
     def files(self) -> dict[str, bytes]:
-        """What a killed process leaves: everything that was asked for."""
+        """What a killed process leaves: everything that was written."""
         return {name: bytes(inode.current) for name, inode in self._names.items()}
 
     def durable_files(self) -> dict[str, bytes]:
@@ -301,7 +301,7 @@ def _without(operations: list[_T], others: list[_T]) -> list[_T]:
 
 
 def _subsets(count: int, rng: random.Random) -> Iterator[tuple[int, ...]]:
-    """Which of so many pending operations are there: all ways if they are few, else the telling ones and some more."""
+    """Which of `count` pending operations are there: all ways if they are few, else a sample with the extremes."""
     everything = range(count)
     if count <= EXHAUSTIVE_MAX:
         for size in range(count + 1):

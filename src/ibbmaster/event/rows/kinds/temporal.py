@@ -44,7 +44,7 @@ class Date(ColumnKind):
 
 
 class _Clock(ColumnKind):
-    """What has a clock: a format of before 10.1, whose digits only a declared type tells, and the one since."""
+    """What has a clock: a format of before 10.1, whose digits only a declared type has, and the one since."""
 
     old: ColumnType
     new: ColumnType
@@ -63,7 +63,7 @@ class _Clock(ColumnKind):
 
     @abstractmethod
     def _encoder(self, digits: int) -> Encode:
-        """Writes values with so many digits of a second."""
+        """Writes values with `digits` digits of a second."""
 
 
 class Time(_Clock):
