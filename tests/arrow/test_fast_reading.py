@@ -32,7 +32,7 @@ from ibbmaster.log.group_content import RowReader, group_events, table_name
 from ibbmaster.position import LOG_START
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CHUNK_HEAD_SIZE = 3
