@@ -21,7 +21,7 @@ from ibbmaster.sql.row_blocks import Writer
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.sql.row_values import RowValues, ShownColumn
 from ibbmaster.sql.stored import StoredColumn, StoredLayouts
-from ibbmaster.sql.value_texts import ShownAs
+from ibbmaster.sql.value_texts import TextSettings
 from ibbmaster.wire.response import ColumnDefinition
 
 
@@ -135,7 +135,7 @@ def test_random_rows_are_written_as_the_reference_writes_them(kernels, number: i
         for one in COLUMNS
     ]
     given = RowValues(
-        shown, layouts, ShownAs(session.charset, session.time_zone_s), is_binary=is_binary, used=[layout.number]
+        shown, layouts, TextSettings(session.charset, session.time_zone_s), is_binary=is_binary, used=[layout.number]
     )
 
     found = []
@@ -172,7 +172,7 @@ def test_a_row_of_16_mib_and_more_is_several_packets(kernels) -> None:
     shown = ShownColumn(
         ColumnDefinition(name="c", column_type=252, length=0), TableColumn(id=one.id, name="c", type=one.type), one
     )
-    given = RowValues([shown], layouts, ShownAs("utf8mb4"), is_binary=False, used=[layout.number])
+    given = RowValues([shown], layouts, TextSettings("utf8mb4"), is_binary=False, used=[layout.number])
     writer = FastWriter(rows.data(), array("q", places), given, kernels)
 
     sizes, sequence = [], 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import lzma
-import random
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,12 @@ from lanes.capture import Capture, load_captures
 
 import ibbmaster
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.log.log_range import WHOLE_FILE
+from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.model import TableKind, TableVersion
-from ibbmaster.sql.select import TableReader
+from ibbmaster.sql.folding import RowFold
+from ibbmaster.sql.kept_rows import KeptRows
+from ibbmaster.sql.row_file import RowFile
 
 AS_STORED = SESSIONS[3]
 REFUSED = {  # tables whose rows the log does not tell, and why
@@ -85,47 +86,14 @@ def test_tables_have_the_rows_that_the_server_had_or_are_refused(capture: Captur
         assert is_refused or found == (facts["rows"], facts["content"]), name
 
 
-def places_in(ours: OurTables) -> list:
-    """Where each group ends."""
-    return [
-        group.end
-        for log_range in ours.engine.ranges(LOG_START, ours.engine.end(), size=WHOLE_FILE)
-        for group in ours.engine.groups_in(log_range)
-        if list(group.body) is not None
-    ]
+def test_tables_that_are_dropped_take_no_room() -> None:
+    engine = ibbmaster.open(Path(__file__).parents[2] / "fixtures/classic/11.8/ddl-trx-xa").engine
+    history = LoggedSchema(engine).history()
+    fold = RowFold(engine, history, KeptRows(RowFile()), LOG_START)
 
+    fold.advance(engine.end())
 
-def everything(ours: OurTables, snapshot) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for table in ours.base_tables(snapshot):
-        try:
-            found[table.full_name] = ours.answer(
-                f"SELECT * FROM `{table.database}`.`{table.name}`", snapshot=snapshot
-            ).rows
-        except RefusedError as refused:
-            found[table.full_name] = refused.err.text
-    return found
-
-
-@pytest.mark.parametrize("name", ["ddl-trx-xa", "types-minimal-none"])
-def test_a_position_has_the_same_rows_whichever_way_it_is_reached(name: str) -> None:
-    ours = OurTables(ibbmaster.open(Path(__file__).parents[2] / "fixtures/classic/11.8" / name).engine)
-    places = places_in(ours)
-    frozen = [ours.snapshot(place) for place in sorted(random.sample(places, 4))]  # are kept, and forked from
-    at_first = [everything(ours, snapshot) for snapshot in frozen]
-    for place in random.sample(places, 4):  # forward and back
-        everything(ours, ours.snapshot(place))
-
-    assert [everything(ours, snapshot) for snapshot in frozen] == at_first
-    for snapshot, expected in zip(frozen, at_first, strict=True):
-        ours.reader = TableReader(ours.engine, ours._schema.history())  # which reads from the start
-        assert everything(ours, snapshot) == expected
-
-
-def test_rows_above_what_they_may_take_are_refused_with_the_number() -> None:
-    ours = OurTables(ibbmaster.open(Path(__file__).parents[2] / "fixtures/classic/11.8/types-full-crc32").engine)
-    ours.reader = TableReader(ours.engine, ours._schema.history(), bytes_max=30_000)
-
-    with pytest.raises(RefusedError, match=r"types.lobs .* take \d+ bytes, which is too much: .* may take 30000"):
-        ours.answer("SELECT * FROM types.lobs")
-    assert len(ours.answer("SELECT * FROM types.ints").rows) == 17
+    alive = {table.generation for table in history.at().tables.values() if isinstance(table, TableVersion)}
+    assert set(fold.tables) <= alive
+    assert set(fold.kept.numbers()) <= alive
+    assert len(list(history.names())) > len(alive)

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.rows.charset import CODECS
+from ibbmaster.event.rows.charset import decode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.kind import DeclaredType
 from ibbmaster.event.rows.kinds.net import INET4_SIZE, UUID_SIZE
@@ -23,7 +23,7 @@ _HEX = re.compile(r"(?:x'((?:[0-9a-f]{2})*)'|0x([0-9a-f]+))", re.IGNORECASE)
 _ZEROS = {"date": b"\0\0\0", "datetime": None, "timestamp": None}
 
 
-class NoConstantError(ValueError):
+class VariableValueError(ValueError):
     """An expression is none that is known without running it."""
 
 
@@ -31,7 +31,7 @@ def constant_of(expression: str) -> Constant:
     """The value of a literal as SQL writes it.
 
     Raises:
-        NoConstantError: it is something else.
+        VariableValueError: it is something else.
     """
     text = expression.strip()
     while text.startswith("(") and text.endswith(")"):
@@ -51,7 +51,7 @@ def constant_of(expression: str) -> Constant:
     found = list(tokens(re.sub(r"^_[a-z0-9]+\s*(?=')", "", text, flags=re.IGNORECASE)))
     if found and all(token.kind is TokenKind.TEXT for token in found):
         return "".join(token.text for token in found)
-    raise NoConstantError(expression)
+    raise VariableValueError(expression)
 
 
 def _number(text: str) -> int | float | Decimal:
@@ -182,9 +182,8 @@ def _text(column: Column, value: Constant) -> bytes:
     if isinstance(value, bytes):
         data = value
     else:
-        codec = CODECS.get(charset)
         data = encoded(str(value), charset)
-        if codec is None or (data.decode(codec, "replace") != str(value) and charset != "latin1"):
+        if decode_text(data, charset) != str(value):
             raise ValueError(f"{value!r} cannot be said in {charset}")
     return data.rstrip(b" ") if column.type == ColumnType.STRING else data
 

@@ -29,14 +29,14 @@ _FLOATS = {ColumnType.FLOAT: struct.Struct("<f"), ColumnType.DOUBLE: struct.Stru
 _DAY_S = 86400
 
 
-class ShownAs(NamedTuple):
+class TextSettings(NamedTuple):
     """What a session has set: the character set of texts (None, binary: as stored), and seconds east of UTC."""
 
     charset: str | None = None
     time_zone_s: int = 0
 
 
-def text_of(column: Column, kind: SqlType, shown: ShownAs) -> Text:
+def text_of(column: Column, kind: SqlType, shown: TextSettings) -> Text:
     """How values that were stored in `column` are shown in a column of type `kind`.
 
     Raises:
@@ -191,7 +191,7 @@ def _timestamp(column: Column, kind: SqlType, time_zone_s: int) -> Text:
     return _with_digits(text, column.scale, kind.scale or 0)
 
 
-def _label(column: Column, kind: SqlType, shown: ShownAs) -> Text:
+def _label(column: Column, kind: SqlType, shown: TextSettings) -> Text:
     charset = (kind.charset or "utf8mb4") if shown.charset in (None, "binary") else shown.charset
     assert charset is not None
     labels = [encoded(label, charset) for label in kind.labels]

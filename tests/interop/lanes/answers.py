@@ -61,7 +61,9 @@ class RawClient:
     """A connection to a server that keeps the payloads as they come."""
 
     def __init__(self, socket: Path, session: Session) -> None:
-        self._connection: Any = pymysql.connect(unix_socket=str(socket), user="root", charset="utf8mb4", autocommit=True)
+        self._connection: Any = pymysql.connect(
+            unix_socket=str(socket), user="root", charset="utf8mb4", autocommit=True
+        )
         self._connection.cursor().execute(session.sql)
 
     def close(self) -> None:
