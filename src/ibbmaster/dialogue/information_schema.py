@@ -13,6 +13,7 @@ from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
 
 if TYPE_CHECKING:
+    from ibbmaster.dialogue.information_tables import AboutTables
     from ibbmaster.dialogue.session_schema import SessionSchema
 
 SYSTEM_DATABASES = ("information_schema", "mysql", "performance_schema")
@@ -48,6 +49,7 @@ class Catalog:
         self._processes = processes
         self._status = status
         self._schema = schema
+        self._about: AboutTables | None = None
 
     def find(self, database: str, table: str) -> Relation | None:
         """A table by its names in any case; None if there is no such one here."""
@@ -81,9 +83,16 @@ class Catalog:
             case "COLLATION_CHARACTER_SET_APPLICABILITY":
                 return _applicability(self._facts)
             case _:
-                from ibbmaster.dialogue.information_tables import AboutTables  # replicas never ask for these
+                return self._about_tables(table)
 
-                return AboutTables(self._schema(), version_number(self._facts)).rows(table) or ()
+    def _about_tables(self, table: str) -> Iterable[RowValues]:
+        """The same list as long as the session sees the same."""
+        from ibbmaster.dialogue.information_tables import AboutTables  # replicas never ask for these
+
+        schema = self._schema()
+        if self._about is None or self._about.schema is not schema:
+            self._about = AboutTables(schema, version_number(self._facts))
+        return self._about.rows(table)
 
     def _variables(self, scope: str) -> Iterator[RowValues]:
         for name in self._settings.names():

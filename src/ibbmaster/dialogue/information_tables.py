@@ -69,23 +69,26 @@ class AboutTables:
     """The rows of information_schema that are about databases and tables, as a server of this version has them."""
 
     def __init__(self, schema: SessionSchema, version: int) -> None:
-        self._schema = schema
+        self.schema = schema
         self._version = version
+        self._made: dict[str, list[RowValues]] = {}
 
-    def rows(self, table: str) -> Iterable[RowValues] | None:
-        """The rows of a table, by its name in upper case; None if it is about something else."""
-        make = _MAKERS.get(table)
-        return None if make is None else make(self)
+    def rows(self, table: str) -> list[RowValues]:
+        """The rows of a table, by its name in upper case; none if it is about something else."""
+        if table not in self._made:
+            make = _MAKERS.get(table)
+            self._made[table] = [] if make is None else list(make(self))
+        return self._made[table]
 
     def _schemata(self) -> Iterator[RowValues]:
-        for database in self._schema.databases.values():
+        for database in self.schema.databases.values():
             yield describing.CATALOG, database.name, database.charset, database.collation, None, database.comment
 
     def _tables(self) -> Iterator[RowValues]:
         for name in INFORMATION_SCHEMA:
             row = describing.table_row(information_table(name))
             yield (*row[:3], "SYSTEM VIEW", *row[4:-1], "Y")
-        for table in self._schema.all_tables():
+        for table in self.schema.all_tables():
             if isinstance(table, TableVersion):
                 yield describing.table_row(table)
             else:
@@ -98,21 +101,21 @@ class AboutTables:
 
     def _and_information(self) -> Iterator[TableVersion]:
         yield from map(information_table, INFORMATION_SCHEMA)
-        yield from self._schema.tables()
+        yield from self.schema.tables()
 
     def _of_tables(self, rows: Callable[[TableVersion], Iterable[RowValues]]) -> Iterator[RowValues]:
-        for table in self._schema.tables():
+        for table in self.schema.tables():
             yield from rows(table)
 
     def _statistics(self) -> Iterator[RowValues]:
         return self._of_tables(lambda table: describing.index_rows(table, self._version))
 
     def _references(self) -> Iterator[RowValues]:
-        parents = {(table.database, table.name): table for table in self._schema.tables()}
+        parents = {(table.database, table.name): table for table in self.schema.tables()}
         return self._of_tables(lambda table: describing.reference_rows(table, parents))
 
     def _views(self) -> Iterator[RowValues]:
-        views = (table for table in self._schema.tables() if table.kind is TableKind.VIEW)
+        views = (table for table in self.schema.tables() if table.kind is TableKind.VIEW)
         return map(describing.view_row, views)
 
     def _partitions(self) -> Iterator[RowValues]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -234,4 +235,6 @@ def _listed(tokens: list[str]) -> str:
     """Values between commas; those that are computed are not known as they are printed."""
     if not all(re.fullmatch(r"'.*'|[\w.$]+|[-,()]", token, re.DOTALL) for token in tokens):
         raise _UnreadableError
+    if any(after == "(" and before not in ("(", ",") for before, after in itertools.pairwise(tokens)):
+        raise _UnreadableError  # a call
     return "".join(token if token[0] == "'" else token.upper() for token in tokens)

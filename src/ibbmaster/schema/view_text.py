@@ -31,6 +31,7 @@ class ViewParts:
     """A view in the words of information_schema."""
 
     query: str
+    columns: str = ""  # in brackets, with a blank before, where they are named
     check_option: str = "NONE"
     definer: str = ""
     security: str = "DEFINER"
@@ -49,6 +50,7 @@ def view_parts(table: TableVersion) -> ViewParts:
         query = query[: check.start()]
     return ViewParts(
         query=query,
+        columns=f" {match['columns'].strip()}" if match["columns"] else "",
         check_option="NONE" if check is None else (check[1] or "CASCADED").upper(),
         definer=re.sub(r"[`']", "", match["definer"] or ""),
         security=(match["security"] or "DEFINER").upper(),
@@ -63,8 +65,8 @@ def create_view(table: TableVersion) -> str:
     definer = f" DEFINER={quoted_name(user)}@{quoted_name(host or '%')}" if user else ""
     check = "" if parts.check_option == "NONE" else f" WITH {parts.check_option} CHECK OPTION"
     return (
-        f"CREATE ALGORITHM={parts.algorithm}{definer} SQL SECURITY {parts.security} VIEW {quoted_name(table.name)} "
-        f"AS {parts.query}{check}"
+        f"CREATE ALGORITHM={parts.algorithm}{definer} SQL SECURITY {parts.security} VIEW {quoted_name(table.name)}"
+        f"{parts.columns} AS {parts.query}{check}"
     )
 
 
