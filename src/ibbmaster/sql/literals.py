@@ -77,7 +77,7 @@ def stored_value(column: Column, kind: SqlType, value: Constant) -> bytes | None
         case ColumnType.SET:
             return _set_bits(kind, value).to_bytes(column.size, "little")
         case ColumnType.BIT:
-            number = int.from_bytes(value, "big") if isinstance(value, bytes) else int(value)
+            number = int(value) if isinstance(value, int | float | Decimal) else int.from_bytes(_bytes(value), "big")
             return _bounded(number, column.size).to_bytes((column.size + 7) // 8, "big")
         case ColumnType.GEOMETRY:
             return _bytes(value)
