@@ -11,6 +11,7 @@ from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.kind import DeclaredType
 from ibbmaster.event.rows.kinds.net import INET4_SIZE, UUID_SIZE
 from ibbmaster.event.rows.kinds.registry import BY_WORD
+from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sql.value_texts import encoded
@@ -20,7 +21,7 @@ Constant = int | float | Decimal | str | bytes | None  # None is NULL
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _BITS = re.compile(r"(?:b'([01]*)'|0b([01]+))", re.IGNORECASE)
 _HEX = re.compile(r"(?:x'((?:[0-9a-f]{2})*)'|0x([0-9a-f]+))", re.IGNORECASE)
-_ZEROS = {"date": b"\0\0\0", "datetime": None, "timestamp": None}
+_MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
 
 
 class VariableValueError(ValueError):
@@ -93,8 +94,10 @@ def stored_value(column: Column, kind: SqlType, value: Constant) -> bytes | None
         case ValueKind.BINARY | ValueKind.VECTOR:
             data = _bytes(value)
             return data.rstrip(b"\0") if column.type == ColumnType.STRING else data
-    if kind.word in ("date", "datetime", "timestamp") and _is_zero(value):
-        return _zero(column)
+    if column.type in (ColumnType.DATE, ColumnType.NEWDATE, ColumnType.DATETIME2):
+        return _moment(column, value)
+    if column.type == ColumnType.TIMESTAMP2 and _is_zero(value):
+        return bytes(4 + FRACTION_SIZES[column.scale])
     return _encoded(column, kind, value)
 
 
@@ -136,12 +139,24 @@ def _is_zero(value: Constant) -> bool:
     return value == 0 or (isinstance(value, str) and not value.strip("0-: ."))
 
 
-def _zero(column: Column) -> bytes:
-    """The zero date or time."""
-    if column.type in (ColumnType.DATE, ColumnType.NEWDATE):
-        return bytes(3)
-    size = (0, 1, 1, 2, 2, 3, 3)[column.scale]
-    return bytes(4 + size) if column.type == ColumnType.TIMESTAMP2 else b"\x80" + bytes(4 + size)
+def _moment(column: Column, value: Constant) -> bytes:
+    """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
+    match = _MOMENT.fullmatch("0000-00-00" if _is_zero(value) else str(value).strip())
+    if match is None:
+        raise ValueError(f"{value!r} is no date and time")
+    year, month, day, hour, minute, second = (int(match[number] or 0) for number in range(1, 7))
+    if month > 12 or day > 31 or hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"{value!r} is no date and time")
+    if column.type != ColumnType.DATETIME2:
+        if hour or minute or second or (match[7] or "").strip("0"):
+            raise ValueError(f"{value!r} is no date")
+        return (year << 9 | month << 5 | day).to_bytes(3, "little")
+    fraction = (match[7] or "").ljust(6, "0")
+    if fraction[column.scale :].strip("0"):
+        raise ValueError(f"{value!r} has more than {column.scale} digits of a second")
+    packed = (year * 13 + month) << 22 | day << 17 | hour << 12 | minute << 6 | second
+    size = FRACTION_SIZES[column.scale]
+    return (packed + (1 << 39)).to_bytes(5, "big") + int(fraction[: 2 * size] or 0).to_bytes(size, "big")
 
 
 def _bounded(number: int, bits: int) -> int:
