@@ -59,6 +59,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # A session is one state: where it is, and what it can name there.
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),
+    "schema/test_base_dump.py": ("schema/dump_text.py",),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
