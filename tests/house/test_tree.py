@@ -56,6 +56,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "sql/test_fast_rows.py": ("sql/answer_plan.py", "kernel/row_values.py"),
     "sql/test_folding.py": ("sql/contents.py", "sql/row_events.py"),
+    "schema/test_describing.py": ("schema/system_tables.py",),
     # A session is one state: where it is, and what it can name there.
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),
