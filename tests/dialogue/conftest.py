@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import random
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -19,9 +21,12 @@ from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow, version_number
 from ibbmaster.dump.profile import PROFILES
+from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace, UnknownTable
 from ibbmaster.sql.information import SqliteEngine
 from ibbmaster.wire.response import ColumnDefinition, ResultSet
 
@@ -55,6 +60,15 @@ class Tables:
 
     def information_engine(self):
         return SqliteEngine()
+
+
+def catalog_of(*statements: str) -> SchemaCatalog:
+    """What there is behind these statements, each in a group of its own."""
+    history = SchemaHistory()
+    for number, text in enumerate(statements, 1):
+        statement = LoggedStatement(text, "shop", 1, 0, has_effect=True)
+        history.add(SchemaPlace(LogPosition(0, number), 1), f"0-1-{number}", 0, statement)
+    return history.at()
 
 
 class Facts(SimpleNamespace):
@@ -127,6 +141,26 @@ def no_tables(select):
 
 
 @pytest.fixture
+def shop() -> Tables:
+    """A database of a shop, as it is now and as it was at 0-1-2; nobody knows the columns of one table."""
+    first = (
+        "CREATE DATABASE shop CHARACTER SET latin1 COMMENT 'c'",
+        "CREATE TABLE shop.item (id int PRIMARY KEY, name varchar(20))",
+    )
+    now = (
+        *first,
+        "ALTER TABLE shop.item ADD price decimal(10,2) NOT NULL, ADD secret int INVISIBLE, ADD KEY n (name)",
+        "CREATE TABLE shop.sold (item int, n int, CONSTRAINT f FOREIGN KEY (item) REFERENCES item (id))",
+        "CREATE VIEW shop.all_items AS SELECT id FROM item",
+        "CREATE SEQUENCE shop.numbers START 5",
+    )
+    newest = catalog_of(*now)
+    lost = UnknownTable(database="shop", name="lost", since=None, gtid="0-1-1", reason="shop.lost: give --schema")
+    tables = MappingProxyType({**newest.tables, ("shop", "lost"): lost})
+    return Tables(("0-1-2", catalog_of(*first)), ("", dataclasses.replace(newest, tables=tables)))
+
+
+@pytest.fixture
 def new_schema() -> Callable[..., SessionSchema]:
     """Makes what a session sees of a primary's databases."""
 
@@ -150,3 +184,11 @@ def new_dialog(new_facts: Callable[..., Facts]) -> Callable[..., Dialog]:
 @pytest.fixture
 def dialog(new_dialog: Callable[..., Dialog]) -> Dialog:
     return new_dialog()
+
+
+@pytest.fixture
+def rng() -> random.Random:
+    """Random numbers; a failing test shows the seed, and DIALOGUE_TEST_SEED=<seed> brings the failure back."""
+    seed = int(os.environ.get("DIALOGUE_TEST_SEED") or random.randrange(2**32))
+    print(f"DIALOGUE_TEST_SEED={seed}")
+    return random.Random(seed)

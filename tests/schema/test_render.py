@@ -42,8 +42,8 @@ COLUMNS = {
         "  UNIQUE KEY `a` (`a`,`p` WITHOUT OVERLAPS)"
     ),
     "a int, b int, constraint fk1 foreign key (a) references p (id) on delete cascade on update set null": (
-        "`a` int(11) DEFAULT NULL,\n  `b` int(11) DEFAULT NULL,\n  KEY `fk1` (`a`),\n  CONSTRAINT `fk1` FOREIGN KEY (`a`) "
-        "REFERENCES `p` (`id`) ON DELETE CASCADE ON UPDATE SET NULL"
+        "`a` int(11) DEFAULT NULL,\n  `b` int(11) DEFAULT NULL,\n  KEY `fk1` (`a`),\n  "
+        "CONSTRAINT `fk1` FOREIGN KEY (`a`) REFERENCES `p` (`id`) ON DELETE CASCADE ON UPDATE SET NULL"
     ),
     "a int, foreign key f (a) references other.p(id2) on delete restrict on update no action": (
         "`a` int(11) DEFAULT NULL,\n  KEY `f` (`a`),\n  CONSTRAINT `f` FOREIGN KEY (`a`) "
@@ -78,6 +78,11 @@ def database(folded):
 def test_columns_and_indexes_are_printed_as_a_server_prints_them(database, made, printed):
     database.run(f"CREATE TABLE t ({made})")
     assert text_of(database) == f"CREATE TABLE `t` (\n  {printed}\n{TAIL}"
+
+
+def test_aria_says_that_it_checks_its_pages(database):
+    database.run("CREATE TABLE t (a int) ENGINE=Aria TRANSACTIONAL=1")
+    assert text_of(database).endswith(" COLLATE=utf8mb4_general_ci PAGE_CHECKSUM=1 TRANSACTIONAL=1")
 
 
 @pytest.mark.parametrize(("made", "printed"), OPTIONS.items(), ids=list(OPTIONS))

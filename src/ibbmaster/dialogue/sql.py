@@ -15,6 +15,7 @@ from ibbmaster.dialogue.statement import (
     Assignment,
     CallProcedure,
     CharsetAssignment,
+    ColumnName,
     Default,
     Describe,
     Do,
@@ -277,6 +278,8 @@ class _Parser(ShowParser):
             return SelectItem(expression, self._take_name())
         if isinstance(expression, Literal) and isinstance(expression.value, str) and name != PLACEHOLDER:
             name = expression.value
+        elif isinstance(expression, ColumnName):
+            name = expression.parts[-1]
         return SelectItem(expression, name)
 
     def _tables(self) -> tuple[tuple[TableName | Subquery, ...], bool]:

@@ -58,10 +58,16 @@ def _defined_names(tokens: Sequence[SqlToken]) -> set[str]:
     if not any(token.kind == "word" and token.text.upper() == "WITH" for token in tokens):
         return set()
     found = set()
-    for index in range(1, len(tokens) - 2):
-        is_defined = tokens[index].text.upper() == "AS" and tokens[index + 1].text == "("
-        if is_defined and tokens[index + 2].text.upper() in _BEGINS_QUERY | {"("}:
-            found.add(_text(tokens[index - 1]).lower())
+    name = None  # what stands before brackets that have just ended
+    opened: list[SqlToken | None] = []
+    for before, token, after, behind in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        if token.text == "(":
+            opened.append(before)
+        elif token.text == ")":
+            name = opened.pop() if opened else None
+        elif token.text.upper() == "AS" and after.text == "(" and behind.text.upper() in _BEGINS_QUERY | {"("}:
+            defined = name if before.text == ")" else before
+            found.update([_text(defined).lower()] if defined is not None else [])
     return found
 
 

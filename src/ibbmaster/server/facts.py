@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
@@ -21,13 +22,15 @@ from ibbmaster.server.tables import PrimaryTables
 class PrimaryFacts:
     """`ServerFacts` of a running primary; called from worker threads."""
 
-    def __init__(self, engine: LogEngine, options: PrimaryOptions, registry: Registry) -> None:
+    def __init__(
+        self, engine: LogEngine, options: PrimaryOptions, registry: Registry, directory: Path | None = None
+    ) -> None:
         self._engine = engine
         self._registry = registry
         self.server_id = options.server_id
         self.profile = options.profile
         self.server_version = options.profile.server_version
-        self.tables: LogTables = PrimaryTables(engine)
+        self.tables: LogTables = PrimaryTables(engine, directory)
         self._since = time.monotonic()
         self.started_at = int(time.time())  # in seconds since 1970
 

@@ -10,26 +10,37 @@ from ibbmaster.dialogue.log_tables import InformationEngine, LogSnapshot, TableQ
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.loading import load_in_background
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 
 if TYPE_CHECKING:
-    from ibbmaster.schema.catalog import SchemaCatalog
+    from pathlib import Path
+
+    from ibbmaster.log.schema_history import LoggedSchema
+    from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
     from ibbmaster.schema.history import SchemaHistory
+    from ibbmaster.schema.model import SchemaPlace
+    from ibbmaster.sql.select import TableReader
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
+NO_LIBRARY = 1105
 NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
 
 
 class PrimaryTables:
     """`LogTables` of one primary; called from worker threads."""
 
-    def __init__(self, engine: LogEngine) -> None:
+    def __init__(self, engine: LogEngine, directory: Path | None = None) -> None:
+        """`directory` is where the schema history may be kept."""
         self._engine = engine
-        self._lock = threading.Lock()  # around what is folded
-        self._history: SchemaHistory | None = None
-        self._catalog: tuple[LogPosition, SchemaCatalog] | None = None
+        self._directory = directory
+        self._lock = threading.Lock()  # for all below
+        self._versions: _Timeline | None = None
+        self._catalog: SchemaCatalog | None = None
+        self._table_reader: TableReader | None = None
 
     def newest(self) -> LogSnapshot:
         engine = self._engine
@@ -68,48 +79,74 @@ class PrimaryTables:
     def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
         from ibbmaster.schema.model import SchemaPlace
 
+        found = self._timeline(snapshot.end).at(SchemaPlace(snapshot.end, 0))
         with self._lock:
-            history = self._folded(snapshot.end)
-            if self._catalog is None or self._catalog[0] != snapshot.end:
-                self._catalog = snapshot.end, history.at(SchemaPlace(snapshot.end, 0))
-            return self._catalog[1]
-
-    def _folded(self, end: LogPosition) -> SchemaHistory:
-        """The history of what is before a position."""
-        from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
-        from ibbmaster.event.header import decode_event_header
-        from ibbmaster.event.split import event_heads
-        from ibbmaster.event.statement.logged import STATEMENT_TYPES, decode_statement
-        from ibbmaster.schema.history import SchemaHistory
-        from ibbmaster.schema.model import SchemaPlace
-
-        if self._history is None:
-            self._history = SchemaHistory()
-            self._groups = self._engine.groups(self._engine.start_of_file())
-        history = self._history
-        while self._groups.position < end and (group := self._groups.next_group()) is not None:
-            if group.gtid is None:
-                history.add_restart()
-                continue
-            if not decode_gtid_event(group.gtid_event).flags & GtidFlag.DDL:
-                continue
-            for no, event in enumerate(event_heads(group.body, size_max=1 << 24), 1):
-                header = decode_event_header(event)
-                if header.event_type in STATEMENT_TYPES:
-                    place = SchemaPlace(group.start, no)
-                    history.add(place, str(group.gtid), header.timestamp, decode_statement(event))
-        return history
+            if found == self._catalog:  # who keeps what follows from it needs no other
+                return self._catalog
+            self._catalog = found
+            return found
 
     def read_table(self, query: TableQuery) -> ResultSet | BlockResultSet:
-        raise NotImplementedError
+        self._timeline(query.snapshot.end)
+        return self._reader().read(query)
 
     def table_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
-        raise NotImplementedError
+        return self._reader().columns(query)
+
+    def _timeline(self, end: LogPosition) -> _Timeline:
+        """The versions of tables, up to a position at least."""
+        with self._lock:
+            if self._versions is None:
+                from ibbmaster.log.schema_history import LoggedSchema
+
+                self._versions = _Timeline(LoggedSchema(self._engine, directory=self._directory))
+            self._versions.follow(end)
+            return self._versions
+
+    def _reader(self) -> TableReader:
+        timeline = self._timeline(self._engine.end())
+        with self._lock:
+            if self._table_reader is None:
+                try:
+                    from ibbmaster.sql.select import TableReader
+                except ImportError as error:
+                    text = f"rows of tables cannot be read without {error.name}: pip install 'ibbmaster[sql]'"
+                    raise RefusedError(NO_LIBRARY, "HY000", text) from None
+                load_in_background(KernelSet.SELECT)
+                self._table_reader = TableReader(self._engine, timeline)
+            return self._table_reader
 
     def information_engine(self) -> InformationEngine:
         from ibbmaster.sql.information import SqliteEngine
 
         return SqliteEngine()
+
+
+class _Timeline:
+    """The versions of tables, which other threads ask for while they grow."""
+
+    def __init__(self, schema: LoggedSchema) -> None:
+        self._schema = schema
+        self._lock = threading.Lock()
+        self._end: LogPosition | None = None  # of the log, when it was folded last
+        self._history: SchemaHistory | None = None
+
+    def follow(self, end: LogPosition) -> None:
+        """Fold what is new, if the log does not end where it did."""
+        with self._lock:
+            if self._end != end:
+                self._history = self._schema.history()
+                self._end = end
+
+    def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
+        with self._lock:
+            assert self._history is not None
+            return self._history.at(place)
+
+    def table_at(self, database: str, name: str, place: SchemaPlace | None = None) -> KnownTable | None:
+        with self._lock:
+            assert self._history is not None
+            return self._history.table_at(database, name, place)
 
 
 def _holds(seq_no: int | None, gtid: Gtid) -> bool:

@@ -12,7 +12,7 @@ from ibbmaster.sql.comparing import Comparable, comparable
 from ibbmaster.sql.conditions import Condition
 from ibbmaster.sql.contents import TableContents, first_value
 from ibbmaster.sql.stored import Span, StoredColumn, StoredLayout
-from ibbmaster.sql.value_texts import ShownAs, Text, text_of
+from ibbmaster.sql.value_texts import Text, TextSettings, text_of
 
 AGGREGATES = frozenset(("count", "min", "max"))
 
@@ -63,7 +63,7 @@ class Aggregates:
         contents: TableContents,
         own: Mapping[int, StoredColumn],
         key: frozenset[int],
-        shown: ShownAs,
+        shown: TextSettings,
     ) -> None:
         self._calls = calls
         self._columns = columns

@@ -24,7 +24,7 @@ from ibbmaster.sql.literals import Constant, stored_value
 from ibbmaster.sql.row_blocks import StoredRowBlocks
 from ibbmaster.sql.row_values import RowValues, ShownColumn
 from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns, sort_key
-from ibbmaster.sql.value_texts import ShownAs
+from ibbmaster.sql.value_texts import TextSettings
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, Err, ResultSet
 
 SQLSTATE = "HY000"
@@ -52,7 +52,7 @@ class Answer:
         self._key = frozenset(part.column_id for part in self._index.parts) if self._index is not None else frozenset()
         self._own = {column.id: column for column in own_columns(query.table)}
         self._names = {column.name: column for column in query.table.columns}
-        self._shown_as = ShownAs(query.text_charset, query.time_zone_s)
+        self._shown_as = TextSettings(query.text_charset, query.time_zone_s)
         self._calls = [item.expression for item in self._select.items if _is_aggregate(item.expression)]
         self._check()
         self._shown = [] if self._calls else [self._shown_column(item) for item in self._select.items]

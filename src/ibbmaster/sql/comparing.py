@@ -14,7 +14,7 @@ from ibbmaster.event.rows.column import ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.sql.literals import Constant, stored_value
 from ibbmaster.sql.stored import StoredColumn, is_padded
-from ibbmaster.sql.value_texts import ShownAs, text_of
+from ibbmaster.sql.value_texts import TextSettings, text_of
 
 _MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
 _DURATION = re.compile(r"(-?)(\d{1,3}):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?", re.ASCII)
@@ -46,10 +46,10 @@ def comparable(column: StoredColumn, *, is_key: bool, time_zone_s: int) -> Compa
     if kind in _NUMBERS:
         return _numbers(column)
     if kind in _DATES:
-        text = text_of(column.column, column.type, ShownAs(None, time_zone_s))
+        text = text_of(column.column, column.type, TextSettings(None, time_zone_s))
         return Comparable(lambda data: _moment(text(data).decode()), _constant_moment)
     if kind is ValueKind.TIME:
-        text = text_of(column.column, column.type, ShownAs())
+        text = text_of(column.column, column.type, TextSettings())
         return Comparable(lambda data: _duration(text(data).decode()), _constant_duration)
     if kind is ValueKind.TEXT:
         return _texts(column, is_key=is_key)
@@ -57,7 +57,7 @@ def comparable(column: StoredColumn, *, is_key: bool, time_zone_s: int) -> Compa
         return Comparable(bytes, lambda value: stored_value(column.column, column.type, value), has_order=False)
     if kind in (ValueKind.UUID, ValueKind.INET4, ValueKind.INET6):
         return Comparable(bytes, lambda value: stored_value(column.column, column.type, value))
-    text = text_of(column.column, column.type, ShownAs())
+    text = text_of(column.column, column.type, TextSettings())
     return Comparable(text, _constant_bytes)
 
 
@@ -71,7 +71,7 @@ def _numbers(column: StoredColumn) -> Comparable:
 
 def _texts(column: StoredColumn, *, is_key: bool) -> Comparable:
     charset, collation = column.column.charset or "utf8mb4", column.type.collation or ""
-    text = text_of(column.column, column.type, ShownAs())
+    text = text_of(column.column, column.type, TextSettings())
 
     def of_constant(value: Constant) -> bytes:
         found = stored_value(column.column, column.type, value if isinstance(value, bytes) else str(value))

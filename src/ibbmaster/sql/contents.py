@@ -328,9 +328,9 @@ def _restored(old: StoredColumn, new: StoredColumn, data: bytes) -> bytes:
         return data
     if old.fixed is None and new.fixed is None and old.column.charset == new.column.charset:
         return data
-    from ibbmaster.sql.value_texts import ShownAs, text_of
+    from ibbmaster.sql.value_texts import TextSettings, text_of
 
-    text = text_of(old.column, old.type, ShownAs("utf8mb4"))(data).decode("utf-8", "surrogateescape")
+    text = text_of(old.column, old.type, TextSettings("utf8mb4"))(data).decode("utf-8", "surrogateescape")
     try:
         found = stored_value(new.column, new.type, text)
     except ValueError as error:

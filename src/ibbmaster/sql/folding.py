@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from ibbmaster.errors import EventError, UndecodableError
+from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
@@ -27,12 +27,14 @@ from ibbmaster.event.statement.operations import (
 )
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import group_events, table_name, xid_text
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion, UnknownTable
+from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
 from ibbmaster.sql.conversion import keeps_values
 from ibbmaster.sql.kept_rows import KeptRows
@@ -65,6 +67,7 @@ class RowFold:
         kept: KeptRows,
         start: LogPosition,
         bytes_max: int = ROW_BYTES_MAX,
+        base: BaseDump | None = None,
     ) -> None:
         self.position = start
         self._bytes_max = bytes_max
@@ -81,10 +84,13 @@ class RowFold:
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
         self._gtid = ""
         self._place = SchemaPlace(start, 0)
+        self._base = base
+        self._is_loaded = base is None
 
     def fork(self) -> RowFold:
         """The same, to go on from by itself."""
-        other = RowFold(self._engine, self._timeline, self.kept.fork(), self.position, self._bytes_max)
+        other = RowFold(self._engine, self._timeline, self.kept.fork(), self.position, self._bytes_max, self._base)
+        other._is_loaded = self._is_loaded
         other.layouts = self.layouts
         other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
         other._complete, other._prepared = set(self._complete), dict(self._prepared)
@@ -102,13 +108,15 @@ class RowFold:
             FormatError, ClassicFormatError: a file of the log is damaged.
             EventError: a group is.
         """
+        if not self._is_loaded and self._base is not None:
+            self._load(self._base)
         for log_range in self._engine.ranges(self.position, end, size=1 << 62):
             for group in self._engine.groups_in(log_range):
                 if group.start < self.position:
                     continue
                 if group.start >= end:
                     break
-                if group.gtid is not None:
+                if group.gtid is not None and not self._is_in_base(group.gtid):
                     self._take(group)
                 else:
                     for _ in group.body:
@@ -121,6 +129,37 @@ class RowFold:
         """The rows of a table as it is at `position`."""
         self._versions.clear()
         return self._contents(table)
+
+    # The base ---------------------------------------------------------------------------------
+
+    def _load(self, base: BaseDump) -> None:
+        """The rows that there were before.
+
+        Raises:
+            ConfigurationError: a row is none of its table.
+        """
+        self._gtid = str(base.position)
+        for known in self._timeline.at(self._place).tables.values():
+            if isinstance(known, TableVersion):
+                self._complete.add(known.generation)  # also those that had no rows
+        for inserted in base.read():
+            table = self._version(*inserted.table)
+            if table is None:
+                name = ".".join(inserted.table)
+                raise ConfigurationError(f"the dump has rows of {name}, and no CREATE TABLE of it")
+            contents = self._contents(table)
+            layout = self.layouts.add(own_columns(table))
+            for column in columns_left_out(table, inserted):
+                reason = f"the dump has no column {column.name}"
+                contents.unknown_columns[column.id] = UnknownRows(self._gtid, reason)
+            for rows in stored_rows(table, layout, inserted):
+                contents.insert(layout, rows)
+        self._is_loaded = True
+
+    def _is_in_base(self, gtid: Gtid) -> bool:
+        """Whether what a group did is in the base already."""
+        reached = None if self._base is None else self._base.position.get(gtid.domain_id)
+        return reached is not None and gtid.seq_no <= reached.seq_no
 
     # Groups -----------------------------------------------------------------------------------
 

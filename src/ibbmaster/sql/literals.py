@@ -6,11 +6,12 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.rows.charset import CODECS
+from ibbmaster.event.rows.charset import decode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.kind import DeclaredType
 from ibbmaster.event.rows.kinds.net import INET4_SIZE, UUID_SIZE
 from ibbmaster.event.rows.kinds.registry import BY_WORD
+from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sql.value_texts import encoded
@@ -20,10 +21,10 @@ Constant = int | float | Decimal | str | bytes | None  # None is NULL
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _BITS = re.compile(r"(?:b'([01]*)'|0b([01]+))", re.IGNORECASE)
 _HEX = re.compile(r"(?:x'((?:[0-9a-f]{2})*)'|0x([0-9a-f]+))", re.IGNORECASE)
-_ZEROS = {"date": b"\0\0\0", "datetime": None, "timestamp": None}
+_MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
 
 
-class NoConstantError(ValueError):
+class VariableValueError(ValueError):
     """An expression is none that is known without running it."""
 
 
@@ -31,7 +32,7 @@ def constant_of(expression: str) -> Constant:
     """The value of a literal as SQL writes it.
 
     Raises:
-        NoConstantError: it is something else.
+        VariableValueError: it is something else.
     """
     text = expression.strip()
     while text.startswith("(") and text.endswith(")"):
@@ -51,7 +52,7 @@ def constant_of(expression: str) -> Constant:
     found = list(tokens(re.sub(r"^_[a-z0-9]+\s*(?=')", "", text, flags=re.IGNORECASE)))
     if found and all(token.kind is TokenKind.TEXT for token in found):
         return "".join(token.text for token in found)
-    raise NoConstantError(expression)
+    raise VariableValueError(expression)
 
 
 def _number(text: str) -> int | float | Decimal:
@@ -77,7 +78,7 @@ def stored_value(column: Column, kind: SqlType, value: Constant) -> bytes | None
         case ColumnType.SET:
             return _set_bits(kind, value).to_bytes(column.size, "little")
         case ColumnType.BIT:
-            number = int.from_bytes(value, "big") if isinstance(value, bytes) else int(value)
+            number = int(value) if isinstance(value, int | float | Decimal) else int.from_bytes(_bytes(value), "big")
             return _bounded(number, column.size).to_bytes((column.size + 7) // 8, "big")
         case ColumnType.GEOMETRY:
             return _bytes(value)
@@ -93,8 +94,10 @@ def stored_value(column: Column, kind: SqlType, value: Constant) -> bytes | None
         case ValueKind.BINARY | ValueKind.VECTOR:
             data = _bytes(value)
             return data.rstrip(b"\0") if column.type == ColumnType.STRING else data
-    if kind.word in ("date", "datetime", "timestamp") and _is_zero(value):
-        return _zero(column)
+    if column.type in (ColumnType.DATE, ColumnType.NEWDATE, ColumnType.DATETIME2):
+        return _moment(column, value)
+    if column.type == ColumnType.TIMESTAMP2 and _is_zero(value):
+        return bytes(4 + FRACTION_SIZES[column.scale])
     return _encoded(column, kind, value)
 
 
@@ -136,12 +139,24 @@ def _is_zero(value: Constant) -> bool:
     return value == 0 or (isinstance(value, str) and not value.strip("0-: ."))
 
 
-def _zero(column: Column) -> bytes:
-    """The zero date or time."""
-    if column.type in (ColumnType.DATE, ColumnType.NEWDATE):
-        return bytes(3)
-    size = (0, 1, 1, 2, 2, 3, 3)[column.scale]
-    return bytes(4 + size) if column.type == ColumnType.TIMESTAMP2 else b"\x80" + bytes(4 + size)
+def _moment(column: Column, value: Constant) -> bytes:
+    """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
+    match = _MOMENT.fullmatch("0000-00-00" if _is_zero(value) else str(value).strip())
+    if match is None:
+        raise ValueError(f"{value!r} is no date and time")
+    year, month, day, hour, minute, second = (int(match[number] or 0) for number in range(1, 7))
+    if month > 12 or day > 31 or hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"{value!r} is no date and time")
+    if column.type != ColumnType.DATETIME2:
+        if hour or minute or second or (match[7] or "").strip("0"):
+            raise ValueError(f"{value!r} is no date")
+        return (year << 9 | month << 5 | day).to_bytes(3, "little")
+    fraction = (match[7] or "").ljust(6, "0")
+    if fraction[column.scale :].strip("0"):
+        raise ValueError(f"{value!r} has more than {column.scale} digits of a second")
+    packed = (year * 13 + month) << 22 | day << 17 | hour << 12 | minute << 6 | second
+    size = FRACTION_SIZES[column.scale]
+    return (packed + (1 << 39)).to_bytes(5, "big") + int(fraction[: 2 * size] or 0).to_bytes(size, "big")
 
 
 def _bounded(number: int, bits: int) -> int:
@@ -182,9 +197,8 @@ def _text(column: Column, value: Constant) -> bytes:
     if isinstance(value, bytes):
         data = value
     else:
-        codec = CODECS.get(charset)
         data = encoded(str(value), charset)
-        if codec is None or (data.decode(codec, "replace") != str(value) and charset != "latin1"):
+        if decode_text(data, charset) != str(value):
             raise ValueError(f"{value!r} cannot be said in {charset}")
     return data.rstrip(b" ") if column.type == ColumnType.STRING else data
 

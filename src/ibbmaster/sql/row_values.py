@@ -10,7 +10,7 @@ from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.schema.model import TableColumn
 from ibbmaster.sql.contents import first_value
 from ibbmaster.sql.stored import StoredColumn, StoredLayout, StoredLayouts
-from ibbmaster.sql.value_texts import ShownAs, text_of
+from ibbmaster.sql.value_texts import TextSettings, text_of
 from ibbmaster.wire.binary_row import ROW_BIT, ROW_MARK, encode_binary_value
 from ibbmaster.wire.response import ColumnDefinition
 
@@ -38,7 +38,7 @@ class RowValues:
         self,
         columns: Sequence[ShownColumn],
         layouts: StoredLayouts,
-        shown: ShownAs,
+        shown: TextSettings,
         *,
         is_binary: bool,
         used: Collection[int] = (),

@@ -6,9 +6,12 @@ import threading
 import weakref
 
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
-from ibbmaster.sql.answer import Answer
+from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer
+from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.folding import ROW_BYTES_MAX, RowFold, SchemaTimeline
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_file import RowFile
@@ -25,7 +28,15 @@ class TableReader:
     also longer. The rows of one position take `bytes_max` of temporary disk space at most.
     """
 
-    def __init__(self, engine: LogEngine, timeline: SchemaTimeline, *, bytes_max: int = ROW_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        engine: LogEngine,
+        timeline: SchemaTimeline,
+        *,
+        base: BaseDump | None = None,
+        bytes_max: int = ROW_BYTES_MAX,
+    ) -> None:
+        self._base = base
         self._bytes_max = bytes_max
         self._engine = engine
         self._timeline = timeline
@@ -49,6 +60,9 @@ class TableReader:
             IbbMasterError: the log cannot be read.
         """
         answer = Answer(query)
+        if self._base is not None and not _has_reached(query.snapshot.state, self._base.position):
+            text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
+            raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
         with self._lock:
             contents = self._fold_at(query.snapshot).contents_of(query.table)
             answer.check_known(contents)
@@ -86,10 +100,15 @@ class TableReader:
         fold = max(before, key=lambda fold: fold.position, default=None)
         if fold is None:
             start = self._engine.start_of_file().position
-            fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), start, self._bytes_max)
+            fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), start, self._bytes_max, self._base)
         elif any(place == fold.position for _, place in self._users):
             fold = fold.fork()
         else:
             return fold
         self._folds.append(fold)
         return fold
+
+
+def _has_reached(state: GtidState, position: GtidPosition) -> bool:
+    """Whether the groups up to a position are logged; of a domain that the log does not have none is missed."""
+    return all((state.highest_seq_no(gtid.domain_id) or gtid.seq_no) >= gtid.seq_no for gtid in position.values())

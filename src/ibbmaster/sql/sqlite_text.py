@@ -32,6 +32,7 @@ _OPTIONS = words(
 _SIGNS = {"||": "OR", "&&": "AND", "!": "NOT", "<=>": "IS", "/": "* 1.0 /"}
 _REFUSED_SIGNS = frozenset((":=", "^", "@", "{", "}", "[", "]", "?", ":"))
 _WORDS = {"DIV": "/", "MOD": "%", "TRUE": "1", "FALSE": "0", "UNKNOWN": "NULL", "STRAIGHT_JOIN": "JOIN"}
+_NO_COLUMNS = BARE_FUNCTIONS | {"null", "true", "false"}
 _COMPOUND = words("UNION EXCEPT INTERSECT")
 _CASTS = {
     "SIGNED": "INTEGER",
@@ -129,7 +130,7 @@ def _path(tokens: Sequence[SqlToken]) -> tuple[str, ...] | None:
     is_path = len(tokens) % 2 == 1 and all(
         token.text == "." if place % 2 else token.kind in ("word", "quoted") for place, token in enumerate(tokens)
     )
-    if not is_path or (len(tokens) == 1 and tokens[0].text.lower() in BARE_FUNCTIONS):
+    if not is_path or (len(tokens) == 1 and tokens[0].text.lower() in _NO_COLUMNS):
         return None
     return tuple(name_of(token) for token in tokens[::2])
 
@@ -229,6 +230,8 @@ class _Rewriter:
             last = self._values.pop()
             self._parts.pop()
             self._parameter(str(last) + value)
+        elif before is not None and before.kind == "word" and self._is_introducer(before.text.upper()):
+            self._parameter(value)
         elif before is not None and (_word(before) == "AS" or (_ends_operand(before) and _word(before) != ")")):
             self._parts.append(_quoted(value))
         else:
@@ -275,7 +278,7 @@ class _Rewriter:
             self._parts.append(_quoted(token.text))
         elif following is not None and following.kind in ("text", "hex", "bits") and self._is_introducer(word):
             return
-        elif following is not None and following.kind == "sign" and following.text == "(" and word not in _KEYWORDS:
+        elif following is not None and following.kind == "sign" and following.text == "(" and self._is_callable(word):
             self._call(token)
         elif word in _REFUSED:
             raise not_supported(f"{word} in a query over tables")
@@ -303,6 +306,10 @@ class _Rewriter:
             self._parts.append(f"{_quoted(word.lower())}()")
         else:
             self._parts.append(_quoted(token.text))
+
+    @staticmethod
+    def _is_callable(word: str) -> bool:
+        return word not in _KEYWORDS or word in ("LEFT", "RIGHT")
 
     @staticmethod
     def _is_introducer(word: str) -> bool:

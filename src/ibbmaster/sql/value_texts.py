@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ibbmaster.event.rows.charset import CODECS, decode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.rows.kinds.temporal import ZERO_DATETIME, civil_date
+from ibbmaster.event.rows.moment import civil_date
 from ibbmaster.schema.model import SqlType
 
 Text = Callable[[bytes], bytes]
@@ -27,16 +27,17 @@ SINGLE_BYTE = frozenset(name for name, codec in CODECS.items() if codec is not N
 )
 _FLOATS = {ColumnType.FLOAT: struct.Struct("<f"), ColumnType.DOUBLE: struct.Struct("<d")}
 _DAY_S = 86400
+_ZERO_TIME = "0000-00-00 00:00:00"
 
 
-class ShownAs(NamedTuple):
+class TextSettings(NamedTuple):
     """What a session has set: the character set of texts (None, binary: as stored), and seconds east of UTC."""
 
     charset: str | None = None
     time_zone_s: int = 0
 
 
-def text_of(column: Column, kind: SqlType, shown: ShownAs) -> Text:
+def text_of(column: Column, kind: SqlType, shown: TextSettings) -> Text:
     """How values that were stored in `column` are shown in a column of type `kind`.
 
     Raises:
@@ -180,18 +181,18 @@ def _timestamp(column: Column, kind: SqlType, time_zone_s: int) -> Text:
 
     def text(data: bytes) -> bytes:
         plain = str(read(data))
-        if not plain.startswith(ZERO_DATETIME) and time_zone_s:
+        if not plain.startswith(_ZERO_TIME) and time_zone_s:
             seconds = int.from_bytes(data[:4], byte_order) + time_zone_s  # type: ignore[arg-type]
             days, clock = divmod(seconds, _DAY_S)
             year, month, day = civil_date(days)
             date = f"{year:04}-{month:02}-{day:02}"
-            plain = f"{date} {clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}{plain[len(ZERO_DATETIME) :]}"
+            plain = f"{date} {clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}{plain[len(_ZERO_TIME) :]}"
         return plain.encode()
 
     return _with_digits(text, column.scale, kind.scale or 0)
 
 
-def _label(column: Column, kind: SqlType, shown: ShownAs) -> Text:
+def _label(column: Column, kind: SqlType, shown: TextSettings) -> Text:
     charset = (kind.charset or "utf8mb4") if shown.charset in (None, "binary") else shown.charset
     assert charset is not None
     labels = [encoded(label, charset) for label in kind.labels]
