@@ -187,6 +187,38 @@ class Progress(IntEnum):
     SIZE = 8
 
 
+class NodeSearch(IntEnum):
+    """Places in the numbers that a search for out-of-band nodes is given and leaves."""
+
+    FILE_NO = 0  # in which all of them lie
+    FIRST = 1  # file offset of node 0
+    NODES = 2  # of the stream
+    NEXT = 3  # number of the node that comes next
+    PATH = 4  # nodes that are left to look at: rows of the path
+    SIZE = 5
+
+
+class PathColumn(IntEnum):
+    """Columns of the nodes that a search has still to look at, or to give; the last row is the next."""
+
+    PLACE = 0  # file offset
+    NUMBER = 1  # -1 where it does not follow from the parent
+    IS_LEFTMOST = 2  # reached from the last node by left steps alone
+    HEADER_SIZE = 3  # bytes, once all that comes before it stands behind it
+    COLUMNS = 4
+
+
+class NodeColumn(IntEnum):
+    """Columns of the nodes that a search has found."""
+
+    PLACE = 0  # file offset
+    HEADER_SIZE = 1  # bytes before the events
+    COLUMNS = 2
+
+
+NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node, those of the right one, bytes of the header
+
+
 class Found(IntEnum):
     """Columns of the out-of-band nodes that a check has found."""
 

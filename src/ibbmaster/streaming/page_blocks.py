@@ -64,7 +64,7 @@ class PageBlocks:
         if not isinstance(group, StoredGroup):
             return None
         key = self._identity_of(group.start.file_no), group.start
-        found = self._cache.large_group(key, lambda: LargeGroup(self._disk, group))
+        found = self._cache.large_group(key, lambda: LargeGroup(self._disk, group, self._kernels))
         return None if found is None else found.begin()
 
     def known_group(self, at: Mark) -> tuple[Gtid, PartState] | None:
@@ -204,6 +204,7 @@ class PagePump:
         self._out = self._buffers.take()
         self._stack.callback(self._buffers.give_back, self._out)
         self._file: OpenFile | None = None
+        self._stuck_at: FramingState | None = None  # what comes here goes another way
 
     def close(self) -> None:
         """Give back what was borrowed."""
@@ -214,10 +215,10 @@ class PagePump:
 
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
         if isinstance(at, PartState):
-            return self._send_nodes(at, selection, sequence) if at.node else None
+            return self._send_nodes(at, selection, sequence)
         assert isinstance(at, FramingState)
         file_no, offset = at.position
-        if offset <= PAGE_SIZE:
+        if offset <= PAGE_SIZE or at == self._stuck_at:
             return None
         file = self._file_of(file_no)
         if file is None:
@@ -226,7 +227,7 @@ class PagePump:
         workspace.prepare(selection, sequence)
         workspace.go_to(at)
         progress[Progress.FILE_OFFSET] = at.position.page_no * PAGE_SIZE
-        self._kernels.pump(
+        status = self._kernels.pump(
             file.descriptor,
             self._socket,
             workspace.pages,
@@ -234,10 +235,13 @@ class PagePump:
             workspace.sending(progress, rest),
         )
         after = workspace.framing_state(file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
+        self._stuck_at = None if status == Status.FULL else after
         return self._result(progress, rest, before=at, after=after, gtids=workspace.gtids())
 
     def _send_nodes(self, at: PartState, selection: Selection, sequence: int) -> Block | None:
-        ahead = at.group.nodes_from(at.node)
+        """Send a group's parts in one file, from its begin or from a place in it on."""
+        group, first = at.group, max(at.node, 1)
+        ahead = group.nodes_from(first)
         if not ahead or at.place.file_no not in (ahead[0].position.file_no, NOWHERE.file_no):
             return None
         file_no = ahead[0].position.file_no
@@ -245,14 +249,18 @@ class PagePump:
         file = self._file_of(file_no)
         if file is None:
             return None
-        workspace, progress, rest = self._workspace, file.progress, self._buffers.take()
+        workspace, progress = self._workspace, file.progress
         workspace.prepare(selection, sequence)
         resume(workspace, at)
-        progress[Progress.NODE] = 0
-        progress[Progress.IS_BEGUN] = at.place != NOWHERE
-        if at.place != NOWHERE:
+        progress[Progress.NODE] = progress[Progress.IS_BEGUN] = 0
+        if at.node == 0:
+            if not group.frame_inline(workspace, at, self._out, self._kernels):
+                return None
+        elif at.place != NOWHERE:
+            progress[Progress.IS_BEGUN] = 1
             workspace.state[Field.OFFSET] = at.place.page_offset
             progress[Progress.FILE_OFFSET] = at.place.page_no * PAGE_SIZE
+        rest = self._buffers.take()
         self._kernels.pump_nodes(
             file.descriptor,
             self._socket,
@@ -264,7 +272,9 @@ class PagePump:
         place = NOWHERE
         if progress[Progress.IS_BEGUN]:
             place = LogPosition(file_no, int(progress[Progress.FILE_OFFSET] + workspace.state[Field.OFFSET]))
-        after = at.group.part_state(workspace, at.node + int(progress[Progress.NODE]), place)
+        after = group.part_state(workspace, first + int(progress[Progress.NODE]), place)
+        if group.is_end(after):
+            return self._result(progress, rest, before=at, after=FramingState(group.end))
         return self._result(progress, rest, before=at, after=after, is_inside_event=is_inside_event(after))
 
     def _file_of(self, file_no: int) -> OpenFile | None:
