@@ -209,11 +209,12 @@ class PathColumn(IntEnum):
 
 
 class NodeColumn(IntEnum):
-    """Columns of the nodes that a search has found."""
+    """Columns of the nodes that were found."""
 
-    PLACE = 0  # file offset
-    HEADER_SIZE = 1  # bytes before the events
-    COLUMNS = 2
+    FILE_NO = 0
+    PLACE = 1  # file offset
+    HEADER_SIZE = 2  # bytes before the events
+    COLUMNS = 3
 
 
 NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node, those of the right one, bytes of the header

@@ -64,10 +64,8 @@ def find_nodes(file, search, path, page, header, nodes):
         if path[row, PathColumn.HEADER_SIZE] > 0:  # all that comes before it was given
             if number != search[NodeSearch.NEXT] or (number == 0 and place != search[NodeSearch.FIRST]):
                 return found, Status.FALLBACK
-            nodes[found, NodeColumn.PLACE], nodes[found, NodeColumn.HEADER_SIZE] = (
-                place,
-                path[row, PathColumn.HEADER_SIZE],
-            )
+            nodes[found, NodeColumn.FILE_NO], nodes[found, NodeColumn.PLACE] = search[NodeSearch.FILE_NO], place
+            nodes[found, NodeColumn.HEADER_SIZE] = path[row, PathColumn.HEADER_SIZE]
             found += 1
             search[NodeSearch.NEXT] += 1
             search[NodeSearch.PATH] -= 1

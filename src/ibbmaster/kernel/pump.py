@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from ibbmaster.kernel.crc32c import PAGE
-from ibbmaster.kernel.fields import Field, Progress, Status
+from ibbmaster.kernel.fields import Field, NodeColumn, Progress, Status
 from ibbmaster.kernel.groups import frame_node, frame_table
 from ibbmaster.kernel.memory import jit
 
@@ -143,7 +143,7 @@ def _pump(file, socket, pages, framing, sending):
 
 @jit
 def _pump_nodes(file, socket, nodes, pages, framing, sending):
-    """Frame and send the events in out-of-band nodes; each row of `nodes` is a file offset and the bytes before events.
+    """Frame and send the events in out-of-band nodes; `nodes` are those of one file.
 
     What the output has already goes out first. Pages that `_pump` has skipped were verified there.
 
@@ -154,10 +154,10 @@ def _pump_nodes(file, socket, nodes, pages, framing, sending):
     begin, count, verified = -1, 0, 0  # file offset of the current pages, how many, and of them whose checksum is right
     while progress[Progress.NODE] < len(nodes):
         if not progress[Progress.IS_BEGUN]:
-            page_no = nodes[progress[Progress.NODE], 0] // PAGE
+            page_no = nodes[progress[Progress.NODE], NodeColumn.PLACE] // PAGE
             progress[Progress.FILE_OFFSET] = page_no * PAGE
-            state[Field.OFFSET] = nodes[progress[Progress.NODE], 0] - page_no * PAGE
-            state[Field.TO_SKIP] = nodes[progress[Progress.NODE], 1]
+            state[Field.OFFSET] = nodes[progress[Progress.NODE], NodeColumn.PLACE] - page_no * PAGE
+            state[Field.TO_SKIP] = nodes[progress[Progress.NODE], NodeColumn.HEADER_SIZE]
             state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
             progress[Progress.IS_BEGUN] = 1
         if not begin <= progress[Progress.FILE_OFFSET] < begin + count * PAGE:

@@ -128,7 +128,7 @@ def _pump() -> None:
 
 
 def _pump_nodes() -> None:
-    pump_nodes(-1, -1, np.zeros((0, 2), dtype=np.int64), _bytes(PAGE), _framing(), _sending())
+    pump_nodes(-1, -1, np.zeros((0, NodeColumn.COLUMNS), dtype=np.int64), _bytes(PAGE), _framing(), _sending())
 
 
 def _find_nodes() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -33,6 +33,7 @@ BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds
 NUMBER_MAX = 2**62  # of what is looked for by a kernel
 NODES_AHEAD = 64  # found in one go: that looks at the disk
 FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is that of a place inside a group
+NodeRow = Sequence[int]  # see NodeColumn
 REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
 
 
@@ -52,17 +53,17 @@ class LargeGroup:
         self._kernels = kernels
         self._out_of_band = OutOfBandReader(disk)
         self._streams = group.streams
-        self._nodes: list[FoundNode] = []
+        self._node_count = sum(stream.node_count for stream in group.streams)
+        self._nodes: list[NodeRow] = []  # see NodeColumn
         self._ahead = self._search()
-        self._has_all_nodes = False
-        self._lock = threading.Lock()  # for the three above
+        self._lock = threading.Lock()  # for the two above
         self._rereads_left = REREADS
 
     def begin(self) -> PartState:
         """Before its first event."""
         return PartState(self, 0, LOG_START, (0,) * (Field.SIZE - FIRST_FIELD), b"")
 
-    def nodes_from(self, number: int) -> list[FoundNode]:
+    def nodes_from(self, number: int) -> list[NodeRow]:
         """The node of a number from 1 on, and those behind it that are known; none behind the last."""
         self._find(number, only_cached=False)
         return self._nodes[number - 1 :]
@@ -167,7 +168,7 @@ class LargeGroup:
         """Whether a place is known to be that behind the last node, with no event under way."""
         fields = at.fields
         is_open = fields[Field.EVENT_LEFT - FIRST_FIELD] or fields[Field.HEAD_HELD - FIRST_FIELD]
-        return self._has_all_nodes and at.node > len(self._nodes) and not is_open
+        return at.node > self._node_count and not is_open
 
     def part_state(self, workspace: Workspace, node: int, place: LogPosition) -> PartState:
         """Where the framing is."""
@@ -177,35 +178,39 @@ class LargeGroup:
 
     def _find(self, number: int, *, only_cached: bool) -> FoundNode | None:
         """The node of a number from 1 on; None behind the last."""
-        if len(self._nodes) < number and not self._has_all_nodes:
+        if number > self._node_count:
+            return None
+        if len(self._nodes) < number:
             if only_cached:
                 raise _WouldWaitError
             with self._lock:
                 self._find_more(number)
-        return self._nodes[number - 1] if number <= len(self._nodes) else None
+        file_no, offset, header_size = self._nodes[number - 1]
+        return FoundNode(LogPosition(file_no, offset), header_size)
 
     def _find_more(self, number: int) -> None:
-        while len(self._nodes) < number and not self._has_all_nodes:
+        while len(self._nodes) < number:
             try:
                 found = list(islice(self._ahead, NODES_AHEAD))
+                assert found, "a stream has all nodes that its commit record counts"
             except BaseException:
-                self._ahead = self._search()  # whoever comes next shall meet the same, and not take this for the end
+                self._ahead = self._search()  # whoever comes next shall meet the same
                 raise
             self._nodes += found
-            self._has_all_nodes = len(found) < NODES_AHEAD
 
-    def _search(self) -> Iterator[FoundNode]:
+    def _search(self) -> Iterator[NodeRow]:
         """The nodes behind those that were found."""
         return islice(chain.from_iterable(map(self._nodes_of, self._streams)), len(self._nodes), None)
 
-    def _nodes_of(self, stream: OobStream) -> Iterator[FoundNode]:
+    def _nodes_of(self, stream: OobStream) -> Iterator[NodeRow]:
         """As the reference finds them, which does where a kernel cannot."""
         count = 0
-        for node in quick_nodes(self._disk, stream, self._kernels):
+        for row in quick_nodes(self._disk, stream, self._kernels):
             count += 1
-            yield node
+            yield row
         if count < stream.node_count:
-            yield from islice(self._out_of_band.nodes(stream), count, None)
+            for (file_no, offset), header_size in islice(self._out_of_band.nodes(stream), count, None):
+                yield file_no, offset, header_size
 
     def _check_complete(self, state: Any) -> None:
         if state[Field.EVENT_LEFT]:
@@ -225,7 +230,7 @@ class LargeGroup:
         return RecordError(node.position.location, "an out-of-band record cannot be read")
 
 
-def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator[FoundNode]:
+def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator[NodeRow]:
     """The first nodes of a stream, in the order of their data, as many as a kernel finds: all that lie in one file."""
     file_no = stream.last.file_no
     if stream.first.file_no != file_no or max(stream.node_count, *stream.first, *stream.last) > NUMBER_MAX:
@@ -247,8 +252,7 @@ def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator
             count, status = kernels.find_nodes(descriptor, search, path, page, header, nodes)
         finally:
             os.close(descriptor)
-        for offset, header_size in nodes[:count].tolist():
-            yield FoundNode(LogPosition(file_no, offset), header_size)
+        yield from nodes[:count].tolist()
 
 
 class _WouldWaitError(Exception):

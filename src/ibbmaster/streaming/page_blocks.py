@@ -16,7 +16,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import Field, Progress, Status
+from ibbmaster.kernel.fields import Field, NodeColumn, Progress, Status
 from ibbmaster.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.log.interface import PagedEventGroups
 from ibbmaster.log.pages import PageReader
@@ -242,10 +242,12 @@ class PagePump:
         """Send a group's parts in one file, from its begin or from a place in it on."""
         group, first = at.group, max(at.node, 1)
         ahead = group.nodes_from(first)
-        if not ahead or at.place.file_no not in (ahead[0].position.file_no, NOWHERE.file_no):
+        if not ahead:
             return None
-        file_no = ahead[0].position.file_no
-        nodes = list(takewhile(lambda node: node.position.file_no == file_no, ahead))
+        file_no = ahead[0][NodeColumn.FILE_NO]
+        if at.place.file_no not in (file_no, NOWHERE.file_no):
+            return None
+        nodes = list(takewhile(lambda node: node[NodeColumn.FILE_NO] == file_no, ahead))
         file = self._file_of(file_no)
         if file is None:
             return None
@@ -264,7 +266,7 @@ class PagePump:
         self._kernels.pump_nodes(
             file.descriptor,
             self._socket,
-            np.array([(node.position.offset, node.header_size) for node in nodes], dtype=np.int64),
+            np.array(nodes, dtype=np.int64),
             workspace.pages,
             workspace.framing(self._out, workspace.segments),
             workspace.sending(progress, rest),

@@ -277,10 +277,17 @@ class BlockSource:
         block = pump.send(before, selection, self._session.sequence)
         if block is None or block.after == before:
             return None
-        with contextlib.suppress(PositionPurgedError):  # it went out already: the next block shall meet it
+        failure = None
+        try:
             self._go_behind(block)
+        except PositionPurgedError:
+            pass  # it went out already: the next block shall meet it
+        except DumpError as error:
+            failure = error  # likewise, but nothing more may go out
         self._at = block.after
         self._session.receive_block(block)
+        if failure is not None:
+            self._end(failure)
         return block
 
     def _block_to_pump(self, maker: BlockMaker) -> Block | None:
