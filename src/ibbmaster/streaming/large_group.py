@@ -25,7 +25,7 @@ from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader, check_stream
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LOG_START, NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.buffers import Buffers, Workspace, pages_to_border
+from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, pages_to_border
 from ibbmaster.streaming.framed_block import make_block
 from ibbmaster.streaming.framing_state import FramingState, PartState
 
@@ -77,6 +77,7 @@ class LargeGroup:
         kernels: Kernels,
         *,
         only_cached: bool,
+        is_shared: bool,
     ) -> Block | None:
         """The packets from a place on; None with `only_cached`: would wait.
 
@@ -87,11 +88,12 @@ class LargeGroup:
         """
         with buffers.workspace() as workspace:
             workspace.prepare(selection, sequence)
-            out = buffers.take()
+            out = buffers.take(is_shared=is_shared)
+            wanted_bytes = SHARED_BYTES if is_shared else BLOCK_BYTES
             after: PartState | None = at
             is_full = False
             try:
-                while after is not None and not is_full and workspace.state[Field.OUT] < BLOCK_BYTES:
+                while after is not None and not is_full and workspace.state[Field.OUT] < wanted_bytes:
                     after, is_full = self._step(workspace, after, out, kernels, only_cached=only_cached)
             except _WouldWaitError:
                 buffers.give_back(out)

@@ -23,12 +23,13 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, Workspace, pages_to_border
+from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES, Workspace, pages_to_border
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark, PartState
 from ibbmaster.streaming.large_group import LargeGroup, first_packet, is_inside_event, resume
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+PAGES_PER_READ = 32  # of a block for many readers
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
 
 
@@ -74,26 +75,25 @@ class PageBlocks:
             return None
         return group.gtid, group.begin()
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+    def frame(
+        self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool, is_shared: bool = False
+    ) -> Block | None:
         buffers = self._cache.buffers
         if isinstance(at, PartState):
-            return at.group.frame(at, selection, sequence, buffers, self._kernels, only_cached=only_cached)
+            return at.group.frame(
+                at, selection, sequence, buffers, self._kernels, only_cached=only_cached, is_shared=is_shared
+            )
         assert isinstance(at, FramingState)
         with buffers.workspace() as workspace:
-            out = buffers.take()
-            after = self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
-            if after is None:
+            out = buffers.take(is_shared=is_shared)
+            frame_in = self._frame_long if is_shared else self._frame_in
+            framed = frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
+            if framed is None:
                 buffers.give_back(out)
                 return None
-            return make_block(
-                out,
-                buffers,
-                workspace.state,
-                before=at,
-                after=after,
-                gtids=workspace.gtids(),
-                head=_head(workspace, at),
-            )
+            after, head = framed
+            state, gtids = workspace.state, workspace.gtids()
+            return make_block(out, buffers, state, before=at, after=after, gtids=gtids, head=head)
 
     def renumbered(self, block: Block, was: int, sequence: int) -> Block:
         first = first_packet(block.before) if isinstance(block.before, PartState) else 0
@@ -107,10 +107,11 @@ class PageBlocks:
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._cache.buffers.workspace() as workspace:
             nothing = workspace.pages[:0]
-            after = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=False, skips=skips)
-            if after is None:
+            skipped = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=False, skips=skips)
+            if skipped is None:
                 return None
-            return Block(b"", None, 0, before=at, after=after, gtids=workspace.gtids(), head=_head(workspace, at))
+            after, head = skipped
+            return Block(b"", None, 0, before=at, after=after, gtids=workspace.gtids(), head=head)
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[PagePump]:
@@ -129,6 +130,40 @@ class PageBlocks:
             self._file_no = file_no
         return self._identity
 
+    def _frame_long(
+        self,
+        workspace: Workspace,
+        out: Any,
+        at: FramingState,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+    ) -> tuple[FramingState, bytes] | None:
+        """Frame from a place on to a border of blocks for many readers; as `_frame_in` where that goes no step."""
+        name, state = format_file_name(at.position.file_no), workspace.state
+        page_no = at.position.page_no
+        border = page_no + pages_to_border(page_no, SHARED_BYTES // PAGE_SIZE)
+        workspace.prepare(selection, sequence)
+        workspace.go_to(at)
+        framing = workspace.framing(out, workspace.none)
+        after, head, status = at, b"", int(Status.NEED_MORE)
+        while page_no < border and status == Status.NEED_MORE:
+            target = memoryview(workspace.pages)[: min(PAGES_PER_READ, border - page_no) * PAGE_SIZE]
+            size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=only_cached)
+            if size is None:
+                return None
+            head = head or _head(workspace, at)
+            state[Field.PAGE] = 0
+            status = self._kernels.frame_table(workspace.pages, size // PAGE_SIZE, framing)
+            page_no += int(state[Field.PAGE])
+            before, after = after, workspace.framing_state(at.position.file_no, page_no)
+            if after == before:
+                break
+        if after != at:
+            return after, head
+        return self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
+
     def _frame_in(
         self,
         workspace: Workspace,
@@ -139,8 +174,8 @@ class PageBlocks:
         *,
         only_cached: bool,
         skips: Any = None,
-    ) -> FramingState | None:
-        """Frame, or skip, from a place on; returns where that ended, None if nothing could be done."""
+    ) -> tuple[FramingState, bytes] | None:
+        """Frame, or skip, from a place on; returns where that ended and the head, None if nothing could be done."""
         name = format_file_name(at.position.file_no)
         state = workspace.state
         first_page_no = at.position.page_no
@@ -160,7 +195,7 @@ class PageBlocks:
                 status = self._kernels.skip_table(workspace.pages, found, framing, skips)
             after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
             if after.position != at.position:
-                return after
+                return after, _head(workspace, at)
             if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
                 return None
             page_count += PAGES_PER_BLOCK  # of a group that is longer
