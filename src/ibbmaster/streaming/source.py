@@ -67,6 +67,7 @@ class BlockSource:
         self._probe: EndProbe | None = None
         self._begun: tuple[Gtid, ...] = ()  # groups that the reader was not told of yet
         self._is_far_behind = False
+        self.is_pumpable = True  # else blocks are long where much is to come: each costs some calls
         self.is_at_end = False  # behind the block that was given last
 
     def close(self) -> None:
@@ -206,7 +207,7 @@ class BlockSource:
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
             return None
-        is_shared = cache.is_shared
+        is_shared = cache.is_shared or (self._is_far_behind and not self.is_pumpable)
 
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
