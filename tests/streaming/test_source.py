@@ -471,7 +471,8 @@ def test_many_nodes_in_one_read_go_out_without_a_look_at_each(dump_of, tmp_path,
     for options in ({}, {"has_semi_sync": True}):
         careful = dump_of(engine, is_fast=False, **options)
         with monkeypatch.context() as patched:
-            patched.setattr(OutOfBandReader, "nodes", None)
+            if node_bytes > 1000:  # of small ones some header is cut by the end of a page
+                patched.setattr(OutOfBandReader, "nodes", None)
             for send_buffer in (4 << 20, 60_000):
                 pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=send_buffer, **options)
                 assert pumped.data == careful.data

@@ -187,19 +187,19 @@ class Progress(IntEnum):
     SIZE = 8
 
 
-class NodeSearch(IntEnum):
-    """Places in the numbers that a search for out-of-band nodes is given and leaves."""
+class NodeScan(IntEnum):
+    """Places in the numbers that a scan for out-of-band nodes is given and leaves."""
 
     FILE_NO = 0  # in which all of them lie
     FIRST = 1  # file offset of node 0
     NODES = 2  # of the stream
     NEXT = 3  # number of the node that comes next
-    PATH = 4  # nodes that are left to look at: rows of the path
+    PATH = 4  # nodes that are left: rows of the path
     SIZE = 5
 
 
-class PathColumn(IntEnum):
-    """Columns of the nodes that a search has still to look at, or to give; the last row is the next."""
+class UnreadNodeColumn(IntEnum):
+    """Columns of the nodes that a scan has still to read, or to give; the last row is the next."""
 
     PLACE = 0  # file offset
     NUMBER = 1  # -1 where it does not follow from the parent

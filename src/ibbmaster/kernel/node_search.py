@@ -8,7 +8,7 @@ from __future__ import annotations
 from numba import int64, uint64
 
 from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
-from ibbmaster.kernel.fields import CHUNK_HEADER, LAST, OOB_DATA, NodeColumn, NodeSearch, PathColumn, Status
+from ibbmaster.kernel.fields import CHUNK_HEADER, LAST, OOB_DATA, NodeColumn, NodeScan, Status, UnreadNodeColumn
 from ibbmaster.kernel.memory import inlined, jit, load32, load64
 from ibbmaster.kernel.pump import _pread
 
@@ -58,17 +58,17 @@ def find_nodes(file, search, path, page, header, nodes):
     something is not as it should be: then the reference says what.
     """
     found = 0
-    while search[NodeSearch.PATH] > 0 and found < len(nodes):
-        row = search[NodeSearch.PATH] - 1
-        place, number = path[row, PathColumn.PLACE], path[row, PathColumn.NUMBER]
-        if path[row, PathColumn.HEADER_SIZE] > 0:  # all that comes before it was given
-            if number != search[NodeSearch.NEXT] or (number == 0 and place != search[NodeSearch.FIRST]):
+    while search[NodeScan.PATH] > 0 and found < len(nodes):
+        row = search[NodeScan.PATH] - 1
+        place, number = path[row, UnreadNodeColumn.PLACE], path[row, UnreadNodeColumn.NUMBER]
+        if path[row, UnreadNodeColumn.HEADER_SIZE] > 0:  # all that comes before it was given
+            if number != search[NodeScan.NEXT] or (number == 0 and place != search[NodeScan.FIRST]):
                 return found, Status.FALLBACK
-            nodes[found, NodeColumn.FILE_NO], nodes[found, NodeColumn.PLACE] = search[NodeSearch.FILE_NO], place
-            nodes[found, NodeColumn.HEADER_SIZE] = path[row, PathColumn.HEADER_SIZE]
+            nodes[found, NodeColumn.FILE_NO], nodes[found, NodeColumn.PLACE] = search[NodeScan.FILE_NO], place
+            nodes[found, NodeColumn.HEADER_SIZE] = path[row, UnreadNodeColumn.HEADER_SIZE]
             found += 1
-            search[NodeSearch.NEXT] += 1
-            search[NodeSearch.PATH] -= 1
+            search[NodeScan.NEXT] += 1
+            search[NodeScan.PATH] -= 1
             continue
         if not read_header(file, place, page, header):
             return found, Status.FALLBACK
@@ -76,25 +76,25 @@ def find_nodes(file, search, path, page, header, nodes):
         has_left, has_right = left_file != 0 or left != 0, right_file != 0 or right != 0
         if (
             (number >= 0 and number != index)
-            or (has_left and (not has_right or left_file != search[NodeSearch.FILE_NO]))
-            or (has_right and right_file != search[NodeSearch.FILE_NO])
+            or (has_left and (not has_right or left_file != search[NodeScan.FILE_NO]))
+            or (has_right and right_file != search[NodeScan.FILE_NO])
             or has_right == (index == 0)
             or row + 3 > len(path)
         ):
             return found, Status.FALLBACK
-        path[row, PathColumn.NUMBER], path[row, PathColumn.HEADER_SIZE] = index, header[5]
-        is_leftmost = path[row, PathColumn.IS_LEFTMOST]
+        path[row, UnreadNodeColumn.NUMBER], path[row, UnreadNodeColumn.HEADER_SIZE] = index, header[5]
+        is_leftmost = path[row, UnreadNodeColumn.IS_LEFTMOST]
         if has_right and (has_left or is_leftmost):
             row += 1
-            path[row, PathColumn.PLACE], path[row, PathColumn.NUMBER] = right, index - 1
-            path[row, PathColumn.IS_LEFTMOST] = is_leftmost and not has_left
-            path[row, PathColumn.HEADER_SIZE] = 0
+            path[row, UnreadNodeColumn.PLACE], path[row, UnreadNodeColumn.NUMBER] = right, index - 1
+            path[row, UnreadNodeColumn.IS_LEFTMOST] = is_leftmost and not has_left
+            path[row, UnreadNodeColumn.HEADER_SIZE] = 0
         if has_left:
             row += 1
-            path[row, PathColumn.PLACE], path[row, PathColumn.NUMBER] = left, -1
-            path[row, PathColumn.IS_LEFTMOST] = is_leftmost
-            path[row, PathColumn.HEADER_SIZE] = 0
-        search[NodeSearch.PATH] = row + 1
-    if search[NodeSearch.PATH] > 0:
+            path[row, UnreadNodeColumn.PLACE], path[row, UnreadNodeColumn.NUMBER] = left, -1
+            path[row, UnreadNodeColumn.IS_LEFTMOST] = is_leftmost
+            path[row, UnreadNodeColumn.HEADER_SIZE] = 0
+        search[NodeScan.PATH] = row + 1
+    if search[NodeScan.PATH] > 0:
         return found, Status.FULL
-    return found, Status.DONE if search[NodeSearch.NEXT] == search[NodeSearch.NODES] else Status.FALLBACK
+    return found, Status.DONE if search[NodeScan.NEXT] == search[NodeScan.NODES] else Status.FALLBACK

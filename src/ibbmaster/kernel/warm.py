@@ -34,13 +34,13 @@ from ibbmaster.kernel.fields import (
     KnownTables,
     MapColumn,
     NodeColumn,
-    NodeSearch,
+    NodeScan,
     OpenColumn,
-    PathColumn,
     Progress,
     RowField,
     Sending,
     StepColumn,
+    UnreadNodeColumn,
     VariantColumn,
 )
 from ibbmaster.kernel.framing import frame_bytes, renumber
@@ -133,7 +133,8 @@ def _pump_nodes() -> None:
 
 def _find_nodes() -> None:
     search, path, nodes = (
-        np.zeros(shape, dtype=np.int64) for shape in (NodeSearch.SIZE, (1, PathColumn.COLUMNS), (1, NodeColumn.COLUMNS))
+        np.zeros(shape, dtype=np.int64)
+        for shape in (NodeScan.SIZE, (1, UnreadNodeColumn.COLUMNS), (1, NodeColumn.COLUMNS))
     )
     find_nodes(-1, search, path, _bytes(PAGE), np.zeros(NODE_HEADER_NUMBERS, dtype=np.int64), nodes)
 

@@ -19,7 +19,7 @@ from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import NODE_HEADER_NUMBERS, Field, NodeColumn, NodeSearch, PathColumn, Status
+from ibbmaster.kernel.fields import NODE_HEADER_NUMBERS, Field, NodeColumn, NodeScan, Status, UnreadNodeColumn
 from ibbmaster.log.event_groups import StoredGroup
 from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader, check_stream
 from ibbmaster.log.pages import PageReader
@@ -238,12 +238,12 @@ def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator
     if stream.first.file_no != file_no or max(stream.node_count, *stream.first, *stream.last) > NUMBER_MAX:
         return
     bits = stream.node_count.bit_length()
-    search, header = np.zeros(NodeSearch.SIZE, dtype=np.int64), np.zeros(NODE_HEADER_NUMBERS, dtype=np.int64)
-    path = np.zeros(((bits + 1) * (bits + 2), PathColumn.COLUMNS), dtype=np.int64)
+    search, header = np.zeros(NodeScan.SIZE, dtype=np.int64), np.zeros(NODE_HEADER_NUMBERS, dtype=np.int64)
+    path = np.zeros(((bits + 1) * (bits + 2), UnreadNodeColumn.COLUMNS), dtype=np.int64)
     nodes = np.zeros((NODES_AHEAD, NodeColumn.COLUMNS), dtype=np.int64)
     page = np.zeros(PAGE_SIZE + 8, dtype=np.uint8)  # numbers are loaded as eight bytes
-    search[NodeSearch.FILE_NO], search[NodeSearch.FIRST] = stream.first
-    search[NodeSearch.NODES], search[NodeSearch.PATH] = stream.node_count, 1
+    search[NodeScan.FILE_NO], search[NodeScan.FIRST] = stream.first
+    search[NodeScan.NODES], search[NodeScan.PATH] = stream.node_count, 1
     path[0] = stream.last.offset, stream.node_count - 1, 1, 0
     status = int(Status.FULL)
     while status == Status.FULL:
