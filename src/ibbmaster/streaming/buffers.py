@@ -30,8 +30,8 @@ from ibbmaster.streaming.framing_state import FramingState
 PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cache of a core
 PAGES_MAX = 64  # of a record that is framed as one piece
 OUT_BYTES = 576 * 1024  # packets of one block: events of 19 bytes, the smallest, grow by up to 7
-SHARED_BYTES = 2 << 20  # blocks for many readers end at multiples of it in a file
-SHARED_OUT_BYTES = SHARED_BYTES + 256 * 1024  # packets of one of them
+SHARED_BYTES = 1 << 20  # blocks for many readers end at multiples of it in a file
+SHARED_OUT_BYTES = SHARED_BYTES + 128 * 1024  # packets of one of them
 PAIRS_MAX = 64
 CHUNKS_MAX = 8192  # that a block is divided into at most: here it ends where there are more
 SEGMENTS_MAX = 64
