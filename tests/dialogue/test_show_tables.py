@@ -33,6 +33,7 @@ def test_tables_have_their_kinds(ask):
         ["Tables_in_shop", "Table_type"],
         [
             ("all_items", "VIEW"),
+            ("counted", "VIEW"),
             ("item", "BASE TABLE"),
             ("lost", "BASE TABLE"),
             ("numbers", "SEQUENCE"),
@@ -82,6 +83,7 @@ def test_the_state_of_tables_has_what_ddl_tells(ask):
     rows = ask("SHOW TABLE STATUS FROM shop")[1]
     assert [row[:3] for row in rows] == [
         ("all_items", None, None),
+        ("counted", None, None),
         ("item", "InnoDB", 10),
         ("numbers", "InnoDB", 10),
         ("sold", "InnoDB", 10),
@@ -97,7 +99,7 @@ CODES = {
     "SHOW CREATE TABLE shop.nothing": 1146,
     "SHOW CREATE TABLE shop.lost": 1105,
     "SHOW CREATE VIEW shop.item": 1347,
-    "SHOW COLUMNS FROM shop.all_items": 1235,
+    "SHOW COLUMNS FROM shop.counted": 1235,
     "SHOW CREATE SEQUENCE shop.item": 4089,
     "SHOW CREATE DATABASE nothing": 1049,
 }
