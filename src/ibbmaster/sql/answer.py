@@ -18,7 +18,7 @@ from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.contents import TableContents
 from ibbmaster.sql.definitions import ColumnFlag, column_definition
-from ibbmaster.sql.kept_rows import Interval
+from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
 from ibbmaster.sql.literals import Constant, stored_value
 from ibbmaster.sql.row_blocks import StoredRowBlocks
@@ -245,6 +245,8 @@ def _places(
     contents: TableContents, ranges: KeyRanges, *, is_descending: bool = False, limit: int | None = None
 ) -> array[int]:
     """Where the rows of ranges of keys are, in order."""
+    if ranges.intervals == (EVERYTHING,) and limit is None and not is_descending:
+        return contents.kept.all_places(contents.number)
     found = array("q")
     intervals: Sequence[Interval] = ranges.intervals[::-1] if is_descending else ranges.intervals
     for interval in intervals:
