@@ -347,10 +347,10 @@ def test_a_statement_with_settings_of_its_own_leaves_those_of_the_session(dialog
     {
         "SET NAMES latin1": ("latin1", "latin1", "latin1", "latin1_swedish_ci"),
         "SET NAMES utf8 COLLATE utf8_bin": ("utf8mb3", "utf8mb3", "utf8mb3", "utf8mb3_bin"),
-        "SET CHARACTER SET latin1": ("latin1", "utf8mb4", "latin1", "utf8mb4_general_ci"),
-        "SET character_set_results=NULL": ("utf8mb4", "utf8mb4", None, "utf8mb4_general_ci"),
+        "SET CHARACTER SET latin1": ("latin1", "utf8mb4", "latin1", "utf8mb4_uca1400_ai_ci"),
+        "SET character_set_results=NULL": ("utf8mb4", "utf8mb4", None, "utf8mb4_uca1400_ai_ci"),
         "SET collation_connection=uca1400_as_ci": ("utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_uca1400_as_ci"),
-        "SET NAMES latin1, NAMES DEFAULT": ("utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"),
+        "SET NAMES latin1, NAMES DEFAULT": ("utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_uca1400_ai_ci"),
     }.items(),
 )
 def test_character_sets_go_together(dialog, sql, expected):

@@ -40,8 +40,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # A store is one state behind one lock: its parts are right if it is, in any order of threads and after any crash.
     "store/test_binlog_store.py": (
-        *("store/cleaning.py", "store/flusher.py", "store/in_doubt.py", "store/log_writer.py"),
-        *("store/pending_xa.py", "store/step_writer.py", "store/store_reader.py"),
+        *("store/in_doubt.py", "store/log_writer.py", "store/step_writer.py", "store/store_reader.py"),
     ),
     "store/test_salvage.py": ("log/damaged_log.py",),
     # One statement after the other through all that reads and folds DDL: what counts is the table behind it.
@@ -57,9 +56,11 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "sql/test_fast_rows.py": ("sql/answer_plan.py", "kernel/row_values.py"),
     "sql/test_folding.py": ("sql/contents.py", "sql/row_events.py"),
+    "schema/test_describing.py": ("schema/system_tables.py",),
     # A session is one state: where it is, and what it can name there.
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),
+    "schema/test_base_dump.py": ("schema/dump_text.py",),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),

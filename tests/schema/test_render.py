@@ -80,6 +80,11 @@ def test_columns_and_indexes_are_printed_as_a_server_prints_them(database, made,
     assert text_of(database) == f"CREATE TABLE `t` (\n  {printed}\n{TAIL}"
 
 
+def test_aria_says_that_it_checks_its_pages(database):
+    database.run("CREATE TABLE t (a int) ENGINE=Aria TRANSACTIONAL=1")
+    assert text_of(database).endswith(" COLLATE=utf8mb4_general_ci PAGE_CHECKSUM=1 TRANSACTIONAL=1")
+
+
 @pytest.mark.parametrize(("made", "printed"), OPTIONS.items(), ids=list(OPTIONS))
 def test_options_are_printed_as_a_server_prints_them(database, made, printed):
     database.run(f"CREATE TABLE t (a int) {made}")

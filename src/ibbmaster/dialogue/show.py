@@ -136,7 +136,7 @@ class Shower:
                 place = self._located(show)
                 if (missing := _MISSING.get(what.removeprefix("CREATE "))) is not None:
                     raise missing(place[1])
-                return self._tables().created(show, *place)
+                return self._tables().created(show, *place, self.evaluator.who.database)
             case "FUNCTION STATUS" | "PACKAGE STATUS" | "PACKAGE BODY STATUS":
                 return Relation(read_columns(SHOWN["PROCEDURE STATUS"]))
             case "AUTHORS":

@@ -99,9 +99,6 @@ FIXED: Mapping[str, SystemValue] = {
     "character_set_results": "utf8mb4",
     "character_set_server": "utf8mb4",
     "character_set_system": "utf8mb3",
-    "collation_connection": "utf8mb4_general_ci",
-    "collation_database": "utf8mb4_general_ci",
-    "collation_server": "utf8mb4_general_ci",
     "connect_timeout": 10,
     "default_storage_engine": "InnoDB",
     "event_scheduler": "OFF",
@@ -151,6 +148,9 @@ FIXED: Mapping[str, SystemValue] = {
 
 #: Values that follow from the server.
 COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
+    "collation_connection": lambda facts: _default_collation(facts),
+    "collation_database": lambda facts: _default_collation(facts),
+    "collation_server": lambda facts: _default_collation(facts),
     "binlog_checksum": lambda facts: facts.profile.event_checksum.name,
     "server_id": lambda facts: facts.server_id,
     "version": lambda facts: facts.server_version,
@@ -178,6 +178,10 @@ def version_number(facts: ServerFacts) -> int:
 def is_uca_default(facts: ServerFacts) -> bool:
     """Whether SET NAMES utf8mb4 means utf8mb4_uca1400_ai_ci."""
     return version_number(facts) >= UCA_DEFAULT_SINCE
+
+
+def _default_collation(facts: ServerFacts) -> str:
+    return "utf8mb4_uca1400_ai_ci" if is_uca_default(facts) else "utf8mb4_general_ci"
 
 
 def own_position(state: GtidState, server_id: int) -> GtidPosition:

@@ -8,8 +8,12 @@ from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.type_clause import BINARY_OF, INTEGERS, TEMPORAL, TEXTS
 
-VARCHAR_BYTES_MAX = 65535
+VARCHAR_BYTES_MAX = 65532  # of which a row has room
 _SIZES = (("tiny", 0xFF), ("", 0xFFFF), ("medium", 0xFFFFFF), ("long", 0xFFFFFFFF))
+_KEY_BYTES = {"tinyint": 1, "year": 1, "smallint": 2, "mediumint": 3, "date": 3, "int": 4, "inet4": 4, "uuid": 16} | {
+    "inet6": 16
+}
+_KEY_BYTES_OF_OTHERS = 8
 _ZEROS = {"date": "'0000-00-00'", "time": "'00:00:00'", "uuid": "'00000000-0000-0000-0000-000000000000'"} | {
     "datetime": "'0000-00-00 00:00:00'",
     "timestamp": "'0000-00-00 00:00:00'",
@@ -95,6 +99,25 @@ def converted(type_: SqlType, collation: str) -> SqlType:
         return SqlType(word=word, charset=found.charset, collation=found.collation, is_compressed=type_.is_compressed)
     clause = TypeClause(word=word, length=length, labels=type_.labels, is_compressed=type_.is_compressed)
     return _text_type(clause, collation)
+
+
+def key_bytes(type_: SqlType, length: int | None = None) -> int | None:
+    """Bytes that a column has in an index, or so many characters of it; None of a text or blob as a whole."""
+    unit = character_sets()[type_.charset].size_max if type_.charset is not None else 1
+    if is_text_or_blob(type_):
+        return None if length is None else length * unit
+    if type_.word in ("char", "varchar", "binary", "varbinary"):
+        return (type_.length or 0 if length is None else length) * unit
+    return _KEY_BYTES.get(type_.word, _KEY_BYTES_OF_OTHERS)
+
+
+def is_text_or_blob(type_: SqlType) -> bool:
+    return type_.word.endswith(("text", "blob"))
+
+
+def has_prefixes(type_: SqlType) -> bool:
+    """Whether an index may be of the beginning of such a column."""
+    return is_text_or_blob(type_) or type_.word in ("char", "varchar", "binary", "varbinary")
 
 
 def zero_of(type_: SqlType) -> str:

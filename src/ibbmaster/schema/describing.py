@@ -94,7 +94,9 @@ def _row_format(table: TableVersion, engine: str) -> str:
 
 def create_options(table: TableVersion) -> str:
     """CREATE_OPTIONS."""
-    options = [f"{name.lower()}={value}" for name, value in sorted_options(table) if name not in _UNLISTED]
+    is_aria = table.options.get("ENGINE") == "Aria" and table.partitioning is None
+    given = {**({"TRANSACTIONAL": "1"} if is_aria else {}), **table.options}
+    options = [f"{name.lower()}={value}" for name, value in sorted_options(given) if name not in _UNLISTED]
     return " ".join([*options, *(["partitioned"] if table.partitioning is not None else [])])
 
 

@@ -100,7 +100,9 @@ class SchemaFold:
                 self._put(found.table, view, is_new=True)
             case CreateSequence():
                 if not (found.is_conditional and found.table in self.tables):
-                    self._put_own(found.table, sequence_table(found, self.new_id), is_temporary=found.is_temporary)
+                    collation = self._collation_of(found.table.database, session)
+                    sequence = sequence_table(found, collation, self.new_id)
+                    self._put_own(found.table, sequence, is_temporary=found.is_temporary)
             case CreateDatabase():
                 self._create_database(found, session)
             case RemoveDatabase():

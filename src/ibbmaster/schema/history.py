@@ -49,6 +49,7 @@ class SchemaHistory:
             self.fold.learn(table)
             if isinstance(table, TableVersion):
                 self.fold.last_id = max(self.fold.last_id, *(one.id for one in table.columns), 0)
+                self.fold.last_generation = max(self.fold.last_generation, table.generation)
 
     def add(self, place: SchemaPlace, gtid: str, timestamp: int, statement: LoggedStatement) -> None:
         """Fold the next statement of the log."""

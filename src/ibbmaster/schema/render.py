@@ -179,9 +179,9 @@ def _check(check: CheckConstraint) -> str:
     return f"CONSTRAINT {quoted_name(check.name)} CHECK ({expression_text(check.expression)})"
 
 
-def sorted_options(table: TableVersion) -> list[tuple[str, str]]:
+def sorted_options(given: Mapping[str, str]) -> list[tuple[str, str]]:
     """Options but the storage engine, in the order of a server; those of a storage engine are the last."""
-    options = {name: value for name, value in table.options.items() if name != "ENGINE"}
+    options = {name: value for name, value in given.items() if name != "ENGINE"}
     known = [(name, options.pop(name)) for name in TABLE_OPTIONS if name in options]
     return [*known, *options.items()]
 
@@ -192,7 +192,8 @@ def _options(table: TableVersion) -> str:
     if table.kind is TableKind.SEQUENCE:
         return f"{text} SEQUENCE=1"
     text += f" DEFAULT CHARSET={table.charset} COLLATE={table.collation}"
-    for name, value in sorted_options(table):
+    implied = {"PAGE_CHECKSUM": "1"} if engine == "Aria" and table.partitioning is None else {}
+    for name, value in sorted_options({**implied, **table.options}):
         shown = name if name in TABLE_OPTIONS else quoted_name(name)
         text += f" {shown}={quoted_text(value) if name in _QUOTED else value}"
     text += " WITH SYSTEM VERSIONING" if table.is_versioned else ""

@@ -15,7 +15,7 @@ from ibbmaster.schema.collations import (
     find_collation,
 )
 
-EXPLICIT_TIMESTAMPS = 1 << 12  # of FLAGS2: TIMESTAMP columns get nothing that is not written
+EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get nothing that is not written
 DEFAULT_COLLATION = "utf8mb4_general_ci"
 
 

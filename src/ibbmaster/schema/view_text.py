@@ -58,14 +58,16 @@ def view_parts(table: TableVersion) -> ViewParts:
     )
 
 
-def create_view(table: TableVersion) -> str:
-    """The text of SHOW CREATE VIEW; what a server makes of the query is not known."""
+def create_view(table: TableVersion, *, is_qualified: bool = False) -> str:
+    """The text of SHOW CREATE VIEW, perhaps with its database; what a server makes of the query is not known."""
     parts = view_parts(table)
     user, _, host = parts.definer.partition("@")
     definer = f" DEFINER={quoted_name(user)}@{quoted_name(host or '%')}" if user else ""
+    database = f"{quoted_name(table.database)}." if is_qualified else ""
     check = "" if parts.check_option == "NONE" else f" WITH {parts.check_option} CHECK OPTION"
     return (
-        f"CREATE ALGORITHM={parts.algorithm}{definer} SQL SECURITY {parts.security} VIEW {quoted_name(table.name)}"
+        f"CREATE ALGORITHM={parts.algorithm}{definer} SQL SECURITY {parts.security} VIEW {database}"
+        f"{quoted_name(table.name)}"
         f"{parts.columns} AS {parts.query}{check}"
     )
 

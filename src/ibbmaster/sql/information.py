@@ -22,9 +22,9 @@ from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, 
 from ibbmaster.sql.sqlite_text import GROUP_CONCAT, SQLITE_OWN, SelectedItem, SqliteText, selected_items, sqlite_text
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 
-STEPS_MAX = 100_000_000  # of SQLite's machine, for one statement: some seconds
+STEPS_MAX = 30_000_000  # of SQLite's machine, for one statement: about a second
 STEPS_BETWEEN_LOOKS = 100_000
-RESULT_SIZE_MAX = 64 << 20  # bytes of a whole answer
+RESULT_SIZE_MAX = 32 << 20  # bytes of a whole answer
 TEXT_SIZE_MAX = 16 << 20
 ROWS_AT_A_TIME = 1000
 #: What SQLite limits of a statement.

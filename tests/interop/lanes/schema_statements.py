@@ -9,7 +9,7 @@ DDL = (
     "b varchar(10) character set latin1 default 1, b2 varchar(10) collate utf8mb4_bin not null default 'x''y\\\\z', "
     "c decimal(5,2) default 1, d double default 1.50, e float(7,3) default 2, f bit(10) default 5, "
     "f2 bit(3) default b'101', g date default 20200101, h datetime(3) default now(3) on update now(3), "
-    "i2 timestamp null default null, j year default 2020, k enum('a','b''c') default 'a', "
+    "i timestamp, i2 timestamp null default null, j year default 2020, k enum('a','b''c') default 'a', "
     "l set('x','y') character set latin1, m text, n blob default 'x', o json, p uuid default uuid(), q inet6, "
     "s varchar(20) default (concat('x',1+2)), t int as (a*2) virtual, u int as (a+1) persistent invisible, "
     "v int invisible default 7 comment 'c''\\n', w point not null, x char(5) binary, y tinyint(1) default true, "
@@ -32,6 +32,7 @@ DDL = (
     "CREATE TABLE ph (a int primary key, b int) partition by key (a) partitions 3",
     "CREATE SEQUENCE sq START 5 INCREMENT 2 MAXVALUE 100 NOCACHE CYCLE",
     "CREATE TABLE ar (a int, b varchar(10), primary key(a)) engine=aria transactional=1 page_checksum=0",
+    "CREATE TABLE ap (a int) engine=aria",
     "CREATE TABLE me (a int, b varchar(10), key (b) using btree, key(a)) engine=memory",
     "CREATE TABLE my (a int, b char(10)) engine=myisam max_rows=5 min_rows=2 avg_row_length=10 pack_keys=1 "
     "delay_key_write=1",
@@ -65,6 +66,7 @@ ABOUT_TABLES = (
     "show columns from r1.ex",
     "SHOW COLUMNS FROM r1.t1 LIKE 'a%'",
     "SHOW TABLES FROM r1 LIKE 'p%'",
+    "SHOW DATABASES",
     "USE r1",
     "SELECT DATABASE(), @@collation_database",
     "SELECT engine, table_type FROM INFORMATION_SCHEMA.TABLES WHERE table_schema = DATABASE() AND table_name = 't1'",
@@ -73,7 +75,7 @@ ABOUT_TABLES = (
     "SELECT table_name, column_name, ordinal_position, column_default, is_nullable, data_type, "
     "character_maximum_length, character_octet_length, numeric_precision, numeric_scale, datetime_precision, "
     "character_set_name, collation_name, column_type, column_key, extra, column_comment, is_generated, "
-    "generation_expression FROM information_schema.columns WHERE table_schema='r1' AND table_name <> 'sq' "
+    "generation_expression FROM information_schema.columns WHERE table_schema='r1' "
     "ORDER BY table_name, ordinal_position",
     "SELECT table_name, table_type, engine, row_format, table_collation, create_options, table_comment, temporary "
     "FROM information_schema.tables WHERE table_schema='r1' ORDER BY 1",
