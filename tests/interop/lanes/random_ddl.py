@@ -9,6 +9,7 @@ from typing import Any
 
 import pymysql
 
+from lanes.described import Described, described_by
 from lanes.server import Server
 
 DATABASE = "r"
@@ -59,7 +60,9 @@ class Campaign:
     """Changes tables at random; what it did last is in `statements`."""
 
     def __init__(self, server: Server, rng: random.Random, images: Sequence[str] = IMAGES) -> None:
+        self._server = server
         self._connection = server.connect()
+        self.seen: list[tuple[str, Described]] = []  # positions, and what the tables were there
         self._rng = rng
         self._images = images
         self._number = 0
@@ -70,6 +73,12 @@ class Campaign:
         self._run("SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES'")
         for _ in range(3):
             self.create()
+
+    def look(self) -> None:
+        """Note what the tables of the server are here."""
+        with self._connection.cursor() as cursor:
+            cursor.execute("SELECT @@gtid_binlog_pos")
+            self.seen.append((cursor.fetchone()[0], described_by(self._server)))
 
     def close(self) -> None:
         self._connection.close()
