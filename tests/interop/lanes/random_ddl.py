@@ -94,6 +94,7 @@ class Campaign:
             (3, self.add_column),
             (2, self.drop_column),
             (2, self.harmless),
+            (3, self.index),
             (1, self.widen),
             (1, self.rename_column),
             (1, self.truncate),
@@ -190,6 +191,25 @@ class Campaign:
     def harmless(self) -> None:
         clause = self._rng.choice(["COMMENT 'x, DROP'", "FORCE", "ENGINE=Aria", "ENGINE=InnoDB", "AUTO_INCREMENT=5000"])
         self._run(f"ALTER TABLE {self._table()} {clause}")
+
+    def index(self) -> None:
+        """Add an index of some columns, or drop one."""
+        table = self._table()
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SHOW INDEX FROM {table}")
+            names = sorted({row[2] for row in cursor.fetchall()} - {"PRIMARY"})
+        if names and (len(names) > 4 or self._rng.random() < 0.4):
+            self._run(f"ALTER TABLE {table} DROP KEY `{self._rng.choice(names)}`")
+            return
+        columns = self._some(table)[: self._rng.randint(1, 3)]
+        parts = [
+            f"{name}(5)"
+            if any(word in self.tables[table][name] for word in ("CHAR", "TEXT", "BLOB", "BINARY"))
+            else name
+            for name in columns
+        ]
+        if parts:
+            self._run(f"ALTER TABLE {table} ADD KEY ({', '.join(parts)})")
 
     def widen(self) -> None:
         table = self._table()
