@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 from lanes.answers import FOLDER, QUERIES, SESSIONS, Answered, OurTables, RawClient, expect_equal, random_query, save
+from lanes.answers import load as load_answers
 from lanes.capture import CLASSIC, load_captures
-from lanes.primary import ClassicPrimary
+from lanes.primary import ClassicPrimary, IbbPrimary
 from lanes.random_ddl import DATABASE, IMAGES, Campaign
 
 import ibbmaster
@@ -48,7 +49,7 @@ def ask(server: ClassicPrimary, ours: OurTables, queries: list[str]) -> Asked:
     """Every table in every session as text and prepared, and single queries in the first one."""
     asked: Asked = []
     for number, session in enumerate(SESSIONS):
-        client = RawClient(server.socket, session)
+        client = RawClient.of_root(server.socket, session)
         for table in ours.base_tables(ours.snapshot()):
             sql = f"SELECT * FROM `{table.database}`.`{table.name}`"
             asked += [(sql, number, False, client.text(sql)), (sql, number, True, client.binary(sql))]
@@ -73,6 +74,22 @@ def test_a_real_server_gives_the_same_columns_and_rows(
         shutil.copy(directory / "binlog.000001", TABLES)
         save(TABLES, asked)
     assert expect_equal(ours, asked) == 0
+
+
+@pytest.mark.parametrize("name", ["tables", "types-full-crc32"])
+def test_a_served_log_answers_as_the_real_server_did(
+    new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, name: str
+) -> None:
+    own = FOLDER / "11.8" / name / "binlog.000001"
+    shutil.copy(own if own.exists() else CLASSIC / "11.8" / name / "binlog.000001", tmp_path)
+    served = new_ibb_primary(tmp_path, "--read-only")
+    account = {"host": served.host, "port": served.port, "user": served.user, "password": served.password}
+    clients = [RawClient(session, **account) for session in SESSIONS]
+
+    for sql, number, is_binary, expected in load_answers(FOLDER / "11.8" / name):
+        found = clients[number].binary(sql) if is_binary else clients[number].text(sql)
+        assert found.columns == expected.columns, (sql, SESSIONS[number])
+        assert sorted(found.rows) == sorted(expected.rows), (sql, SESSIONS[number], is_binary)
 
 
 @pytest.mark.parametrize("name", ["types-full-crc32", "vectors"])
@@ -109,7 +126,7 @@ def test_tables_after_random_ddl_have_the_rows_that_the_real_server_has(
         campaign.step()
     campaign.close()
     ours = OurTables(ibbmaster.open(binlogs_of(server, tmp_path / "binlog")).engine)
-    client = RawClient(server.socket, SESSIONS[0])
+    client = RawClient.of_root(server.socket, SESSIONS[0])
 
     for name in campaign.tables:
         sql = f"SELECT * FROM {DATABASE}.{name}"
@@ -149,7 +166,7 @@ def test_rows_keep_their_values_through_every_alteration(
     )
     cursor.execute(create)
     cursor.execute("CREATE TABLE spare LIKE t")
-    client = RawClient(server.socket, SESSIONS[0])
+    client = RawClient.of_root(server.socket, SESSIONS[0])
     for number, alteration in enumerate(ALTERATIONS):
         for row in range(5):
             known = 10 * number + row

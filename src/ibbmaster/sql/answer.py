@@ -11,6 +11,7 @@ from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, SelectItem, TableName
+from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn
@@ -157,7 +158,7 @@ class Answer:
             condition=condition,
             skip=skip,
             limit=limit,
-            kernels=kernels(),
+            kernels=kernels(KernelSet.SELECT),
             on_error=lambda error: Err(code=UNKNOWN_ROWS, sqlstate=SQLSTATE, text=f"a row of {name}: {error}"),
         )
         return BlockResultSet(columns=self.definitions, blocks=blocks)

@@ -267,6 +267,11 @@ class TableContents:
                 parts.append(b"\1" + len(value).to_bytes(4, "big") + value)
         return hashlib.blake2b(b"".join(parts), digest_size=DIGEST_SIZE).digest()
 
+    def set_sequence(self, state: Sequence[int], layout: StoredLayout) -> None:
+        """Let a sequence have this row."""
+        columns = zip(layout.columns, state, strict=True)
+        self.insert(layout, [layout.row([stored_value(one.column, one.type, value) for one, value in columns])])
+
     # Changes of the table ---------------------------------------------------------------------
 
     def alter(self, table: TableVersion) -> None:

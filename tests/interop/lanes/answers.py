@@ -60,11 +60,14 @@ class Answered(NamedTuple):
 class RawClient:
     """A connection to a server that keeps the payloads as they come."""
 
-    def __init__(self, socket: Path, session: Session) -> None:
-        self._connection: Any = pymysql.connect(
-            unix_socket=str(socket), user="root", charset="utf8mb4", autocommit=True
-        )
+    def __init__(self, session: Session, **account: object) -> None:
+        self._connection: Any = pymysql.connect(**{"charset": "utf8mb4", "autocommit": True, **account})  # type: ignore[call-overload]
         self._connection.cursor().execute(session.sql)
+
+    @classmethod
+    def of_root(cls, socket: Path, session: Session) -> RawClient:
+        """To a real server."""
+        return cls(session, unix_socket=str(socket), user="root")
 
     def close(self) -> None:
         self._connection.close()
