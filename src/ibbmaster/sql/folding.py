@@ -316,8 +316,7 @@ class RowFold:
         """Apply a row event."""
         contents = mapped.contents
         if contents.table.kind is TableKind.SEQUENCE:
-            contents.unknown = None  # each event has all of its state
-            self.kept.drop(contents.number)
+            contents.unknown = None  # an event has all of its state, if its image is whole
         if contents.unknown is not None:
             return
         children = self._children_of(contents.table)
