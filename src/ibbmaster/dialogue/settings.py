@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from ibbmaster.dialogue.collations import character_sets, charset_of_collation, find_charset, find_collation
@@ -35,7 +35,7 @@ class Settings:
         self._facts = facts
         self.values: dict[str, SystemValue] = {}
 
-    def names(self) -> list[str]:
+    def names(self) -> Sequence[str]:
         """Every variable there is, sorted."""
         return variable_names(self._facts)
 

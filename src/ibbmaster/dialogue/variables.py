@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -167,7 +168,12 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)
 
 def version_number(facts: ServerFacts) -> int:
     """The version the primary claims as conditional comments count it: 120302 is 12.3.2."""
-    match = _VERSION.match(facts.server_version)
+    return _number_of(facts.server_version)
+
+
+@functools.lru_cache(16)
+def _number_of(server_version: str) -> int:
+    match = _VERSION.match(server_version)
     return 0 if match is None else int(match[1]) * 10_000 + int(match[2]) * 100 + int(match[3])
 
 
@@ -196,9 +202,9 @@ def variable(facts: ServerFacts, name: str) -> SystemValue:
     return FIXED[name] if name in FIXED else SESSION_DEFAULTS[name]
 
 
-def variable_names(facts: ServerFacts) -> list[str]:
+def variable_names(facts: ServerFacts) -> Sequence[str]:
     """Every name, sorted."""
-    return [name for name in _NAMES if name != STORAGE_ENGINE or has_variable(facts, name)]
+    return _NAMES if has_variable(facts, STORAGE_ENGINE) else [name for name in _NAMES if name != STORAGE_ENGINE]
 
 
 def shown(value: SystemValue) -> str:

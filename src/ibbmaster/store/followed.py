@@ -332,9 +332,9 @@ class FollowedReader(StoreReader):
     def check_log(self) -> None:
         self._directory.check(self.position, self._began_at)
 
-    def next_group(self) -> EventGroup | None:
+    def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         before = self.position
-        group = super().next_group()
+        group = super().next_group(only_cached=only_cached)
         if self.position.file_no != before.file_no:  # was its rest still there when it was read?
             self._directory.look(is_urgent=True)
             self._directory.check(before, self._began_at)

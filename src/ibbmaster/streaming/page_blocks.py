@@ -29,6 +29,7 @@ from ibbmaster.streaming.framing_state import FramingState, Mark, PartState
 from ibbmaster.streaming.large_group import LargeGroup, first_packet, is_inside_event, resume
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+SHORT_PAGES = 4  # 64 KiB: are framed and sent in a third of the time of a whole block
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
 
 
@@ -74,14 +75,17 @@ class PageBlocks:
             return None
         return group.gtid, group.begin()
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+    def frame(
+        self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool, is_short: bool = False
+    ) -> Block | None:
         buffers = self._cache.buffers
         if isinstance(at, PartState):
             return at.group.frame(at, selection, sequence, buffers, self._kernels, only_cached=only_cached)
         assert isinstance(at, FramingState)
         with buffers.workspace() as workspace:
             out = buffers.take()
-            after = self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
+            pages = SHORT_PAGES if is_short else pages_to_border(at.position.page_no)
+            after = self._frame_in(workspace, out, at, selection, sequence, pages, only_cached=only_cached)
             if after is None:
                 buffers.give_back(out)
                 return None
@@ -99,7 +103,7 @@ class PageBlocks:
         first = first_packet(block.before) if isinstance(block.before, PartState) else 0
         return renumbered(block, was, sequence, kernels=self._kernels, pool=self._cache.buffers, first=first)
 
-    def skip(self, at: Mark, limits: Iterable[Gtid]) -> Block | None:
+    def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         assert isinstance(at, FramingState)
         if at.position.offset <= PAGE_SIZE:
             return None
@@ -107,7 +111,8 @@ class PageBlocks:
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._cache.buffers.workspace() as workspace:
             nothing = workspace.pages[:0]
-            after = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=False, skips=skips)
+            pages = pages_to_border(at.position.page_no)
+            after = self._frame_in(workspace, nothing, at, NOTHING, 0, pages, only_cached=only_cached, skips=skips)
             if after is None:
                 return None
             return Block(b"", None, 0, before=at, after=after, gtids=workspace.gtids(), head=_head(workspace, at))
@@ -136,6 +141,7 @@ class PageBlocks:
         at: FramingState,
         selection: Selection,
         sequence: int,
+        page_count: int,
         *,
         only_cached: bool,
         skips: Any = None,
@@ -144,7 +150,6 @@ class PageBlocks:
         name = format_file_name(at.position.file_no)
         state = workspace.state
         first_page_no = at.position.page_no
-        page_count = pages_to_border(first_page_no)
         while True:
             target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
             size = self._disk.read_into(name, first_page_no * PAGE_SIZE, target, only_cached=only_cached)

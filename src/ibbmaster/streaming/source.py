@@ -20,7 +20,7 @@ from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.interface import EventGroups, FramedEventGroups
+from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_framed, are_paged
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, check_continues, joined, plain_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
@@ -37,6 +37,7 @@ SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
 SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
 GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
+SKIPPED_AT_ONCE = 12  # blocks on the event loop, about half a millisecond: those of one state interval
 PUMPED_BYTES = 16 << 20  # in one visit of a thread: a hop costs nothing beside that
 SHARED_BYTES = 2 << 20  # blocks for many readers end at multiples of it in a file
 PIECES_MAX = 16  # are one block for many readers
@@ -60,7 +61,8 @@ class BlockSource:
 
     def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
         self._groups = groups
-        self._framed_groups = groups if isinstance(groups, FramedEventGroups) else None
+        self._framed_groups = groups if are_framed(groups) else None
+        self._paged_groups = groups if are_paged(groups) else None
         self._session = session
         self._shared = shared
         self._at: Mark = FramingState(groups.position)
@@ -70,6 +72,7 @@ class BlockSource:
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group that goes the reference way
         self._probe: EndProbe | None = None
         self._begun: tuple[Gtid, ...] = ()  # groups that the reader was not told of yet
+        self._is_first = True  # no block has been made: the first one shall be there soon
         self._is_far_behind = False
         self.is_at_end = False  # behind the block that was given last
 
@@ -159,9 +162,31 @@ class BlockSource:
             is_full = block is not None and len(block) >= FAR_BEHIND_BYTES
             self._is_far_behind = is_full or (block is not None and not len(block))  # large groups were skipped
             if block is None:
+                block = self._begun_block(maker)
+            if block is None:
                 self._begin_probe(generation)
             return block
         return self._queued()
+
+    def _begun_block(self, maker: BlockMaker) -> Block | None:
+        """Where a dump or a file begins: the way to what the maker can frame, if all of it is in memory."""
+        groups, before = self._paged_groups, self._at
+        if groups is None or self._session.is_finished or before.is_inside_group:
+            return None
+        if not self._session.limits and maker.identity(before, only_cached=True) is not None:
+            return None  # nothing is to be decided: this is the end of the log, or a large group
+        has_skipped = self._skip(maker, SKIPPED_AT_ONCE, only_cached=True)
+        data = bytearray()
+        try:
+            self._session.check_position(groups.position)
+            group = groups.next_group(only_cached=True)
+            assert group is not None
+        except BlockingIOError:
+            return plain_block(b"", self._at) if has_skipped else None
+        for piece in self._session.receive_group(group):
+            data += piece
+        self._follow_reader()
+        return self._queued(data)
 
     def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
         """Packets, perhaps none; None where the reference way has to continue, or this would wait."""
@@ -180,6 +205,7 @@ class BlockSource:
                 break
             self._go_behind(block)
             self._session.receive_block(block)
+            self._is_first = False
             passed = block
             if len(block):
                 break
@@ -211,7 +237,8 @@ class BlockSource:
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
                 return maker.renumbered(*like, sequence)
-            block = maker.frame(at, selection, sequence, only_cached=only_cached)
+            is_short = self._is_first and not is_shared
+            block = maker.frame(at, selection, sequence, only_cached=only_cached, is_short=is_short)
             if block is None or not is_shared:
                 return block
             return _longer(
@@ -307,7 +334,7 @@ class BlockSource:
         while len(data) < REFERENCE_BYTES and groups_left > 0:
             if self._pieces is None:
                 if maker is not None and tries_left:
-                    if self._skip(maker):
+                    if self._skip(maker, SKIPPED_BLOCKS_MAX):
                         tries_left, groups_left = SKIP_TRIES, groups_left - GROUPS_OF_SKIP
                     else:
                         tries_left -= 1
@@ -330,19 +357,32 @@ class BlockSource:
             if maker is not None and self._selection is not None and self._may_frame:
                 break
 
-    def _skip(self, maker: BlockMaker) -> bool:
+    def _skip(self, maker: BlockMaker, blocks_max: int, *, only_cached: bool = False) -> bool:
         """Go behind groups that the replica has; whether there were any."""
         limits = self._session.limits
         has_skipped = False
-        for _ in range(SKIPPED_BLOCKS_MAX if limits else 0):
+        for _ in range(blocks_max if limits else 0):
             self._check_position()
-            block = maker.skip(self._at, limits)
+            block = self._skipped_block(maker, limits, only_cached=only_cached)
             if block is None:
                 break
             self._go_behind(block)
             self._session.receive_skipped(block.gtids, block.end)
             has_skipped = has_skipped or bool(block.gtids)
         return has_skipped
+
+    def _skipped_block(self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool) -> Block | None:
+        """The groups that come next and are skipped, as another replica at the same place has met them."""
+        at, cache = self._at, self._cache
+        identity = maker.identity(at, only_cached=only_cached)
+        if identity is None or cache is None:
+            return None
+        return cache.find(
+            (identity, at, limits),
+            0,
+            lambda like: maker.skip(at, limits, only_cached=only_cached),
+            only_cached=only_cached,
+        )
 
     def _next_group(self) -> EventGroup | None:
         """Read the next group: never while another one is under way, whichever way it takes."""
