@@ -16,8 +16,6 @@ def matcher(pattern: str, *, escape: str = "\\") -> Callable[[str], bool]:
     parts = list(_parts(pattern.lower(), escape.lower()))
     head = "".join(letter for letter, _ in itertools.takewhile(lambda part: not part[1], parts))
     rest = parts[len(head) :]
-    if not rest:
-        return lambda text: text.lower() == head
 
     def matches(text: str) -> bool:
         lower = text.lower()

@@ -35,9 +35,9 @@ class Settings:
         self._facts = facts
         self.values: dict[str, SystemValue] = {}
 
-    def names(self) -> Sequence[str]:
-        """Every variable there is, sorted."""
-        return variable_names(self._facts)
+    def names(self, pattern: str | None = None) -> Sequence[str]:
+        """Every variable there is, or those that are LIKE a pattern, sorted."""
+        return variable_names(self._facts, pattern)
 
     @staticmethod
     def is_of_sessions(name: str) -> bool:

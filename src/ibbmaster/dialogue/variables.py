@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
 from ibbmaster.dump.profile import Profile
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -202,9 +203,15 @@ def variable(facts: ServerFacts, name: str) -> SystemValue:
     return FIXED[name] if name in FIXED else SESSION_DEFAULTS[name]
 
 
-def variable_names(facts: ServerFacts) -> Sequence[str]:
-    """Every name, sorted."""
-    return _NAMES if has_variable(facts, STORAGE_ENGINE) else [name for name in _NAMES if name != STORAGE_ENGINE]
+def variable_names(facts: ServerFacts, pattern: str | None = None) -> Sequence[str]:
+    """Every name, or those that are LIKE a pattern, sorted."""
+    names = _NAMES if pattern is None else _names_like(pattern)
+    return names if has_variable(facts, STORAGE_ENGINE) else [name for name in names if name != STORAGE_ENGINE]
+
+
+@functools.lru_cache(64)
+def _names_like(pattern: str) -> Sequence[str]:
+    return list(filter(matcher(pattern), _NAMES))
 
 
 def shown(value: SystemValue) -> str:

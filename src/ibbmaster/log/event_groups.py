@@ -135,7 +135,7 @@ class EventGroupReader:
         group is in memory, and in the file where the reader is.
 
         Raises:
-            BlockingIOError: with `only_cached`, there is no such group; the reader stays where it is.
+            BlockingIOError: with `only_cached`, there is no such group; the reader is before what comes next.
             FormatError: what comes next is damaged; the reader stays where it is.
             StoreError: a file cannot be read.
         """
@@ -194,8 +194,8 @@ class EventGroupReader:
                     self._wait(start)
                     return None
                 self._is_inside_other = False
-            except BaseException:
-                cursor.go_to(start)
+            except BaseException as error:
+                cursor.go_to(inside or start if isinstance(error, BlockingIOError) else start)
                 self._behind = None
                 raise
 

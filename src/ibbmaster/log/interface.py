@@ -93,7 +93,7 @@ class PagedEventGroups(FramedEventGroups, Protocol):
         """The next durable group, or None at the durable end; with `only_cached` one of which all is in memory.
 
         Raises:
-            BlockingIOError: with `only_cached`, it is not, it is in another file, or this is the end; nothing was read.
+            BlockingIOError: with `only_cached`, it is not, it is in another file, or this is the end: no group was read.
         """
 
 

@@ -81,7 +81,7 @@ class StoreReader:
         """The next durable group, or None at the durable end; then ask again later.
 
         Raises:
-            BlockingIOError: with `only_cached`, it would have to be waited for; nothing was read.
+            BlockingIOError: with `only_cached`, it would have to be waited for: no group was read.
             PositionPurgedError: the log was reset since the reader was made; also from a body.
         """
         before = self._reader.position.file_no

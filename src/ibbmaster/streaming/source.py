@@ -22,7 +22,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_framed, are_paged
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block, check_continues, joined, plain_block
+from ibbmaster.streaming.block import Block, check_continues, joined, one_skipped, plain_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
 from ibbmaster.streaming.framing_state import FramingState, Mark
 from ibbmaster.streaming.shared import EndProbe, SharedBlocks
@@ -175,16 +175,21 @@ class BlockSource:
             return None
         if not self._session.limits and maker.identity(before, only_cached=True) is not None:
             return None  # nothing is to be decided: this is the end of the log, or a large group
-        has_skipped = self._skip(maker, SKIPPED_AT_ONCE, only_cached=True)
-        data = bytearray()
+        limits = self._session.limits
+        skipped = self._skip(maker, SKIPPED_AT_ONCE, only_cached=True)
         try:
             self._session.check_position(groups.position)
             group = groups.next_group(only_cached=True)
             assert group is not None
         except BlockingIOError:
-            return plain_block(b"", self._at) if has_skipped else None
-        for piece in self._session.receive_group(group):
-            data += piece
+            if self._at.position == groups.position and skipped is None:
+                return None
+            self._follow_reader()  # behind states
+            self._session.receive_skipped((), self._at.position)
+            return plain_block(b"", self._at)
+        finally:
+            self._keep_way(maker, skipped, limits)
+        data = b"".join(self._session.receive_group(group))
         self._follow_reader()
         return self._queued(data)
 
@@ -334,7 +339,7 @@ class BlockSource:
         while len(data) < REFERENCE_BYTES and groups_left > 0:
             if self._pieces is None:
                 if maker is not None and tries_left:
-                    if self._skip(maker, SKIPPED_BLOCKS_MAX):
+                    if self._skip(maker, SKIPPED_BLOCKS_MAX) is not None:
                         tries_left, groups_left = SKIP_TRIES, groups_left - GROUPS_OF_SKIP
                     else:
                         tries_left -= 1
@@ -357,10 +362,10 @@ class BlockSource:
             if maker is not None and self._selection is not None and self._may_frame:
                 break
 
-    def _skip(self, maker: BlockMaker, blocks_max: int, *, only_cached: bool = False) -> bool:
-        """Go behind groups that the replica has; whether there were any."""
+    def _skip(self, maker: BlockMaker, blocks_max: int, *, only_cached: bool = False) -> Block | None:
+        """Go behind groups that the replica has; returns all that was skipped, if there were any."""
         limits = self._session.limits
-        has_skipped = False
+        skipped: list[Block] = []
         for _ in range(blocks_max if limits else 0):
             self._check_position()
             block = self._skipped_block(maker, limits, only_cached=only_cached)
@@ -368,8 +373,14 @@ class BlockSource:
                 break
             self._go_behind(block)
             self._session.receive_skipped(block.gtids, block.end)
-            has_skipped = has_skipped or bool(block.gtids)
-        return has_skipped
+            skipped.append(block)
+        return one_skipped(skipped) if any(block.gtids for block in skipped) else None
+
+    def _keep_way(self, maker: BlockMaker, skipped: Block | None, limits: tuple[Gtid, ...]) -> None:
+        """Let the next replica that begins where this one did, and has as much, take its whole way in one step."""
+        identity = None if skipped is None else maker.identity(skipped.before, only_cached=True)
+        if skipped is not None and identity is not None and self._cache is not None:
+            self._cache.keep((identity, skipped.before, limits), 0, skipped)
 
     def _skipped_block(self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool) -> Block | None:
         """The groups that come next and are skipped, as another replica at the same place has met them."""
