@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import takewhile
@@ -130,7 +131,8 @@ class PageBlocks:
 
     def _identity_of(self, file_no: int, *, only_cached: bool = False) -> Hashable:
         if file_no != self._file_no:
-            self._identity = PageReader(self._disk, only_cached=only_cached).header(file_no)
+            header = PageReader(self._disk, only_cached=only_cached).header(file_no)
+            self._identity = None if header is None else dataclasses.astuple(header)  # sooner hashed
             self._file_no = file_no
         return self._identity
 

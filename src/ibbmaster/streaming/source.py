@@ -20,7 +20,7 @@ from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_framed, are_paged
+from ibbmaster.log.interface import EventGroups, are_framed, are_paged
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, check_continues, joined, one_skipped, plain_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
