@@ -93,7 +93,7 @@ class PagedEventGroups(FramedEventGroups, Protocol):
         """The next durable group, or None at the durable end; with `only_cached` one of which all is in memory.
 
         Raises:
-            BlockingIOError: with `only_cached`, it is not, it is in another file, or this is the end: no group was read.
+            BlockingIOError: with `only_cached`, it is not, is in another file, or this is the end: no group was read.
         """
 
 
@@ -187,6 +187,13 @@ class LogEngine(GroupSource, Protocol):
 
         For one who waits, what is logged and not durable is made durable at once.
         """
+
+    def tell_growth(self, call: Callable[[], object]) -> Callable[[], None] | None:
+        """Call this each time the durable end has moved, in whatever thread moved it, until what is returned is called.
+
+        None: this log does not know before it looks. What is called must not take long.
+        """
+        return None
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         """Ranges that hold every group between two positions, each of `size` bytes or more where that can be."""

@@ -168,7 +168,7 @@ def seek(
     key = tuple(position.values()), oldest_file_no, active_file_no
     known: SeekPlan | None = records.found.get(key)
     if known is not None:
-        return replace(known, page_reads=0)
+        return replace(known, state=known.state.copy(), page_reads=0)
     reads_before = pages.page_reads
     search = _Search(pages, records, position, oldest_file_no)
     file_no, base = _find_file(search, active_file_no)

@@ -293,7 +293,7 @@ class _Connection:
         lost: Exception | None = None
         make_stage = primary.options.stage
         stage = None if make_stage is None else make_stage(self._session)
-        with contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
+        with primary.follower.reading(), contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
                 try:

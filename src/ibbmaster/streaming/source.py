@@ -37,6 +37,7 @@ SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
 SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
 GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
+GROUPS_AT_ONCE = 4  # read on the event loop before a block is framed: where more are to be decided, a thread does it
 SKIPPED_AT_ONCE = 12  # blocks on the event loop, about half a millisecond: those of one state interval
 PUMPED_BYTES = 16 << 20  # in one visit of a thread: a hop costs nothing beside that
 SHARED_BYTES = 2 << 20  # blocks for many readers end at multiples of it in a file
@@ -72,6 +73,7 @@ class BlockSource:
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group that goes the reference way
         self._probe: EndProbe | None = None
         self._begun: tuple[Gtid, ...] = ()  # groups that the reader was not told of yet
+        self._groups_at_once = 0  # since a block was framed
         self._is_first = True  # no block has been made: the first one shall be there soon
         self._is_far_behind = False
         self.is_at_end = False  # behind the block that was given last
@@ -173,6 +175,8 @@ class BlockSource:
         groups, before = self._paged_groups, self._at
         if groups is None or self._session.is_finished or before.is_inside_group:
             return None
+        if self._groups_at_once >= GROUPS_AT_ONCE:
+            return None
         if not self._session.limits and maker.identity(before, only_cached=True) is not None:
             return None  # nothing is to be decided: this is the end of the log, or a large group
         limits = self._session.limits
@@ -189,6 +193,7 @@ class BlockSource:
             return plain_block(b"", self._at)
         finally:
             self._keep_way(maker, skipped, limits)
+        self._groups_at_once += 1
         data = b"".join(self._session.receive_group(group))
         self._follow_reader()
         return self._queued(data)
@@ -210,7 +215,7 @@ class BlockSource:
                 break
             self._go_behind(block)
             self._session.receive_block(block)
-            self._is_first = False
+            self._is_first, self._groups_at_once = False, 0
             passed = block
             if len(block):
                 break
