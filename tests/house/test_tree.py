@@ -27,12 +27,13 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
+    "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
     "log/test_event_groups.py": ("log/cursor.py", "log/out_of_band.py", "log/pages.py"),
     "log/test_verify.py": ("log/page_checks.py", "log/record_checks.py"),
     "log/test_end_check.py": ("log/boundary.py", "log/range_reading.py"),
     "kernel/test_classic_framing.py": ("kernel/classic_groups.py", "kernel/classic_pump.py"),
     "ibb/test_scan.py": ("kernel/scan.py",),
-    "classic/test_engine.py": ("classic/passing.py",),
+    "classic/test_engine.py": ("classic/framing.py",),
     "streaming/test_source.py": (
         *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py", "streaming/framing_state.py"),
         *("streaming/large_group.py", "streaming/page_blocks.py", "streaming/shared.py"),
@@ -49,8 +50,11 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
     "spark/test_writer.py": ("spark/log_writing.py",),
     # What simulates, serves or feeds for other tests.
-    "simulation/test_schedules.py": ("testing/schedules.py", "testing/streams.py"),
-    "simulation/test_crashes.py": ("testing/crash.py",),
+    "simulation/test_schedules.py": (
+        *("testing/life.py", "testing/life_judge.py", "testing/schedules.py", "testing/streams.py"),
+    ),
+    "simulation/test_crashes.py": ("testing/crash.py", "testing/workload.py"),
+    "testing/test_scheduler.py": ("testing/simulated_threads.py",),
     "log/test_interface.py": ("testing/memory_binlog.py", "log/group_writer.py"),
     "simulation/test_kills.py": ("testing/feeder.py",),
     "interop/test_soak.py": ("testing/soak.py", "testing/soak_feeder.py", "testing/soak_log.py"),

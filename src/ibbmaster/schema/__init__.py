@@ -1,0 +1,1 @@
+"""What tables look like at every position of a log: its DDL, folded."""

@@ -1,0 +1,236 @@
+"""Databases, tables and columns as DDL defines them; frozen, so that versions share what did not change.
+
+Names are compared as a primary with lower_case_table_names=0 does: databases and tables exactly,
+columns and indexes without regard to case.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ibbmaster.position import LogPosition
+
+
+class SchemaPlace(NamedTuple):
+    """A place between the events of a log; compares in its order.
+
+    `position` is where a group begins, `event_no` counts its events from the GTID event, which is 0:
+    a statement changes the schema for the events behind its own.
+    """
+
+    position: LogPosition
+    event_no: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlType:
+    """A column's type with every alias resolved.
+
+    Attributes:
+        word: as DATA_TYPE of information_schema has it: `int`, `varchar`, `enum`, `longtext`, …
+        length: what stands first in its brackets: characters, bytes, bits, digits, or the width
+            to show; None where SHOW CREATE TABLE has no brackets.
+        scale: digits behind the point, also of temporal types; None where none are written.
+        labels: of ENUM and SET.
+        charset, collation: of texts, ENUM and SET; None for others.
+        is_compressed: COMPRESSED, which the server prints as a comment.
+    """
+
+    word: str
+    length: int | None = None
+    scale: int | None = None
+    is_unsigned: bool = False
+    is_zerofill: bool = False
+    labels: tuple[str, ...] = ()
+    charset: str | None = None
+    collation: str | None = None
+    is_compressed: bool = False
+
+
+class RowPeriod(enum.Enum):
+    """Which end of a row's time in a system-versioned table a column has."""
+
+    START = "START"
+    END = "END"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn:
+    """One column of one version of a table.
+
+    Attributes:
+        id: the same in all versions of a table, through RENAME and CHANGE; a column that is dropped
+            and added again is another one.
+        default: what stands behind DEFAULT, an expression or a literal as SQL; None without one.
+            DEFAULT NULL, written or implied by a nullable column, is `NULL`.
+        first_value: what rows hold in it that were written before the column was added, as SQL;
+            None where no ALTER TABLE added it. It never changes afterwards, other than `default`.
+        on_update: what stands behind ON UPDATE.
+        expression: of a generated column, without the brackets around it.
+        is_hidden: added by WITH SYSTEM VERSIONING alone: in TABLE_MAP events, shown nowhere.
+        check: the column's own CHECK, without the brackets around it.
+    """
+
+    id: int
+    name: str
+    type: SqlType
+    is_nullable: bool = True
+    default: str | None = None
+    first_value: str | None = None
+    on_update: str | None = None
+    is_auto_increment: bool = False
+    expression: str | None = None
+    is_stored: bool = False
+    is_invisible: bool = False
+    is_unversioned: bool = False
+    period: RowPeriod | None = None
+    is_hidden: bool = False
+    comment: str = ""
+    check: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPart:
+    """A column of an index; `length` is of a prefix: characters of texts, bytes of others."""
+
+    column_id: int
+    length: int | None = None
+    is_descending: bool = False
+
+
+class IndexKind(enum.Enum):
+    """What an index is, in the words of SHOW CREATE TABLE."""
+
+    PRIMARY = "PRIMARY KEY"
+    UNIQUE = "UNIQUE KEY"
+    PLAIN = "KEY"
+    FULLTEXT = "FULLTEXT KEY"
+    SPATIAL = "SPATIAL KEY"
+    VECTOR = "VECTOR KEY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableIndex:
+    """An index; the primary key is called PRIMARY. `options` stand behind it as SHOW CREATE TABLE prints them.
+
+    `is_of_foreign_key`: made by the server for a foreign key, and gone once another index does its work.
+    """
+
+    name: str
+    kind: IndexKind
+    parts: tuple[IndexPart, ...]
+    algorithm: str | None = None  # behind USING
+    is_ignored: bool = False
+    comment: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    without_overlaps: str | None = None  # the period
+    is_of_foreign_key: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignConstraint:
+    """FOREIGN KEY … REFERENCES. The rules are RESTRICT, CASCADE, SET NULL, NO ACTION or SET DEFAULT."""
+
+    name: str
+    column_ids: tuple[int, ...]
+    parent_database: str
+    parent_table: str
+    parent_columns: tuple[str, ...]
+    on_delete: str = "RESTRICT"
+    on_update: str = "RESTRICT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckConstraint:
+    """A CHECK of the table, not of one column."""
+
+    name: str
+    expression: str
+
+
+class TableKind(enum.Enum):
+    """What TABLE_TYPE of information_schema has."""
+
+    BASE = "BASE TABLE"
+    SEQUENCE = "SEQUENCE"
+    VIEW = "VIEW"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableVersion:
+    """A table as it is from one place of the log to another.
+
+    Attributes:
+        generation: grows with CREATE, DROP, TRUNCATE and DROP DATABASE, which leave no row of before;
+            RENAME and ALTER keep it.
+        since: behind the statement that made this version; None: from before the log begins.
+        is_created_in_log: its CREATE is in the log, so that every row it ever had is, too.
+        options: ENGINE, COMMENT, ROW_FORMAT and their like, by name in capitals, in the order of SHOW CREATE TABLE.
+        partitioning: what stands behind PARTITION BY, as written.
+        text: of a view or a sequence, the statement that made it.
+    """
+
+    database: str
+    name: str
+    kind: TableKind = TableKind.BASE
+    columns: tuple[TableColumn, ...] = ()
+    indexes: tuple[TableIndex, ...] = ()
+    foreign_keys: tuple[ForeignConstraint, ...] = ()
+    checks: tuple[CheckConstraint, ...] = ()
+    charset: str = "utf8mb4"
+    collation: str = "utf8mb4_general_ci"
+    options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    is_versioned: bool = False
+    periods: tuple[tuple[str, str, str], ...] = ()  # name, column it starts with, column it ends with
+    partitioning: str | None = None
+    generation: int = 0
+    since: SchemaPlace | None = None
+    gtid: str | None = None  # of the group that made this version
+    is_created_in_log: bool = False
+    text: str | None = None
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.database}.{self.name}"
+
+    @property
+    def primary_key(self) -> TableIndex | None:
+        """What tells its rows apart by declaration."""
+        return next((index for index in self.indexes if index.kind is IndexKind.PRIMARY), None)
+
+    def column(self, name: str) -> TableColumn | None:
+        """A column by its name in any case."""
+        wanted = name.lower()
+        return next((column for column in self.columns if column.name.lower() == wanted), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownTable:
+    """A table that is there, and whose columns cannot be told from `since` on.
+
+    `reason` is for people and ends in what would help; `gtid` names the group where that shows.
+    """
+
+    database: str
+    name: str
+    since: SchemaPlace | None
+    gtid: str | None
+    reason: str
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.database}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseVersion:
+    """A database with what its new tables inherit."""
+
+    name: str
+    charset: str = "utf8mb4"
+    collation: str = "utf8mb4_general_ci"
+    comment: str = ""
