@@ -40,8 +40,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # A store is one state behind one lock: its parts are right if it is, in any order of threads and after any crash.
     "store/test_binlog_store.py": (
-        *("store/cleaning.py", "store/flusher.py", "store/in_doubt.py", "store/log_writer.py"),
-        *("store/pending_xa.py", "store/step_writer.py", "store/store_reader.py"),
+        *("store/in_doubt.py", "store/log_writer.py", "store/step_writer.py", "store/store_reader.py"),
     ),
     "store/test_salvage.py": ("log/damaged_log.py",),
     # What needs Spark runs in one session, which takes ten seconds to start.

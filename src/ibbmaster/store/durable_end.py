@@ -31,7 +31,8 @@ class DurableEnd:
         self._seen = mark
         self._durable_lsn = 0
         self._pending: deque[Step] = deque()
-        self._growth = threading.Condition()
+        self._lock = threading.Lock()
+        self._growth = threading.Condition(self._lock)
         self._waiting = 0  # for growth
         self._told: tuple[Callable[[], object], ...] = ()
 
@@ -46,30 +47,31 @@ class DurableEnd:
 
     def snapshot(self) -> tuple[LogPosition, GtidState]:
         """The end, and the GTID state there; the caller may keep it."""
-        with self._growth:
+        with self._lock:
             return self.mark, self._state.copy()
 
     def add(self, step: Step) -> None:
         """Note a step that is in the log, and durable already if a sync of another thread was that quick."""
-        with self._growth:
+        with self._lock:
             self._pending.append(step)
-            told = self._advance()
+            is_of_interest = step.lsn <= self._durable_lsn or self._waiting
+            told = self._advance() if is_of_interest else ()
         _tell(told)
 
     def advance(self, durable_lsn: int) -> None:
         """Move the end to what is durable now."""
-        with self._growth:
+        with self._lock:
             self._durable_lsn = durable_lsn
             told = self._advance()
         _tell(told)
 
     def tell(self, call: Callable[[], object]) -> Callable[[], None]:
         """Call this each time the end has moved, without the lock, until what is returned is called."""
-        with self._growth:
+        with self._lock:
             self._told += (call,)
 
         def forget() -> None:
-            with self._growth:
+            with self._lock:
                 self._told = tuple(each for each in self._told if each is not call)
 
         return forget
@@ -90,7 +92,7 @@ class DurableEnd:
 
     def restart(self, mark: LogPosition, state: GtidState) -> None:
         """The log begins anew; nothing waits."""
-        with self._growth:
+        with self._lock:
             self.mark, self._state = mark, state.copy()
             self._growth.notify_all()
             told = self._told
@@ -109,7 +111,7 @@ class DurableEnd:
 
     def has_moved(self) -> bool:
         """Whether the end has moved since the last call."""
-        with self._growth:
+        with self._lock:
             moved, self._seen = self.mark != self._seen, self.mark
             return moved
 
