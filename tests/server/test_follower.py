@@ -104,11 +104,12 @@ async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_o
         return may_return.wait(60)  # what the worker thread would say comes too late
 
     followed = Follower(wait_for_growth, tell_growth)
-    scope = trio.CancelScope()
+    scope, ended = trio.CancelScope(), trio.Event()
 
     async def run():
         with scope:
             await followed.run()
+        ended.set()
 
     async def wait():
         await followed.wait_for_growth(0)
@@ -130,5 +131,5 @@ async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_o
         assert woken == [1]
     scope.cancel()
     may_return.set()
-    await trio.testing.wait_all_tasks_blocked()
+    await ended.wait()
     assert heard == []
