@@ -37,9 +37,18 @@ class BlockMaker(Protocol):
         """What tells the file of a mark from one that had its name before; None where no block can begin."""
 
     def frame(
-        self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool, is_short: bool = False
+        self,
+        at: Mark,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+        is_shared: bool = False,
+        is_short: bool = False,
     ) -> Block | None:
-        """The packets from a mark on, the first of which has the number `sequence`; with `is_short` few, and soon.
+        """The packets from a mark on, the first of which has the number `sequence`.
+
+        For many readers (`is_shared`) they are more, with `is_short` they are few, and soon there.
 
         Raises:
             FormatError, BrokenGroupError: what is inside a group is damaged, or does not make up events.
