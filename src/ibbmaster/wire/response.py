@@ -51,6 +51,7 @@ class FieldType(enum.IntEnum):
     DATETIME = 12
     YEAR = 13
     NEWDECIMAL = 246
+    MEDIUM_BLOB = 250
     LONG_BLOB = 251
     BLOB = 252
     VAR_STRING = 253
