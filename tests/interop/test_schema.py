@@ -11,18 +11,14 @@ from pathlib import Path
 
 import pytest
 from lanes.capture import load_captures
-from lanes.described import OF_TABLES, described_by, differences, places_by_gtid
+from lanes.described import OF_TABLES, described_by, differences, places_by_gtid, put_beside_rows
 from lanes.hard_ddl import LAX, hard_statements
 from lanes.primary import ClassicPrimary
 from lanes.programs import VERSIONS
 from lanes.server import Server
 
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.types import EventType
-from ibbmaster.log.group_content import group_events
 from ibbmaster.log.schema_history import LoggedSchema
-from ibbmaster.schema.model import SchemaPlace
 
 REPLAYED = [
     capture
@@ -31,19 +27,6 @@ REPLAYED = [
 ]
 REPLAY_TIMEOUT_S = 600
 ALREADY_LOGGED = {b"1051"}  # DROP TABLE of which one is not there: the statement failed on its own server, too
-
-
-def check_table_maps(log, history) -> int:
-    """Put each TABLE_MAP event beside the history; how many there were."""
-    count = 0
-    with contextlib.closing(log.groups(log.start_of_file())) as groups:
-        while (group := groups.next_group()) is not None:
-            for number, event in enumerate(group_events(group) if group.gtid is not None else ()):
-                if event[4] == EventType.TABLE_MAP:
-                    place = SchemaPlace(group.start, number)
-                    history.add_table_map(place, str(group.gtid), decode_table_schema(event))
-                    count += 1
-    return count
 
 
 def write_rows(cursor, statement: str) -> None:
@@ -73,7 +56,7 @@ def test_each_hard_statement_leaves_the_tables_of_the_server(
         places = places_by_gtid(log)
         for text, gtid, described in told:
             assert differences(history, places[gtid], described) == [], text
-        assert check_table_maps(log, history) > len(told)
+        assert put_beside_rows(log, history) > len(told)
         assert history.disagreements == []
 
 

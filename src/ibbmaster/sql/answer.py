@@ -11,6 +11,7 @@ from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, SelectItem, TableName
+from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn
@@ -18,7 +19,7 @@ from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.contents import TableContents
 from ibbmaster.sql.definitions import ColumnFlag, column_definition
-from ibbmaster.sql.kept_rows import Interval
+from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
 from ibbmaster.sql.literals import Constant, stored_value
 from ibbmaster.sql.row_blocks import StoredRowBlocks
@@ -157,7 +158,7 @@ class Answer:
             condition=condition,
             skip=skip,
             limit=limit,
-            kernels=kernels(),
+            kernels=kernels(KernelSet.SELECT),
             on_error=lambda error: Err(code=UNKNOWN_ROWS, sqlstate=SQLSTATE, text=f"a row of {name}: {error}"),
         )
         return BlockResultSet(columns=self.definitions, blocks=blocks)
@@ -245,6 +246,8 @@ def _places(
     contents: TableContents, ranges: KeyRanges, *, is_descending: bool = False, limit: int | None = None
 ) -> array[int]:
     """Where the rows of ranges of keys are, in order."""
+    if ranges.intervals == (EVERYTHING,) and limit is None and not is_descending:
+        return contents.kept.all_places(contents.number)
     found = array("q")
     intervals: Sequence[Interval] = ranges.intervals[::-1] if is_descending else ranges.intervals
     for interval in intervals:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.types import EventType
+from ibbmaster.log.group_content import group_events
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import (
     IndexKind,
@@ -181,11 +186,26 @@ def _masked(rows: list[tuple[Any, ...]], masked: set[tuple[Any, ...]]) -> list[t
     return [(*row[:-1], "an expression") if row[:4] in masked else row for row in rows]
 
 
-def places_by_gtid(log: ClassicBinlog) -> dict[str, SchemaPlace]:
-    """Behind each group of a log."""
-    found = {}
+def groups_of(log: ClassicBinlog) -> Iterator[EventGroup]:
+    """All groups of a log."""
     with contextlib.closing(log.groups(log.start_of_file())) as groups:
         while (group := groups.next_group()) is not None:
             if group.gtid is not None:
-                found[str(group.gtid)] = SchemaPlace(group.end, 0)
-    return found
+                yield group
+
+
+def places_by_gtid(log: ClassicBinlog) -> dict[str, SchemaPlace]:
+    """Behind each group of a log."""
+    return {str(group.gtid): SchemaPlace(group.end, 0) for group in groups_of(log)}
+
+
+def put_beside_rows(log: ClassicBinlog, history: SchemaHistory) -> int:
+    """Put each TABLE_MAP event of a log beside the history; how many there were."""
+    count = 0
+    for group in groups_of(log):
+        for number, event in enumerate(group_events(group)):
+            if event[4] == EventType.TABLE_MAP:
+                place = SchemaPlace(group.start, number)
+                history.add_table_map(place, str(group.gtid), decode_table_schema(event))
+                count += 1
+    return count
