@@ -203,7 +203,7 @@ class _Alteration:
                 self._insert(waiting[id(one)], one.after)
             elif isinstance(one, AddDefinition) and isinstance(one.definition, NewColumn):
                 column = draft.column_of(one.definition)
-                self._insert(replace(column, first_value=_first_value(column)), one.after)
+                self._insert(replace(column, first_value=_first_value(column, draft.session)), one.after)
         draft.columns += hidden
         if self._versioned and not self._old.is_versioned and not self._has_system_period():
             draft.columns += hidden_period(draft.new_id)
@@ -296,7 +296,7 @@ def _new_default(column: TableColumn, default: str | None) -> str | None:
     return "NULL" if default.upper() == "NULL" else default
 
 
-def _first_value(column: TableColumn) -> str | None:
+def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
     """What old rows hold in a column that an ALTER TABLE adds."""
     if column.expression is not None:
         return None
@@ -304,4 +304,7 @@ def _first_value(column: TableColumn) -> str | None:
         return UNKNOWN_VALUE
     if column.default is None:
         return zero_of(column.type)
+    digits = column.type.scale or 0
+    if column.type.word == "timestamp" and column.default == f"current_timestamp({digits or ''})":
+        return session.now(digits) or UNKNOWN_VALUE
     return column.default if is_literal(column.default) else UNKNOWN_VALUE

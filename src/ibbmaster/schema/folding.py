@@ -68,7 +68,13 @@ class SchemaFold:
         self._gtid: str | None = None
         self._thread = 0
 
-    def apply(self, statement: LoggedStatement, place: SchemaPlace | None, gtid: str | None) -> str | None:
+    def apply(
+        self,
+        statement: LoggedStatement,
+        place: SchemaPlace | None = None,
+        gtid: str | None = None,
+        timestamp: int | None = None,
+    ) -> str | None:
         """Take a statement; the reason if it is not understood, so that no table is known any longer."""
         if not statement.has_effect:
             return None
@@ -80,7 +86,7 @@ class SchemaFold:
             for name in list(self._known):
                 self._set(name, self._unknown(name, reason))
             return reason
-        session = SchemaSession.of(statement)
+        session = SchemaSession.of(statement, timestamp)
         match found:
             case CreateTable():
                 self._create(found, session)

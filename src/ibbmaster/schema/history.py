@@ -57,7 +57,7 @@ class SchemaHistory:
     def add(self, place: SchemaPlace, gtid: str, timestamp: int, statement: LoggedStatement) -> None:
         """Fold the next statement of the log."""
         self._place = place
-        reason = self.fold.apply(statement, place, gtid)
+        reason = self.fold.apply(statement, place, gtid, timestamp)
         if reason is not None:
             self.disagreements.append(f"GTID {gtid}: {reason}; no table is known from here on")
 
