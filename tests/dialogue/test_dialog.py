@@ -663,6 +663,19 @@ def test_a_database_of_the_log_can_be_chosen(shopping):
     assert ask(shopping, "SHOW CREATE TABLE nothing") == (1146, "42S02")
 
 
+@pytest.mark.parametrize("mode", ["ANSI_QUOTES", "ANSI", "STRICT_TRANS_TABLES,ANSI_QUOTES"])
+def test_double_quotes_are_around_names_where_the_session_says_so(shopping, mode):
+    assert ask(shopping, 'SELECT "id"') == [("id",)]
+    ask(shopping, f"SET sql_mode = '{mode}'")
+    assert ask(shopping, 'SELECT "id"') == (1054, "42S22")
+    ask(shopping, 'SELECT "id" FROM "shop"."item" WHERE "id" = 1')
+    (query,) = shopping._facts.tables.queries
+    assert [item.name for item in query.select.items] == ["id"]
+    (prepared,) = shopping.prepared.prepare(b'SELECT "name" FROM shop.item')
+    assert [column.name for column in prepared.columns] == ["name"]
+    assert ask(shopping, "SET @a = 'x', sql_mode = DEFAULT; SELECT @a") == [("x",)]
+
+
 def test_a_table_that_nobody_knows_says_why(shopping):
     (answer,) = shopping.query(b"SHOW COLUMNS FROM shop.lost")
     assert (answer.code, answer.text) == (1105, "shop.lost: give --schema")

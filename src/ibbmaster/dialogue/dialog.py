@@ -22,8 +22,8 @@ from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPositi
 from ibbmaster.dialogue.session_tables import SessionTables
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.show import Shower
-from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.sql_token import SqlError
+from ibbmaster.dialogue.sql import parse_tokens
+from ibbmaster.dialogue.sql_token import SqlError, SqlTokens, tokenize
 from ibbmaster.dialogue.statement import (
     Administration,
     Assignment,
@@ -161,10 +161,9 @@ class Dialog:
         return self._answers(lambda: statements) if all(map(is_light, statements)) else None
 
     def _parse(self, sql: bytes) -> list[Statement]:
-        text = sql.decode("utf-8", "surrogateescape")
-        if not text.strip(" \t\r\n;"):
+        if not sql.strip(b" \t\r\n;"):
             raise RefusedError(1065, "42000", "Query was empty")
-        return parse(text, version=version_number(self._facts))
+        return parse_tokens(self._tokens(sql))
 
     def _answers(self, statements: Callable[[], list[Statement]]) -> list[Response | Kill]:
         return self.guarded(lambda: map(self._carry_out, statements()))
@@ -201,8 +200,15 @@ class Dialog:
         if self._prepared is None:
             from ibbmaster.dialogue.prepared import PreparedStatements  # few clients prepare on the server
 
-            self._prepared = PreparedStatements(self, version_number(self._facts))
+            self._prepared = PreparedStatements(self, self._tokens)
         return self._prepared
+
+    def _tokens(self, sql: bytes) -> SqlTokens:
+        return tokenize(
+            sql.decode("utf-8", "surrogateescape"),
+            version=version_number(self._facts),
+            has_ansi_quotes=self._settings.has_ansi_quotes,
+        )
 
     def carry_out(self, statement: Statement) -> Response | Kill:
         """Answer a prepared statement: rows are binary."""

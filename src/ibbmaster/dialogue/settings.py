@@ -133,6 +133,12 @@ class Settings:
         return parse_time_zone(str(self.value("time_zone"))) or 0
 
     @property
+    def has_ansi_quotes(self) -> bool:
+        """Whether double quotes are around names."""
+        modes = str(self.values.get("sql_mode") or "")
+        return "ANSI" in modes and not {"ANSI", "ANSI_QUOTES"}.isdisjoint(modes.split(","))
+
+    @property
     def collation(self) -> str:
         """The collation of texts the session writes."""
         return str(self.value("collation_connection"))
