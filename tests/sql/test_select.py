@@ -82,3 +82,17 @@ def test_rows_follow_a_log_that_grows(tmp_path: Path) -> None:
                     assert everything(grown, grown.snapshot()) == everything(classic, classic.snapshot(group.end))
                     compared += 1
         assert compared > 4
+
+
+def test_frozen_positions_stay_and_others_go() -> None:
+    ours = OurTables(ibbmaster.open(FIXTURES / "types-full-crc32").engine)
+    places = sorted(random.sample(places_in(ours)[10:], 12))
+    frozen = [ours.snapshot(place) for place in places[:6]]
+    for snapshot in frozen:
+        everything(ours, snapshot)
+    for place in places[6:]:
+        everything(ours, ours.snapshot(place))
+
+    kept = {fold.position for fold in ours.reader._folds}
+    assert {snapshot.end for snapshot in frozen} <= kept
+    assert len(kept) <= 7  # the last position, too
