@@ -54,7 +54,7 @@ def test_many_rows_come_some_at_a_time() -> None:
     [
         (("id", "name"), ("1",), "row 1 has 1 values, expected 2"),
         (("id",), ("one",), "row 1 column id: 'one' is no number"),
-        (("what",), ("1",), "there is no column what"),
+        (("what",), ("1",), "column what, which the table does not have"),
     ],
 )
 def test_a_row_that_is_none_of_its_table_is_an_error_with_its_place(
