@@ -76,6 +76,8 @@ SERVER_DEFAULT = (
     | Capability.REMEMBER_OPTIONS
     | Capability.EXTENDED_METADATA
 )
+#: What a client is offered: with more said of columns, drivers tell UUID, INET6, JSON and POINT from texts.
+SERVER_OFFERED = SERVER_DEFAULT | Capability.EXTENDED_METADATA
 
 
 class StatusFlag(enum.IntFlag):
