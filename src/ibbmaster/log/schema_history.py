@@ -113,10 +113,14 @@ class LoggedSchema:
             FormatError, ClassicFormatError: a file is damaged.
         """
         with self._lock:
-            if self._history is None:
-                self._load()
-            if self._history is None or not self._continue(self._history):
-                self._begin_anew()
+            try:
+                if self._history is None:
+                    self._load()
+                if self._history is None or not self._continue(self._history):
+                    self._begin_anew()
+            except BaseException:
+                self._history = self._last = None  # a part may be folded
+                raise
             assert self._history is not None
             return self._history
 
@@ -207,10 +211,15 @@ class LoggedSchema:
     def _fold(self, history: SchemaHistory, groups: EventGroups) -> None:
         last: EventGroup | None = None
         before = None if self._last is None else Gtid.parse(self._last.gtid)
+        file_no = -1 if self._last is None else self._last.start.file_no
         while (group := groups.next_group()) is not None:
             if group.gtid is None:
                 history.add_restart()
                 continue
+            if group.start.file_no != file_no:
+                file_no = group.start.file_no
+                if history.fold.temporary and self._log.start_of_file(file_no).is_restart:
+                    history.add_restart()
             if before is not None:
                 self._state.log(before)
             last, before = group, group.gtid
