@@ -134,6 +134,16 @@ def test_what_the_base_holds_already_is_passed_over(log):
     assert columns(log.schema(base=base, behind=GtidPosition.parse("0-1-1"))) == ["a"]
 
 
+def test_who_only_reads_leaves_the_directory_as_it_is(log, count_folds):
+    log.append(CREATE)
+    assert columns(log.schema(is_kept=False)) == ["a"]
+    assert not (log.path / CACHE_FILE).exists()
+    columns(log.schema())
+    count_folds.clear()
+    assert columns(log.schema(is_kept=False)) == ["a"]
+    assert count_folds == []
+
+
 def test_a_directory_that_cannot_be_written_has_no_cache(log):
     (log.path / CACHE_FILE).mkdir()
     assert columns(log.append(CREATE).schema()) == ["a"]
