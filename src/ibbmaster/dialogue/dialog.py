@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES, Catalog
-from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, is_light
+from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, light_statements
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import (
     RefusedError,
@@ -152,20 +152,17 @@ class Dialog:
 
     def query_at_once(self, sql: bytes) -> list[Response | Kill] | None:
         """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
-        if len(sql) > LIGHT_SIZE_MAX:
+        if len(sql) > LIGHT_SIZE_MAX or self._settings.has_ansi_quotes:
             return None
-        try:
-            statements = self._parse(sql)
-        except (SqlError, RefusedError):
-            return None
-        return self._answers(lambda: statements) if all(map(is_light, statements)) else None
+        statements = light_statements(sql, version_number(self._facts))
+        return None if statements is None else self._answers(lambda: statements)
 
     def _parse(self, sql: bytes) -> list[Statement]:
         if not sql.strip(b" \t\r\n;"):
             raise RefusedError(1065, "42000", "Query was empty")
         return parse_tokens(self._tokens(sql))
 
-    def _answers(self, statements: Callable[[], list[Statement]]) -> list[Response | Kill]:
+    def _answers(self, statements: Callable[[], Iterable[Statement]]) -> list[Response | Kill]:
         return self.guarded(lambda: map(self._carry_out, statements()))
 
     def _carry_out(self, statement: Statement) -> Response | Kill:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
@@ -41,9 +41,9 @@ class Settings:
         self._state = state or facts.binlog_state
         self.values: dict[str, SystemValue] = {}
 
-    def names(self) -> list[str]:
-        """Every variable there is, sorted."""
-        return variable_names(self._facts)
+    def names(self, pattern: str | None = None) -> Sequence[str]:
+        """Every variable there is, or those that are LIKE a pattern, sorted."""
+        return variable_names(self._facts, pattern)
 
     @staticmethod
     def is_of_sessions(name: str) -> bool:
