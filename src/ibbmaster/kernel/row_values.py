@@ -401,7 +401,7 @@ def locate_values(data, places, state, plan, spans, step, starts, sizes):
 @jit
 def write_rows(data, places, state, plan, spans, out):
     """Write rows as packets until there are no more, or no more room."""
-    layouts, _, values, offsets, texts, _, _ = plan
+    layouts, _, values, offsets, texts, side_offsets, _ = plan
     shown, is_binary, zone_s = state[AnswerField.SHOWN], state[AnswerField.IS_BINARY], state[AnswerField.ZONE_S]
     row = state[AnswerField.NEXT]
     at = state[AnswerField.OUT]
@@ -415,6 +415,10 @@ def write_rows(data, places, state, plan, spans, out):
             break
         size = int64(load32(data, stored_at))
         bound = layouts[layout, LayoutColumn.BOUND] + layouts[layout, LayoutColumn.FACTOR] * size
+        made = row - state[AnswerField.SIDE_START]
+        if made + 1 < side_offsets.shape[1]:
+            for side in range(side_offsets.shape[0]):
+                bound += side_offsets[side, made + 1] - side_offsets[side, made]
         if at + bound > len(out):
             status = AnswerStatus.FULL if at else AnswerStatus.FALLBACK
             break

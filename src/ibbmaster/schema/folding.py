@@ -98,7 +98,8 @@ class SchemaFold:
                 self._truncate(found.table)
             case RenameTables():
                 for old, new in found.pairs:
-                    self._rename(old, new)
+                    if not found.is_conditional or self._find(old)[0] is not None:
+                        self._rename(old, new)
             case CreateView():
                 view = TableVersion(
                     database=found.table.database, name=found.table.name, kind=TableKind.VIEW, text=found.text
@@ -232,6 +233,8 @@ class SchemaFold:
     def _alter(self, statement: AlterTable, session: SchemaSession) -> None:
         name = statement.table
         table, is_temporary = self._find(name)
+        if table is None and statement.is_conditional:
+            return
         if statement.problem is not None:
             self._lose(name, f"an ALTER TABLE that is not understood: {statement.problem}")
         elif table is None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ibbmaster.sql.select import TableReader
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
-NO_LIBRARY = 1105
 PIECE_SIZE = 1 << 20  # characters of a dump that are read at a time
 NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
 
@@ -138,12 +137,9 @@ class PrimaryTables:
         timeline = self._timeline(self._engine.end())
         with self._lock:
             if self._table_reader is None:
-                try:
-                    from ibbmaster.sql.base_rows import BaseDump
-                    from ibbmaster.sql.select import TableReader
-                except ImportError as error:
-                    text = f"rows of tables cannot be read without {error.name}: pip install 'ibbmaster[sql]'"
-                    raise RefusedError(NO_LIBRARY, "HY000", text) from None
+                from ibbmaster.sql.base_rows import BaseDump
+                from ibbmaster.sql.select import TableReader
+
                 load_in_background(KernelSet.SELECT)
                 position = None if self._base is None else self._base.position
                 base = None if position is None else BaseDump(position=position, read=self._read_rows)

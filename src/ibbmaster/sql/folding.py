@@ -44,7 +44,7 @@ from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
 
-GROUP = "group"  # the savepoint of a group
+GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
 TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
@@ -82,6 +82,7 @@ class RowFold:
         self._complete: set[int] = set()  # generations that were emptied while we looked
         self._prepared: dict[str, LogPosition] = {}  # XA transactions: where the group is
         self._has_routines = False
+        self._savepoints: dict[str, int] = {}  # of the group, by name
         self._versions: dict[tuple[str, str], TableVersion | None] = {}
         self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
@@ -168,6 +169,7 @@ class RowFold:
 
     def _take(self, group: EventGroup) -> None:
         self._gtid = str(group.gtid)
+        self._savepoints.clear()
         self.kept.savepoint(GROUP)
         try:
             flags = group.gtid_event[GTID_FLAGS_OFFSET]
@@ -236,11 +238,14 @@ class RowFold:
         if verb == "XA" and len(words) > 1:
             self._complete_xa(xid or "", words[1].upper())
         elif verb == "SAVEPOINT" and len(words) > 1:
-            self.kept.savepoint(f"s {words[1].strip('`')}")
+            self._savepoints[words[1].strip("`").lower()] = len(self._savepoints)
+            self.kept.savepoint(f"s{len(self._savepoints) - 1}")
             touched.clear()
         elif verb == "ROLLBACK":
-            name = words[-1].strip("`") if len(words) > 1 else None
-            self.kept.undo(GROUP if name is None else f"s {name}")
+            name = words[-1].strip("`").lower() if len(words) > 1 else None
+            if name is not None and name not in self._savepoints:
+                raise EventError(f"ROLLBACK TO {name}, which is no savepoint of its group")
+            self.kept.undo(GROUP if name is None else f"s{self._savepoints[name]}")
             for number in touched:
                 contents = self.tables.get(number)
                 if contents is not None and contents.table.options.get("ENGINE", "").upper() in UNTRANSACTIONAL:

@@ -42,16 +42,16 @@ class KeptRows:
     # Transactions -----------------------------------------------------------------------------
 
     def savepoint(self, name: str) -> None:
-        """Begin what can be undone by this name."""
-        self._database.execute(f"SAVEPOINT {_quoted(name)}")
+        """Begin what can be undone by this name, a word."""
+        self._database.execute(f"SAVEPOINT {name}")
 
     def release(self, name: str) -> None:
         """Keep what was done since a savepoint."""
-        self._database.execute(f"RELEASE {_quoted(name)}")
+        self._database.execute(f"RELEASE {name}")
 
     def undo(self, name: str) -> None:
         """Undo what was done since a savepoint, which stays."""
-        self._database.execute(f"ROLLBACK TO {_quoted(name)}")
+        self._database.execute(f"ROLLBACK TO {name}")
         self._tables = self._names()
         self._all_places = None
 
@@ -235,7 +235,3 @@ def _temporary() -> sqlite3.Connection:
     database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     database.execute("PRAGMA synchronous = OFF")
     return database
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -111,22 +111,35 @@ class OurTables:
         base = None
         if schema is not None and schema.position is not None:
             base = BaseDump(position=schema.position, read=lambda: read_rows([dump or ""]))
-        self.reader = TableReader(engine, self._schema.history(), base=base)
+        self.follow()
+        self.reader = TableReader(engine, self, base=base)
         self._catalogs: dict[LogPosition, SchemaCatalog] = {}
+
+    def follow(self) -> None:
+        """Fold the DDL of what has come."""
+        self.history = self._schema.history()
+
+    def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
+        """As `SchemaTimeline` has it."""
+        return self.history.at(place)
+
+    def table_at(self, database: str, name: str, place: SchemaPlace) -> Any:
+        """As `SchemaTimeline` has it."""
+        return self.history.table_at(database, name, place)
 
     def snapshot(self, end: LogPosition | None = None) -> LogSnapshot:
         return LogSnapshot(end=end or self.engine.end(), file_name="", state=self.engine.state())
 
     def table(self, full_name: str, snapshot: LogSnapshot) -> TableVersion:
         if snapshot.end not in self._catalogs:
-            self._catalogs[snapshot.end] = self._schema.history().at(SchemaPlace(snapshot.end, 0))
+            self._catalogs[snapshot.end] = self.history.at(SchemaPlace(snapshot.end, 0))
         found = self._catalogs[snapshot.end].table(*full_name.split(".", 1))
         assert isinstance(found, TableVersion), found
         return found
 
     def base_tables(self, snapshot: LogSnapshot) -> list[TableVersion]:
         """Those that are known, in the order of their names."""
-        tables = self._schema.history().at(SchemaPlace(snapshot.end, 0)).tables
+        tables = self.history.at(SchemaPlace(snapshot.end, 0)).tables
         found = [table for _, table in sorted(tables.items()) if isinstance(table, TableVersion)]
         return [table for table in found if table.kind is TableKind.BASE]
 
