@@ -192,6 +192,15 @@ def test_like_or_replace_and_conditions(folded):
     assert folded.run("SET STATEMENT max_statement_time=1 FOR ALTER TABLE v DROP a").columns("v") == [B, C]
 
 
+def test_if_not_exists_makes_known_what_was_not(folded):
+    folded.run("ALTER TABLE t ADD x INT", "CREATE TABLE IF NOT EXISTS t (a INT)")
+    assert folded.columns() == [A]
+    folded.run(
+        "CREATE VIEW v AS select 1", "CREATE VIEW IF NOT EXISTS v AS select 2", "CREATE OR REPLACE VIEW w AS select 3"
+    )
+    assert [folded.known(name).text[-1] for name in "vw"] == ["1", "3"]
+
+
 def test_versioned_tables_have_columns_that_nobody_sees(folded):
     folded.run("CREATE TABLE t (a INT) WITH SYSTEM VERSIONING")
     ends = ["row_start timestamp(6) not null hidden", "row_end timestamp(6) not null hidden"]

@@ -80,8 +80,8 @@ class LoggedSchema:
     """The schema history of a log, which grows with it. Thread-safe.
 
     `base` is the schema before the log, `behind` the position up to which it holds already: what
-    was logged up to there is passed over. With `directory` the history is kept there, if that can be written.
-    `scan` is a faster way to begin.
+    was logged up to there is passed over. With `directory` the history is taken from there, and unless
+    `is_kept` is false kept there, if that can be written. `scan` is a faster way to begin.
     """
 
     def __init__(
@@ -91,8 +91,10 @@ class LoggedSchema:
         directory: Path | None = None,
         base: SchemaCatalog | None = None,
         behind: GtidPosition | None = None,
+        is_kept: bool = True,
         scan: Scan | None = None,
     ) -> None:
+        self._is_kept = is_kept
         self._log = log
         self._cache = None if directory is None else CacheFile(directory / CACHE_FILE, size_max=SIZE_MAX)
         self._base = base
@@ -113,10 +115,14 @@ class LoggedSchema:
             FormatError, ClassicFormatError: a file is damaged.
         """
         with self._lock:
-            if self._history is None:
-                self._load()
-            if self._history is None or not self._continue(self._history):
-                self._begin_anew()
+            try:
+                if self._history is None:
+                    self._load()
+                if self._history is None or not self._continue(self._history):
+                    self._begin_anew()
+            except BaseException:
+                self._history = self._last = None  # a part may be folded
+                raise
             assert self._history is not None
             return self._history
 
@@ -207,10 +213,15 @@ class LoggedSchema:
     def _fold(self, history: SchemaHistory, groups: EventGroups) -> None:
         last: EventGroup | None = None
         before = None if self._last is None else Gtid.parse(self._last.gtid)
+        file_no = -1 if self._last is None else self._last.start.file_no
         while (group := groups.next_group()) is not None:
             if group.gtid is None:
                 history.add_restart()
                 continue
+            if group.start.file_no != file_no:
+                file_no = group.start.file_no
+                if history.fold.temporary and self._log.start_of_file(file_no).is_restart:
+                    history.add_restart()
             if before is not None:
                 self._state.log(before)
             last, before = group, group.gtid
@@ -244,7 +255,7 @@ class LoggedSchema:
     def _save(self, history: SchemaHistory) -> None:
         """Keep a history; where that cannot be done nothing is kept."""
         self._saved_at = history.end
-        if self._cache is not None and self._last is not None:
+        if self._is_kept and self._cache is not None and self._last is not None:
             self._cache.write(encode_history(history, self._last))
 
 

@@ -307,6 +307,7 @@ class CreateView:
 
     table: FullName
     text: str
+    is_conditional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,8 +105,8 @@ def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatem
     if kind in ("DATABASE", "SCHEMA"):
         return _database(cursor, replaces=replaces)
     if kind == "VIEW":
-        cursor.pass_condition()
-        return CreateView(table=expect_table(cursor, database), text=sql)
+        is_conditional = cursor.pass_condition()
+        return CreateView(table=expect_table(cursor, database), text=sql, is_conditional=is_conditional)
     if kind == "INDEX":
         return _create_index(cursor, index_kind, database)
     if kind == "SEQUENCE":
