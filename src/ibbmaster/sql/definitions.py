@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import re
 
+from ibbmaster.codec import lenenc
 from ibbmaster.event.rows.charset import BINARY_COLLATION
 from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.schema.indexing import row_key
@@ -54,6 +56,7 @@ _GEOMETRY = frozenset(
         "geometrycollection",
     )
 )
+_JSON_CHECK = re.compile(r"\s*json_valid\s*\(.*\)\s*", re.IGNORECASE)
 _CLOCKS = {"time": (11, 10), "datetime": (12, 19), "timestamp": (7, 19)}
 
 
@@ -90,7 +93,18 @@ def column_definition(
         schema=table.database,
         table=alias or table.name,
         original_table=table.name,
+        extended_metadata=_type_name(column),
     )
+
+
+def _type_name(column: TableColumn) -> bytes:
+    """What tells drivers a type that the protocol has no number for: its name, or that of its format."""
+    word = column.type.word
+    if word in _NET or (word in _GEOMETRY and word != "geometry"):
+        return b"\x00" + lenenc.encode_bytes(word.encode())
+    if word in _TEXTS and _JSON_CHECK.fullmatch(column.check or ""):
+        return b"\x01" + lenenc.encode_bytes(b"json")
+    return b""
 
 
 def _form(column: TableColumn) -> tuple[int, int, int, ColumnFlag, bool]:
