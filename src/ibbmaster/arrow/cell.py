@@ -46,8 +46,8 @@ def cell_reader(column: Column, spark_type: str) -> ToCell:
             return date_cell
         case "timestamp" | "timestamp_ntz":
             return moment_cell
-        case "decimal(20,0)":
-            return lambda value: None if value is None else Decimal(str(value))
+        case text if text.startswith("decimal("):
+            return lambda value: Decimal(value) if isinstance(value, int) else value
         case "string":
             return text_of
         case "array<float>":

@@ -15,6 +15,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.model import SchemaPlace
 
 ALL_BITS = 2**64
 IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # what tells a group from others: GTID, time and place
@@ -44,6 +45,12 @@ class EventBatch:
         row = self.groups[group]
         name = self.file_name(int(row[GroupColumn.FILE_NO]))
         return _place_text(self.gtid(group), name, int(row[GroupColumn.FILE_OFFSET]))
+
+    def schema_place(self, number: int) -> SchemaPlace:
+        """The place of an event among the versions of tables."""
+        row = self.groups[self.events[number, EventColumn.GROUP]]
+        position = LogPosition(int(row[GroupColumn.FILE_NO]), int(row[GroupColumn.FILE_OFFSET]))
+        return SchemaPlace(position, int(self.events[number, EventColumn.NUMBER]))
 
     def event(self, number: int) -> bytes:
         """The bytes of an event."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from ibbmaster.schema.shape import SchemaMode
+
 SERVER_ID = 4_000_000_001  # as a replica of a primary
 PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core
 
@@ -52,6 +54,8 @@ class ReadOptions:
     is_strict: bool = True  # failOnDataLoss
     partition_bytes: int = PARTITION_BYTES
     declarations: dict[str, dict[str, str]] = field(default_factory=dict)
+    schema_mode: SchemaMode = SchemaMode.LATEST
+    schema_at: str | None = None  # GTID of the place whose shape a table has, with SchemaMode.AT
     zero_dates: ZeroDates = ZeroDates.NULL
     starting_offsets: str = "earliest"
     bytes_per_trigger_max: int | None = None

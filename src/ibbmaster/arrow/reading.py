@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.arrow.cell import ToCell, cell_reader, image_as_map
 from ibbmaster.arrow.event_batch import in_group
@@ -17,24 +17,25 @@ from ibbmaster.arrow.shape import (
     RESERVED,
     UNDECODABLE_FIELD,
     ShapeField,
+    TableFields,
     arrow_schema,
-    column_type,
-    expect_names,
+    expect_readable,
+    field_name,
 )
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image, RawValue
-from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, RecordType
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
 from ibbmaster.ibb.scan import page_chunks
-from ibbmaster.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
+from ibbmaster.log.group_content import TableDecoder, TableFilter, group_events, query_texts, table_name, xid_text
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.schema.shape import Origin
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,12 +189,11 @@ class _Groups:
         self._task = task
         self._options: ReadOptions = task.options
         self._source = source
-        self._reader = row_reader(task.options)
+        self._reader = row_reader(task)
         self._tables = TableFilter(task.options.tables)
         self._names = [field.name for field in task.fields]
-        self._plans: dict[TableSchema, list[tuple[int, ToCell] | None]] = {}
+        self._plans: dict[TableDecoder, _Plan] = {}
         self._faults: list[tuple[LogPosition, str | None, str]] = []
-        self._own_fields = self._fields_of_table()
 
     def rows(self) -> Iterator[Row]:
         """The rows of every group that is wanted; of a group that is damaged none, or an error."""
@@ -246,7 +246,7 @@ class _Groups:
 
     def _nothing(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         """Read all of a group, to see whether that can be done."""
-        for _ in self._reader.changes(group_events(group)):
+        for _ in self._reader.changes(group_events(group), group.start):
             pass
         return iter(())
 
@@ -293,7 +293,7 @@ class _Groups:
     def _changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         """One row an image, both images beside each other for an update's two rows."""
         number = 0
-        for schema, change in self._reader.changes(group_events(group)):
+        for schema, change in self._reader.changes(group_events(group), group.start):
             row = head | {
                 "_table": schema.name,
                 "before": image_as_map(schema, change.before),
@@ -307,58 +307,67 @@ class _Groups:
     def _table_changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         """One row an image: a delete and a preimage have the row as it was, the others as it is."""
         number = 0
-        for schema, change in self._reader.changes(group_events(group)):
-            plan = self._plan(schema)
+        for decoder, change in self._reader.decoded(group_events(group), group.start):
+            plan = self._plans.get(decoder)
+            if plan is None:
+                plan = self._plans[decoder] = self._plan(decoder)
             images = [image for image in (change.before, change.after) if image is not None]
             for kind, image in zip(_change_types(change.kind), images, strict=True):
-                cells = list(zip(schema.columns, image, strict=True))
-                values = head | {
-                    "_change_type": kind,
-                    "_change_no": number,
-                    ABSENT_FIELD.name: [column.name for column, value in cells if value is ABSENT],
-                    UNDECODABLE_FIELD.name: {column.name: value for column, value in cells if type(value) is RawValue},
-                }
+                values = head | {"_change_type": kind, "_change_no": number} | plan.told(image, self._names)
                 number += 1
                 yield tuple(
                     values[name] if name in values else _cell(step, image)
-                    for name, step in zip(self._names, plan, strict=True)
+                    for name, step in zip(self._names, plan.steps, strict=True)
                 )
 
-    def _fields_of_table(self) -> dict[str, ShapeField]:
-        return {field.name: field for field in self._task.fields if field.name not in RESERVED}
-
-    def _plan(self, schema: TableSchema) -> list[tuple[int, ToCell] | None]:
-        """For each column of the task where it is in a row of the table as this group has it.
+    def _plan(self, decoder: TableDecoder) -> _Plan:
+        """How the columns of the task are told by rows of a version of the table.
 
         Raises:
             EventError: a column has another type than the DataFrame was made with.
         """
-        plan = self._plans.get(schema)
-        if plan is not None:
-            return plan
-        if self._own_fields:
-            expect_names(schema)
-        numbers = {column.name: number for number, column in enumerate(schema.columns)}
-        plan = []
-        for name in self._names:
-            field, number = self._own_fields.get(name), numbers.get(name)
-            if field is None or number is None:
-                plan.append(None)  # of the group; or the table does not have the column here
+        assert isinstance(self._task.fields, TableFields)
+        shape = self._task.fields.shape
+        if any(field.name not in RESERVED for field in self._task.fields):
+            decoder.expect_names()
+        origins = shape.origins(decoder.schema, decoder.known_version)
+        places = {field_name(column.name): number for number, column in enumerate(shape.columns)}
+        steps: list[tuple[Origin, ToCell] | None] = []
+        for field in self._task.fields:
+            if field.name in RESERVED:
+                steps.append(None)  # of the group
                 continue
-            column = schema.columns[number]
-            found = column_type(column, self._options.zero_dates)
-            if found != field.type:
-                raise EventError(f"{schema.name} column {name} is {found} here, the DataFrame has {field.type}")
-            plan.append((number, cell_reader(column, field.type)))
-        self._plans[schema] = plan
-        return plan
+            number = places[field.name]
+            origin, column = origins[number], shape.columns[number]
+            if origin.number is not None:
+                found = decoder.schema.columns[origin.number]
+                expect_readable(decoder.schema.name, found, column, field, self._options.zero_dates)
+            steps.append((origin, cell_reader(column, field.type)))
+        return _Plan(steps, list(zip(places, origins, strict=True)))
 
 
-def _cell(step: tuple[int, ToCell] | None, image: Image) -> object:
+class _Plan(NamedTuple):
+    """How the columns of the task are told, and all those of the table, by their names in the DataFrame."""
+
+    steps: list[tuple[Origin, ToCell] | None]
+    origins: list[tuple[str, Origin]]
+
+    def told(self, image: Image, names: Collection[str]) -> dict[str, object]:
+        """What an image says of itself, as far as that is asked for."""
+        found: dict[str, object] = {}
+        if ABSENT_FIELD.name in names:
+            found[ABSENT_FIELD.name] = [name for name, origin in self.origins if origin.value(image) is ABSENT]
+        if UNDECODABLE_FIELD.name in names:
+            values = [(name, origin.value(image)) for name, origin in self.origins]
+            found[UNDECODABLE_FIELD.name] = {name: value for name, value in values if type(value) is RawValue}
+        return found
+
+
+def _cell(step: tuple[Origin, ToCell] | None, image: Image) -> object:
     if step is None:
         return None
-    number, to_cell = step
-    value = image[number]
+    origin, to_cell = step
+    value = origin.value(image)
     return None if value is ABSENT or type(value) is RawValue else to_cell(value)
 
 

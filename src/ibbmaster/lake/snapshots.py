@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.plan import find_table
+from ibbmaster.arrow.plan import find_shape
 from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, field_name
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.rows.column import TableSchema
@@ -50,7 +50,7 @@ def snapshot(
     if at:
         given["endingGtid"] = at
     options = parse_options(given)
-    found = find_table(options, table)
+    found = find_shape(options, table).schema
     keys = key_of(found, key)
     names = [column.name for column in found.columns]
     columns = [*(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD)), *names]
