@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from ibbmaster.errors import ConfigurationError, GtidError
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.schema.shape import SchemaMode
 
 SERVER_ID = 4_000_000_001  # as a replica of a primary
@@ -69,3 +71,19 @@ class ReadOptions:
     server_id: int = SERVER_ID
     undecodable: Undecodable = Undecodable.FAIL
     uses_kernels: bool = True
+
+
+def parse_schema_mode(where: str, text: str) -> tuple[SchemaMode, str | None]:
+    """`latest`, `asWritten` or `at:GTID`, in any case; with the position behind `at:`. `where` is for the error.
+
+    Raises:
+        ConfigurationError: it is none of them.
+    """
+    word, _, behind = text.strip().partition(":")
+    for mode in SchemaMode:
+        if word.lower() == mode.value.lower() and bool(behind.strip()) == (mode is SchemaMode.AT):
+            try:
+                return mode, str(GtidPosition.parse(behind)) if mode is SchemaMode.AT else None
+            except GtidError as error:
+                raise ConfigurationError(f"{where}: {error}") from None
+    raise ConfigurationError(f"{where} is {text[:60]!r}, expected latest, asWritten or at:GTID")

@@ -86,7 +86,7 @@ def named(schema: TableSchema, table: TableVersion) -> TableSchema:
         except (ValueError, ConfigurationError) as error:
             raise _contradiction(schema, table, str(error)) from None
     return dataclasses.replace(
-        schema, columns=tuple(columns), primary_key=schema.primary_key or _key(table), has_names=True
+        schema, columns=tuple(columns), primary_key=schema.primary_key or key_numbers(table), has_names=True
     )
 
 
@@ -108,7 +108,8 @@ def column_of(column: TableColumn) -> Column:
     return _described(plain, column)
 
 
-def _key(table: TableVersion) -> tuple[int, ...]:
+def key_numbers(table: TableVersion) -> tuple[int, ...]:
+    """The columns of the primary key, counted from 0."""
     numbers = {column.id: number for number, column in enumerate(table.columns)}
     return () if table.primary_key is None else tuple(numbers[part.column_id] for part in table.primary_key.parts)
 

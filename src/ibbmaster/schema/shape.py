@@ -22,7 +22,7 @@ from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
 from ibbmaster.event.rows.value import Value
 from ibbmaster.schema.expression import Evaluate, NotSimpleError, constant, formula
 from ibbmaster.schema.model import TableColumn, TableVersion
-from ibbmaster.schema.names import CHARACTER_BYTES, column_of
+from ibbmaster.schema.names import CHARACTER_BYTES, column_of, key_numbers
 
 Convert = Callable[[Value], Value]
 ZERO_CLOCK = " 00:00:00"
@@ -222,10 +222,13 @@ def version_shape(name: str, version: TableVersion, mode: SchemaMode = SchemaMod
         columns = tuple(column_of(column) for column in version.columns)
     except ValueError as error:
         raise EventError(f"{name}: {error}") from None
-    numbers = {column.id: number for number, column in enumerate(version.columns)}
-    key = () if version.primary_key is None else tuple(numbers[one.column_id] for one in version.primary_key.parts)
     schema = TableSchema(
-        table_id=0, database=version.database, table=version.name, columns=columns, primary_key=key, has_names=True
+        table_id=0,
+        database=version.database,
+        table=version.name,
+        columns=columns,
+        primary_key=key_numbers(version),
+        has_names=True,
     )
     return TableShape(schema=schema, version=version, mode=mode)
 
