@@ -118,6 +118,17 @@ class TableShape:
             return tuple(found)
         return tuple(self._with_formula(origin, schema, version) for origin in found)
 
+    def untold(self, version: TableVersion) -> set[int]:
+        """The ids of its columns whose values in rows of a version nobody can tell, though rows of now have them."""
+        if self.version is None:
+            return set()
+        origins = self.origins(version_shape(version.full_name, version).schema, version)
+        return {
+            column.id
+            for column, origin in zip(self.version.columns, origins, strict=True)
+            if origin.number is None and origin.is_unknown and origin.compute is None
+        }
+
     def _by_name(self, schema: TableSchema) -> list[Origin]:
         numbers = {column.name: number for number, column in enumerate(schema.columns)}
         return [
