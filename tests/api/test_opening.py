@@ -61,6 +61,13 @@ def test_a_path_that_is_no_log_is_refused_at_once(tmp_path, name, error, message
         ibbmaster.open(tmp_path / name)
 
 
+@pytest.mark.parametrize("path", ["a\0b", "a" * 5000], ids=["a zero in it", "too long"])
+@pytest.mark.parametrize("find", [ibbmaster.open, ibbmaster.create])
+def test_what_can_be_no_path_is_refused(find, path):
+    with pytest.raises(ibbmaster.StoreError, match="cannot be the path of a log"):
+        find(path)
+
+
 def test_options_of_writing_are_refused_where_nothing_is_written(tmp_path):
     with pytest.raises(TypeError, match="durability: for a log that is written, with writable=True"):
         ibbmaster.open(tmp_path, durability="sync")

@@ -75,6 +75,8 @@ REFUSED = {
     "a definition among changes": ([INSERT, "DROP TABLE t"], "'DROP TABLE t' is a group by itself"),
     "something behind the end": ([XID, XID], "ends at event 0, and 2 were given"),
     "half an event": ([XID[:-1]], "has 26 bytes and says it has 27"),
+    "a text without a statement": ([" ;\n"], "no statement"),
+    "a text that is no text": ([INSERT + "\ud800"], r"'\\ud800' at \d+ is no character"),
 }
 
 
@@ -82,3 +84,8 @@ REFUSED = {
 def test_what_makes_no_group_is_refused(parts: list[str | bytes], message: str) -> None:
     with pytest.raises(EventError, match=message):
         group_of(GTID, parts, ORIGIN)
+
+
+def test_a_number_is_no_event() -> None:
+    with pytest.raises(TypeError):
+        group_of(GTID, [10**9], ORIGIN)  # type: ignore[list-item]  # `bytes` would make so many zeros of it

@@ -110,14 +110,14 @@ def test_it_makes_no_difference_how_much_is_read_at_once(name: str, block_size: 
 
 def test_the_head_tells_state_use_and_restart() -> None:
     with closing(ClassicFileReader(find_series([CLASSIC / LEFT_BY_A_CRASH])[0])) as reader:
-        assert reader.start_state == GtidState.parse("0-1-83")
-        assert reader.start_state_offset == 256
+        assert reader.head.state == GtidState.parse("0-1-83")
+        assert reader.head.state_offset == 256
         assert reader.is_in_use
-        assert not reader.is_restart
+        assert not reader.head.is_restart
     with closing(ClassicFileReader(find_series([CLASSIC / "11.8/vectors/binlog.000001"])[0])) as reader:
-        assert reader.start_state == GtidState()
+        assert reader.head.state == GtidState()
         assert not reader.is_in_use
-        assert reader.is_restart
+        assert reader.head.is_restart
 
 
 def test_a_group_knows_where_it_stands() -> None:

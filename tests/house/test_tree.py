@@ -27,12 +27,13 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
+    "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
     "log/test_event_groups.py": ("log/cursor.py", "log/out_of_band.py", "log/pages.py"),
     "log/test_verify.py": ("log/page_checks.py", "log/record_checks.py"),
     "log/test_end_check.py": ("log/boundary.py", "log/range_reading.py"),
     "kernel/test_classic_framing.py": ("kernel/classic_groups.py", "kernel/classic_pump.py"),
     "ibb/test_scan.py": ("kernel/scan.py",),
-    "classic/test_engine.py": ("classic/passing.py",),
+    "classic/test_engine.py": ("classic/framing.py",),
     "streaming/test_source.py": (
         *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py", "streaming/framing_state.py"),
         *("streaming/large_group.py", "streaming/page_blocks.py", "streaming/shared.py"),
@@ -43,14 +44,23 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("store/pending_xa.py", "store/step_writer.py", "store/store_reader.py"),
     ),
     "store/test_salvage.py": ("log/damaged_log.py",),
+    # One statement after the other through all that reads and folds DDL: what counts is the table behind it.
+    "schema/test_folding.py": (
+        *("schema/alter_clause.py", "schema/altering.py", "schema/building.py", "schema/column_type.py"),
+        *("schema/ddl.py", "schema/definition.py", "schema/indexing.py", "schema/options.py"),
+        *("schema/partitioning.py", "schema/reading.py", "schema/session.py", "schema/type_clause.py"),
+    ),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
     "spark/test_writer.py": ("spark/log_writing.py",),
     # What simulates, serves or feeds for other tests.
-    "simulation/test_schedules.py": ("testing/schedules.py", "testing/streams.py"),
-    "simulation/test_crashes.py": ("testing/crash.py",),
+    "simulation/test_schedules.py": (
+        *("testing/life.py", "testing/life_judge.py", "testing/schedules.py", "testing/streams.py"),
+    ),
+    "simulation/test_crashes.py": ("testing/crash.py", "testing/workload.py"),
+    "testing/test_scheduler.py": ("testing/simulated_threads.py",),
     "log/test_interface.py": ("testing/memory_binlog.py", "log/group_writer.py"),
     "simulation/test_kills.py": ("testing/feeder.py",),
     "interop/test_soak.py": ("testing/soak.py", "testing/soak_feeder.py", "testing/soak_log.py"),

@@ -14,25 +14,7 @@ GLOSSARY = ROOT / "protocol" / "glossary.md"
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of CamelCase: LSN, Log, Position
 
 #: Words of public class names that mean what they mean anywhere, also outside of this field.
-EVERYDAY = frozenset(
-    """
-    absent add address administration algorithm alter appended assignment background backup bad bar batches behind
-    bit broken busy cached call catalog character check checked checker checking clause cleaning client closed
-    collecting compilation condition configuration connected constraint conversion converter counter create cut
-    damage damaged data database date db deadlock decimal declared decoded decoder default definition describe do
-    drop duplicate ed ended ending entry eof err error evaluator executor expectation extra fact failed failure fast
-    fed feeder filter fit floating found framed full grade head import inexact init integer item judge kill kind
-    known large layer layout list live local location lock logged look loss maker malformed mariadb master memory
-    misplaced missing move name native need new not nothing ok only op opening operation option oracle order paged
-    pair parser part partial passer ping pos prepared procedure process producer progress protocol pumped purged
-    querying quit raw read reader reading real reason received recorder recovered refused register registry relation
-    remote rename report request reset result room routine rule run scan select selection sender sending serving set
-    shared show shower skipping spark splitter sql stage star statistic status stored string surrounding switch
-    system text thread threading time too total truncate truncated truncation undecodable unknown unread unsupported use
-    user value variant verdict verification versioning visible watch who workspace writable write writer writing
-    written wrong year zero
-    """.split()  # noqa: SIM905
-)
+EVERYDAY = frozenset((ROOT / "tests/house/everyday_words.txt").read_text().split())
 
 
 @functools.cache

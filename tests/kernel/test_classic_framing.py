@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES, ClassicFileReader
+from ibbmaster.classic.groups import ClassicFileReader
+from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.series import find_series
 from ibbmaster.dump.framing import EventFramer
 from ibbmaster.dump.profile import PROFILES, LogPosRule
@@ -20,7 +21,7 @@ from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, Status
+from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, Framing, Status
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 FILES = sorted(
@@ -119,17 +120,9 @@ class Fast:
         state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
         state[Field.OUT] = state[Field.PAIRS] = 0
         out = OUT
-        status = frame_classic(
-            window,
-            len(window),
-            state,
-            self._prefix,
-            *(np.frombuffer(bytearray(roles), dtype=np.uint8) for roles in (TRANSACTION_ROLES, STANDALONE_ROLES)),
-            np.zeros((64, PAIR_COLUMNS), dtype=np.int64),
-            out,
-            self._segments,
-            np.zeros((0, 3), dtype=np.int64),
-        )
+        pairs, table = np.zeros((64, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int32)
+        framing = Framing(state, out[:0], out[:0], self._prefix, pairs, table, out, self._segments)
+        status = frame_classic(window, len(window), framing, kernel_roles(), np.zeros((0, 3), dtype=np.int64))
         assert int(state[Field.OUT] + state[Field.SEGMENT_BYTES]) <= len(out)
         position = 0
         for at, start, length in self._segments[: state[Field.SEGMENTS]].tolist():

@@ -55,7 +55,7 @@ def test_a_seed_brings_the_same_schedule_back(monkeypatch):
         count = Scheduler._count
 
         def noted(self, what):
-            trace.update(f"{self._current.name} {what}\n".encode())
+            trace.update(f"{self.current.name} {what}\n".encode())
             count(self, what)
 
         with monkeypatch.context() as patch:

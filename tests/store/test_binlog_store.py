@@ -20,10 +20,11 @@ from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.life import SIMULATED
 from ibbmaster.testing.log_checker import check_log
 from ibbmaster.testing.scheduler import Scheduler
-from ibbmaster.testing.schedules import SIMULATED
 from ibbmaster.testing.simulated_disk import SimulatedDisk
+from ibbmaster.testing.simulated_threads import installed
 
 OPTIONS = StoreOptions(
     max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0
@@ -710,7 +711,7 @@ def test_who_begins_to_read_what_is_just_being_purged_is_told_so(store, disk):
 def test_of_two_threads_that_finish_a_prepared_transaction_one_is_told_that_it_came_too_late():
     for seed in range(30):
         scheduler = Scheduler(random.Random(seed))
-        with scheduler.installed([importlib.import_module(f"ibbmaster.{name}") for name in SIMULATED]):
+        with installed(scheduler, [importlib.import_module(f"ibbmaster.{name}") for name in SIMULATED]):
             disk = SimulatedDisk()
             disk.pause = scheduler.pause
             store = BinlogStore(disk, OPTIONS)

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from ibbmaster.testing.scheduler import DeadlockError, Scheduler, SimulatedExecutor, SimulatedThreading, SimulatedTime
+from ibbmaster.testing.scheduler import DeadlockError, Scheduler
+from ibbmaster.testing.simulated_threads import SimulatedExecutor, SimulatedThreading, SimulatedTime, installed
 
 
 def order_of(seed, *, with_lock=True):
@@ -151,7 +152,7 @@ def test_a_thread_that_is_preempted_inside_loses_an_update_without_a_lock():
             for _ in range(20):
                 box["count"] += 1
 
-        with scheduler.installed([], traced=[module]):
+        with installed(scheduler, [], traced=[module]):
             for number in range(2):
                 scheduler.start(f"thread {number}", add)
             scheduler.run()

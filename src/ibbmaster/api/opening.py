@@ -60,7 +60,7 @@ def open(
         DamageError, FormatError: it is to be written, and is not as a crash leaves it.
         StoreError: there is no such directory, or nothing there that can be written.
     """
-    where = Path(path)
+    where = _directory(path)
     declared = _declarations(schema)
     if not writable:
         if options:
@@ -104,7 +104,7 @@ def create(
         ConfigurationError: an option cannot be used.
         StoreError: there is a log already, or the directory cannot be written.
     """
-    where = Path(path)
+    where = _directory(path)
     declared = _declarations(schema)
     store_options(options).log_limits()  # what cannot be used shall leave no directory behind
     initial = GtidState.parse(state) if isinstance(state, str) else state
@@ -118,6 +118,24 @@ def create(
             f"{where} holds a log already: ibbmaster.open(path, writable=True) continues one of .ibb files"
         )
     return _open_store(where, options, initial, declared, has_background)
+
+
+def _directory(path: PathLike) -> Path:
+    """A path that the system takes; what is there is another question.
+
+    Raises:
+        StoreError: no file can be called so.
+    """
+    where = Path(path)
+    try:
+        os.lstat(where)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+        shown = str(path)[:80].replace("\0", "\\0")
+        raise StoreError(f"{shown!r} cannot be the path of a log: {problem}") from None
+    return where
 
 
 def _open_to_read(path: Path, schema: Mapping[str, Declaration]) -> Log:

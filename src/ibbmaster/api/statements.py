@@ -46,14 +46,18 @@ class Origin:
     database: str = ""
 
     def query(self, text: str) -> bytes:
-        """The QUERY event of a statement."""
+        """The QUERY event of a statement.
+
+        Raises:
+            EventError: no replica could run it.
+        """
         query = Query(
             thread_id=1,
             seconds=0,
             error_code=0,
             status=CHARSETS,
             database=self.database.encode(),
-            text=text.encode(),
+            text=_encoded(text),
         )
         return encode_query(query, server_id=self.server_id, timestamp=self.timestamp)
 
@@ -64,6 +68,16 @@ class Origin:
     def gtid_event(self, gtid: Gtid, flags: GtidFlag) -> bytes:
         """The event that begins a group."""
         return encode_gtid_event(GtidEvent(gtid=gtid, flags=flags), timestamp=self.timestamp)
+
+
+def _encoded(text: str) -> bytes:
+    if not text.strip(" \t\r\n;"):
+        raise EventError(f"{text!r} is no statement")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        problem = f"{text[error.start : error.end]!a} at {error.start} is no character"
+        raise EventError(f"a statement cannot be written as UTF-8: {problem}") from None
 
 
 def is_of_transaction(text: str) -> bool:
@@ -79,11 +93,11 @@ def group_of(gtid: Gtid, parts: Sequence[str | Buffer], origin: Origin) -> tuple
     those that its end asks for.
 
     Raises:
-        EventError: the events do not make one group.
+        EventError: the events do not make one group, or a text is no statement.
     """
     if not parts:
         raise EventError(f"group {gtid} has nothing in it: expected at least one statement or event")
-    body = [origin.query(part) if isinstance(part, str) else bytes(part) for part in parts]
+    body = [origin.query(part) if isinstance(part, str) else bytes(memoryview(part)) for part in parts]
     for number, event in enumerate(body):
         size = decode_event_header(event).size
         if size != len(event):

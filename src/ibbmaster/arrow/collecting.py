@@ -9,7 +9,7 @@ import numpy as np
 
 from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, in_group
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES
+from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
@@ -67,6 +67,8 @@ class GroupBatches:
         self._groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
         self._events = np.empty((DATA_BYTES // EVENT_BYTES_MIN, EventColumn.COLUMNS), dtype=np.int64)
         self._state = np.zeros(Field.SIZE, dtype=np.int64)
+        table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
+        self._collecting = Collecting(self._state, table, self._groups, self._data)
 
     def __iter__(self) -> Iterator[EventBatch]:
         for group in self._one_by_one():
@@ -150,9 +152,6 @@ class ClassicBatches(GroupBatches):
         super().__init__(log, log_range, kernels)
         self._log = log
         self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
-        self._roles = [
-            np.frombuffer(bytearray(roles), dtype=np.uint8) for roles in (TRANSACTION_ROLES, STANDALONE_ROLES)
-        ]
 
     def _one_by_one(self) -> Iterator[EventGroup]:
         return self._log.groups_in(self._range, take=self._take)
@@ -162,19 +161,15 @@ class ClassicBatches(GroupBatches):
         numbers = self._numbers
         numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
         numbers[Conversion.CHECKSUM_BYTES] = window.checksum_size
-        transaction_roles, standalone_roles = self._roles
         self._kernels.collect_classic_groups(
             np.frombuffer(window.block, dtype=np.uint8),
             len(window.block),
             numbers,
-            transaction_roles,
-            standalone_roles,
+            kernel_roles(),
             self._range.file_no,
             self._range.start_offset,
             self._range.end_offset,
-            self._state,
-            self._groups,
-            self._data,
+            self._collecting,
         )
         has_moved = bool(numbers[Conversion.READ_AT] > window.position)
         window.position = int(numbers[Conversion.READ_AT])
@@ -195,8 +190,6 @@ class IbbBatches(GroupBatches):
         )
         self._boundary = FileBoundary(log.disk, log_range)
         self._block: Any = np.empty(BLOCK_PAGES * PAGE_SIZE, dtype=np.uint8)
-        table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
-        self._collecting = Collecting(self._state, table, self._groups, self._data)
 
     def __iter__(self) -> Iterator[EventBatch]:
         state = self._state

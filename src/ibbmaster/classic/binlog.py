@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
-from ibbmaster.classic.groups import HEAD_BLOCK_SIZE, ClassicFileReader
+from ibbmaster.classic.groups import ClassicFileReader
+from ibbmaster.classic.head import head_of
 from ibbmaster.classic.series import ClassicFile
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.errors import ClassicFormatError
@@ -43,7 +44,7 @@ class ClassicReader:
         self._bytes_read = 0  # of the files that are behind us
         self.current: ClassicFileReader | None = None  # of the group that was handed over last
         if initial_state is None:
-            states = [self._look_at(file) for file in self.files]
+            states = [head_of(file).state for file in self.files]
             initial_state = states[0] or GtidState()
         self.initial_state = initial_state
         self.state = self.initial_state.copy()
@@ -81,7 +82,7 @@ class ClassicReader:
             try:
                 if before is not None:
                     self._check_continuation(reader, before)
-                    self.restart_count += reader.is_restart
+                    self.restart_count += reader.head.is_restart
                 for group in reader.groups(take and take_and_log):
                     assert group.gtid is not None
                     self.state.log(group.gtid)
@@ -94,14 +95,9 @@ class ClassicReader:
                 reader.close()
             before = file
 
-    def _look_at(self, file: ClassicFile) -> GtidState | None:
-        reader = ClassicFileReader(file, block_size=HEAD_BLOCK_SIZE)
-        reader.close()
-        return reader.start_state
-
     def _check_continuation(self, reader: ClassicFileReader, before: ClassicFile) -> None:
         """Compare what a file says was logged before it with what we have read."""
-        listed = reader.start_state
+        listed = reader.head.state
         if listed is None or listed == self.state:
             return
         dropped = set(self.state.domain_ids) - set(listed.domain_ids)
@@ -111,7 +107,7 @@ class ClassicReader:
         if not dropped or listed != expected:
             raise ClassicFormatError(
                 reader.file.name,
-                reader.start_state_offset,
+                reader.head.state_offset,
                 f"it begins at the GTID state {_text(listed)}, but {before.name} ends at {_text(self.state)}: "
                 f"files between {before.name} and {reader.file.name} are missing, or they are not of one binlog",
             )

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from ibbmaster.classic.binlog import ClassicReader
-from ibbmaster.classic.groups import HEAD_BLOCK_SIZE, ClassicFileReader
-from ibbmaster.classic.passing import Passer
+from ibbmaster.classic.groups import ClassicFileReader
+from ibbmaster.classic.head import head_of
 from ibbmaster.classic.series import ClassicFile, find_series
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.buffer import Buffer
@@ -79,11 +79,12 @@ class ClassicBinlog(LogEngine):
     def _last_state(self) -> GtidState:
         """What is logged at the end of the last file."""
         ready = kernels()
-        passer = None if ready is None else Passer(ready)
         with contextlib.closing(self.groups(self._heads[-1])) as groups:
             while groups.next_group() is not None:
-                while passer is not None and passer.pass_over(groups):
-                    pass
+                if ready is not None:
+                    from ibbmaster.classic.framing import skip_groups
+
+                    skip_groups(groups, ready)
             return groups.state
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
@@ -139,12 +140,11 @@ class ClassicBinlog(LogEngine):
 
 
 def _read_head(file: ClassicFile) -> ClassicHead:
-    reader = ClassicFileReader(file, block_size=HEAD_BLOCK_SIZE)
-    reader.close()
+    head = head_of(file)
     return ClassicHead(
         position=LogPosition(file.index, FIRST_EVENT_OFFSET),
-        state=reader.start_state or GtidState(),
-        server_version=reader.server_version,
+        state=head.state or GtidState(),
+        server_version=head.server_version,
     )
 
 

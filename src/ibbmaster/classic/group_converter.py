@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES
+from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
@@ -33,9 +33,6 @@ class GroupConverter:
         self._kernels = kernels
         self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
         self._pairs = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64)
-        self._roles = [
-            np.frombuffer(bytearray(roles), dtype=np.uint8) for roles in (TRANSACTION_ROLES, STANDALONE_ROLES)
-        ]
         self._failures = 0  # in a row
         self._to_skip = 0  # groups, where none was plain lately
         self._scratch = np.empty(RECORD_BYTES_MAX, dtype=np.uint8)
@@ -65,15 +62,13 @@ class GroupConverter:
         numbers[Conversion.CHECKSUM_BYTES], numbers[Conversion.PAIRS] = window.checksum_size, count
         numbers[Conversion.RECORD_MAX] = self._writer.limits.inline_size_max
         source = self._numpy.frombuffer(window.block, dtype=self._numpy.uint8)
-        transaction_roles, standalone_roles = self._roles
         pages, numbers[Conversion.WRITE_AT], numbers[Conversion.WRITE_END] = self._writer.room()
         self._kernels.convert_groups(
             source,
             len(window.block),
             numbers,
             pairs,
-            transaction_roles,
-            standalone_roles,
+            kernel_roles(),
             self._scratch,
             self._numpy.frombuffer(pages, dtype=self._numpy.uint8),
         )

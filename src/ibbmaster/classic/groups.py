@@ -19,7 +19,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 
-from ibbmaster.classic.series import MAGIC, XZ_MAGIC, ClassicFile
+from ibbmaster.classic.head import read_head
+from ibbmaster.classic.roles import KNOWN_TYPES, MYSQL_GTID_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
+from ibbmaster.classic.series import ClassicFile
 from ibbmaster.classic.window import (
     BLOCK_SIZE,
     CHECKSUM_RESIDUE,
@@ -29,8 +31,6 @@ from ibbmaster.classic.window import (
 )
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.control import decode_gtid_list
-from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
 from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import (
     COMMIT_ID,
@@ -42,21 +42,13 @@ from ibbmaster.event.gtid_event import (
     decode_gtid_event,
 )
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader
-from ibbmaster.event.types import EventFlag, EventType, type_name
-from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.event.types import EventType, type_name
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.fields import CONTINUES, ENDS, MAY_END, NOT_INSIDE
 from ibbmaster.position import LogPosition
 
-HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once when only the head of a file is wanted
 GROUP_BUFFER_SIZE = 1 << 18  # bytes: a group up to about this size is delivered in one piece
 LARGE_EVENT_SIZE = 1 << 19  # bytes: an event above this size is never held as a whole
-FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
-HEAD_EVENT_SIZE_MAX = 1 << 27  # bytes: a GTID_LIST of 8 million pairs
-
-_FLAGS_OFFSET = 17
-
-_IBB_MAGIC = b"\xfe\xfe\x0d\x01"
-_MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
-_MYSQL_GTID_TYPES = range(33, 36)
 
 # Plain integers: comparing with members of an enumeration costs a third of the time a small group takes.
 _GTID = int(EventType.GTID)
@@ -65,38 +57,6 @@ _HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
 _HAS_XID = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 _HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
 
-_AROUND_GROUPS = frozenset(
-    {
-        EventType.GTID,
-        EventType.FORMAT_DESCRIPTION,
-        EventType.GTID_LIST,
-        EventType.BINLOG_CHECKPOINT,
-        EventType.ROTATE,
-        EventType.STOP,
-        EventType.START_ENCRYPTION,
-        EventType.START_V3,
-        EventType.HEARTBEAT,
-        *_MYSQL_GTID_TYPES,
-    }
-)
-_KNOWN_TYPES = frozenset(EventType)
-_GOES_ON, _ENDS, _MAY_END, _NOT_INSIDE = range(4)  # what an event does to the group it stands in
-
-
-def _roles(flags: int) -> bytes:
-    """The role of every event type in a group whose GTID event has these flags; a look-up a million times faster."""
-    boundary = GroupBoundary(flags)
-    roles = bytearray([_NOT_INSIDE]) * 256
-    for event_type in _KNOWN_TYPES - _AROUND_GROUPS:
-        header = EventHeader(0, event_type, 0, 0, 0, 0)
-        roles[event_type] = _ENDS if boundary.ends_with(header, b"") else _GOES_ON
-    if not flags & GtidFlag.STANDALONE:
-        roles[EventType.QUERY] = _MAY_END  # its text decides
-    return bytes(roles)
-
-
-STANDALONE_ROLES = _roles(GtidFlag.STANDALONE)
-TRANSACTION_ROLES = _roles(0)
 _TRANSACTION = GroupBoundary(0)
 _BEHIND_ANY_FILE = 1 << 64
 _CUT_SHORT = "the file ends inside what begins here"
@@ -106,11 +66,7 @@ class ClassicFileReader:
     """The event groups of one file, in order. The head of the file is read at once.
 
     Attributes:
-        start_state: what its GTID_LIST says was logged before this file; None if the file
-            ends before that event.
-        start_state_offset: where that event stands.
-        is_restart: whether a start of the server began this file.
-        server_version: of the server that wrote it.
+        head: what the head of the file says.
         notice: what a user should know about the end of this file, if anything.
 
     Raises:
@@ -120,10 +76,6 @@ class ClassicFileReader:
 
     def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE) -> None:
         self.file = file
-        self.start_state: GtidState | None = None
-        self.start_state_offset = 0
-        self.is_restart = False
-        self.server_version = ""
         self.notice: str | None = None
         self._window = EventWindow(file, block_size=block_size)
         self._is_at_group_end = True
@@ -131,10 +83,7 @@ class ClassicFileReader:
         self._groups_end = 0  # of the groups read so far
         self._complete_end: int | None = None  # of a file in use: where its last whole group ends
         try:
-            self._read_head()
-        except Truncated:
-            self.close()
-            raise self._window.error(0, "the file ends inside its head; leave it out if it is the last one") from None
+            self.head = read_head(self._window)
         except BaseException:
             self.close()
             raise
@@ -184,7 +133,7 @@ class ClassicFileReader:
         offset = window.offset
         try:
             while window.has_more():
-                if take is not None and self.start_state is not None and take(window):
+                if take is not None and self.head.state is not None and take(window):
                     self._groups_end = window.offset
                     continue
                 offset = window.offset
@@ -220,54 +169,6 @@ class ClassicFileReader:
 
     # What stands around groups ------------------------------------------------------------
 
-    def _read_head(self) -> None:
-        """Magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else."""
-        window = self._window
-        window.require(len(MAGIC))
-        magic = window.block[: len(MAGIC)]
-        if magic != MAGIC:
-            raise window.error(0, _explain_magic(magic))
-        window.position = len(MAGIC)
-        self._read_format_description()
-        if not window.has_more():
-            return
-        event_type = window.peek_type()
-        if event_type == EventType.START_ENCRYPTION:
-            raise window.error(
-                window.offset,
-                "this binlog is encrypted and its key is not known here: fetch the files from the running server, "
-                "which decrypts them, with mariadb-binlog --read-from-remote-server --raw",
-            )
-        if event_type == EventType.GTID_LIST:
-            self.start_state_offset = window.offset
-            _, event = window.read_event(HEAD_EVENT_SIZE_MAX)
-            try:
-                self.start_state = GtidState(decode_gtid_list(event).gtids)
-            except EventError as error:
-                raise window.error(self.start_state_offset, str(error)) from None
-
-    def _read_format_description(self) -> None:
-        window = self._window
-        offset = window.offset
-        size = window.peek_size()
-        if window.peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:
-            problem = f"{type_name(window.peek_type())} event of {size} bytes where FORMAT_DESCRIPTION must stand"
-            raise window.error(offset, problem)
-        window.require(size)
-        event = bytearray(window.view[window.position : window.position + size])
-        window.is_in_use = bool(event[_FLAGS_OFFSET] & EventFlag.IN_USE)
-        event[_FLAGS_OFFSET] &= ~EventFlag.IN_USE & 0xFF  # set and cleared without a new checksum
-        try:
-            description = decode_format_description(event)
-        except EventError as error:
-            raise window.error(offset, str(error)) from None
-        window.check_log_pos(HEADER.unpack_from(event)[4], size)
-        if description.checksum_algorithm is ChecksumAlgorithm.CRC32:
-            window.checksum_size = CHECKSUM_SIZE
-        self.is_restart = description.created != 0
-        self.server_version = description.server_version
-        window.position += size
-
     def _ends_file(self, event_type: int, offset: int) -> bool:
         """What an event outside of a group means; True after the last one of the file."""
         window = self._window
@@ -283,13 +184,13 @@ class ClassicFileReader:
                 "an INCIDENT event: the server may have lost events here, so a replica of this log could not be right; "
                 "import the files before this one, and begin anew with those after it",
             )
-        if event_type in _MYSQL_GTID_TYPES:
+        if event_type in MYSQL_GTID_TYPES:
             raise window.error(offset, "a GTID of MySQL: only binlogs of MariaDB can be read")
         raise window.error(offset, f"{type_name(event_type)} event outside of an event group")
 
     def _decode_gtid(self, event: bytes, offset: int) -> tuple[Gtid, int]:
         window = self._window
-        if self.start_state is None:
+        if self.head.state is None:
             raise window.error(offset, "an event group, but no GTID_LIST event before it tells what was logged earlier")
         if len(event) >= GTID_EVENT_SIZE_MIN:
             seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
@@ -320,8 +221,8 @@ class ClassicFileReader:
         block, view, position = window.block, window.view, window.position
         limit = len(block)
         body = bytearray()
-        role = _GOES_ON
-        while role != _ENDS:
+        role = CONTINUES
+        while role != ENDS:
             if limit - position < EVENT_HEADER_SIZE:
                 window.position = position
                 window.require(EVENT_HEADER_SIZE)
@@ -336,8 +237,8 @@ class ClassicFileReader:
                     if body:
                         yield body
                         body = bytearray()
-                    if self._role(roles, event_type) == _ENDS:  # a text of that size ends no transaction
-                        role = _ENDS
+                    if self._role(roles, event_type) == ENDS:  # a text of that size ends no transaction
+                        role = ENDS
                     yield from self._read_large_event(size)
                 else:
                     window.require(size)
@@ -355,15 +256,15 @@ class ClassicFileReader:
             if role := roles[event_type]:
                 window.position = position
                 role = self._role(roles, event_type)
-                if role == _MAY_END:
+                if role == MAY_END:
                     header = EventHeader._make(unpack(block, position))
                     ends = _TRANSACTION.ends_with(header, view[position : end - checksum_size])
-                    role = _ENDS if ends else _GOES_ON
+                    role = ENDS if ends else CONTINUES
             start = len(body)
             body += view[position : end - checksum_size]
             pack_into(body, start + SIZE_OFFSET, size - checksum_size, 0)
             position = end
-            if start >= GROUP_BUFFER_SIZE and role != _ENDS:
+            if start >= GROUP_BUFFER_SIZE and role != ENDS:
                 window.position = position
                 yield body
                 body = bytearray()
@@ -381,8 +282,8 @@ class ClassicFileReader:
     def _role(self, roles: bytes, event_type: int) -> int:
         window = self._window
         role = roles[event_type]
-        if role == _NOT_INSIDE:
-            problem = "where the event group before it has not ended" if event_type in _KNOWN_TYPES else "is unknown"
+        if role == NOT_INSIDE:
+            problem = "where the event group before it has not ended" if event_type in KNOWN_TYPES else "is unknown"
             raise window.error(window.offset, f"{type_name(event_type)} event {problem}")
         return role
 
@@ -424,14 +325,3 @@ class ClassicFileReader:
                 twin.close()
             self._complete_end = twin._groups_end
         return self._complete_end
-
-
-def _explain_magic(magic: bytes) -> str:
-    found = f"the file begins with {magic.hex(' ')}, expected {MAGIC.hex(' ')}"
-    if magic == XZ_MAGIC[: len(magic)]:
-        return f"{found}: it is packed with xz, so its name must end in .xz"
-    if magic == _IBB_MAGIC:
-        return f"{found}: this is an .ibb file already"
-    if magic == _MYSQL_ENCRYPTED_MAGIC:
-        return f"{found}: it is encrypted by MySQL; only binlogs of MariaDB can be read"
-    return found

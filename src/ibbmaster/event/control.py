@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import Unpack
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import decode_body, encode_event
+from ibbmaster.event.header import HeaderFields, decode_body, encode_event
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 
@@ -53,26 +54,15 @@ def decode_rotate(event: Buffer) -> Rotate:
     )
 
 
-def encode_rotate(
-    value: Rotate, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0, with_checksum: bool = False
-) -> bytes:
+def encode_rotate(value: Rotate, **header: Unpack[HeaderFields]) -> bytes:
     """The whole event."""
-    return encode_event(
-        event_type=EventType.ROTATE,
-        body=ROTATE_POSITION.pack(value.position) + value.file_name.encode("utf-8", "surrogateescape"),
-        server_id=server_id,
-        timestamp=timestamp,
-        log_pos=log_pos,
-        flags=flags,
-        with_checksum=with_checksum,
-    )
+    body = ROTATE_POSITION.pack(value.position) + value.file_name.encode("utf-8", "surrogateescape")
+    return encode_event(event_type=EventType.ROTATE, body=body, **header)
 
 
-def encode_stop(*, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0) -> bytes:
+def encode_stop(**header: Unpack[HeaderFields]) -> bytes:
     """The whole event."""
-    return encode_event(
-        event_type=EventType.STOP, body=b"", server_id=server_id, timestamp=timestamp, log_pos=log_pos, flags=flags
-    )
+    return encode_event(event_type=EventType.STOP, body=b"", **header)
 
 
 def decode_xid(event: Buffer) -> int:
@@ -88,16 +78,9 @@ def decode_xid(event: Buffer) -> int:
     return number
 
 
-def encode_xid(number: int, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0) -> bytes:
+def encode_xid(number: int, **header: Unpack[HeaderFields]) -> bytes:
     """The whole event."""
-    return encode_event(
-        event_type=EventType.XID,
-        body=XID_NUMBER.pack(number),
-        server_id=server_id,
-        timestamp=timestamp,
-        log_pos=log_pos,
-        flags=flags,
-    )
+    return encode_event(event_type=EventType.XID, body=XID_NUMBER.pack(number), **header)
 
 
 def decode_binlog_checkpoint(event: Buffer) -> str:
@@ -107,28 +90,17 @@ def decode_binlog_checkpoint(event: Buffer) -> str:
         EventError: another type, or the name runs over the end.
     """
     _, body = decode_body(event, EventType.BINLOG_CHECKPOINT)
-    if len(body) < CHECKPOINT_NAME_SIZE.size or CHECKPOINT_NAME_SIZE.size + CHECKPOINT_NAME_SIZE.unpack_from(body)[
-        0
-    ] > len(body):
+    name = bytes(body[CHECKPOINT_NAME_SIZE.size :])
+    if len(body) < CHECKPOINT_NAME_SIZE.size or len(name) < (size := CHECKPOINT_NAME_SIZE.unpack_from(body)[0]):
         raise EventError(f"BINLOG_CHECKPOINT whose name does not fit into {len(body)} bytes")
-    (size,) = CHECKPOINT_NAME_SIZE.unpack_from(body)
-    return bytes(body[CHECKPOINT_NAME_SIZE.size : CHECKPOINT_NAME_SIZE.size + size]).decode("utf-8", "surrogateescape")
+    return name[:size].decode("utf-8", "surrogateescape")
 
 
-def encode_binlog_checkpoint(
-    file_name: str, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0, with_checksum: bool = False
-) -> bytes:
+def encode_binlog_checkpoint(file_name: str, **header: Unpack[HeaderFields]) -> bytes:
     """The whole event."""
     name = file_name.encode("utf-8", "surrogateescape")
-    return encode_event(
-        event_type=EventType.BINLOG_CHECKPOINT,
-        body=CHECKPOINT_NAME_SIZE.pack(len(name)) + name,
-        server_id=server_id,
-        timestamp=timestamp,
-        log_pos=log_pos,
-        flags=flags,
-        with_checksum=with_checksum,
-    )
+    body = CHECKPOINT_NAME_SIZE.pack(len(name)) + name
+    return encode_event(event_type=EventType.BINLOG_CHECKPOINT, body=body, **header)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,30 +133,14 @@ def decode_gtid_list(event: Buffer) -> GtidList:
     )
 
 
-def encode_gtid_list(
-    value: GtidList,
-    *,
-    server_id: int,
-    timestamp: int = 0,
-    log_pos: int = 0,
-    flags: int = 0,
-    with_checksum: bool = False,
-) -> bytes:
+def encode_gtid_list(value: GtidList, **header: Unpack[HeaderFields]) -> bytes:
     """The whole event."""
     body = LIST_COUNT.pack(len(value.gtids) | value.flags) + b"".join(
         LIST_ENTRY.pack(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in value.gtids
     )
     if not value.gtids:
         body += bytes(EMPTY_LIST_PADDING)
-    return encode_event(
-        event_type=EventType.GTID_LIST,
-        body=body,
-        server_id=server_id,
-        timestamp=timestamp,
-        log_pos=log_pos,
-        flags=flags,
-        with_checksum=with_checksum,
-    )
+    return encode_event(event_type=EventType.GTID_LIST, body=body, **header)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import NamedTuple
+from typing import NamedTuple, Required, TypedDict
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
@@ -43,6 +43,16 @@ def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
     if header.size < EVENT_HEADER_SIZE:
         raise EventError(f"event size {header.size} does not even hold the event header")
     return header
+
+
+class HeaderFields(TypedDict, total=False):
+    """What the caller of an encoder decides about an event besides its type and body."""
+
+    server_id: Required[int]
+    timestamp: int
+    log_pos: int
+    flags: int
+    with_checksum: bool
 
 
 def encode_event(

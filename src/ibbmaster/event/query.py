@@ -6,10 +6,11 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Unpack
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HeaderFields, decode_event_header, encode_event
 from ibbmaster.event.types import EventType
 
 FIXED = struct.Struct("<IIBHH")  # thread id, seconds, database size, error code, status size
@@ -72,17 +73,11 @@ def decode_query(event: Buffer) -> Query:
     )
 
 
-def encode_query(value: Query, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0) -> bytes:
+def encode_query(value: Query, **header: Unpack[HeaderFields]) -> bytes:
     """The whole event; a compressed one is sent unpacked, which means the same."""
     fixed = FIXED.pack(value.thread_id, value.seconds, len(value.database), value.error_code, len(value.status))
-    return encode_event(
-        event_type=EventType.QUERY,
-        body=fixed + value.status + value.database + b"\0" + value.text,
-        server_id=server_id,
-        timestamp=timestamp,
-        log_pos=log_pos,
-        flags=flags,
-    )
+    body = fixed + value.status + value.database + b"\0" + value.text
+    return encode_event(event_type=EventType.QUERY, body=body, **header)
 
 
 def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
@@ -112,6 +107,15 @@ def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
             raise EventError(f"status variable {code} runs {start + size - len(status)} bytes over the end")
         yield code, status[start : start + size]
         offset = start + size
+
+
+def compress(data: bytes) -> bytes:
+    """Pack a text or row images, as `log_bin_compress` has a server do.
+
+    Source: MariaDB 12.3, log_event.cc, binlog_buf_compress().
+    """
+    size = len(data).to_bytes(4, "big").lstrip(b"\0") or b"\0"
+    return bytes([COMPRESSED_FLAG | len(size)]) + size + zlib.compress(data)
 
 
 def decompress(data: bytes) -> bytes:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Framing,
         KnownTables,
         Numbers,
+        Roles,
         Sending,
         Shorts,
     )
@@ -42,53 +43,23 @@ class Kernels(Protocol):
     def renumber(self, out: Bytes, size: int, first: int, delta: int) -> None: ...
 
     # traditional files
-    def frame_classic(
-        self,
-        source: Bytes,
-        end: int,
-        state: Numbers,
-        prefix: Bytes,
-        transaction_roles: Bytes,
-        standalone_roles: Bytes,
-        pairs: Numbers,
-        out: Bytes,
-        segments: Numbers,
-        skips: Numbers,
-    ) -> int: ...
+    def frame_classic(self, source: Bytes, end: int, framing: Framing, roles: Roles, skips: Numbers) -> int: ...
     def pump_classic(
-        self,
-        file: int,
-        socket: int,
-        source: Bytes,
-        framing: Framing,
-        transaction_roles: Bytes,
-        standalone_roles: Bytes,
-        sending: Sending,
+        self, file: int, socket: int, source: Bytes, framing: Framing, roles: Roles, sending: Sending
     ) -> int: ...
     def convert_groups(
-        self,
-        source: Bytes,
-        end: int,
-        numbers: Numbers,
-        pairs: Numbers,
-        transaction_roles: Bytes,
-        standalone_roles: Bytes,
-        scratch: Bytes,
-        pages: Bytes,
+        self, source: Bytes, end: int, numbers: Numbers, pairs: Numbers, roles: Roles, scratch: Bytes, pages: Bytes
     ) -> None: ...
     def collect_classic_groups(
         self,
         source: Bytes,
         end: int,
         numbers: Numbers,
-        transaction_roles: Bytes,
-        standalone_roles: Bytes,
+        roles: Roles,
         file_no: int,
         first: int,
         last: int,
-        state: Numbers,
-        groups: Numbers,
-        data: Bytes,
+        collecting: Collecting,
     ) -> None: ...
 
     # events to columns

@@ -13,8 +13,6 @@ from enum import IntEnum
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.classic_groups import (
     CUT,
-    ENDS,
-    GOES_ON,
     NO_GROUP,
     STANDALONE,
     WRONG,
@@ -25,6 +23,8 @@ from ibbmaster.kernel.classic_groups import (
 from ibbmaster.kernel.crc32 import crc32, crc32_of_event
 from ibbmaster.kernel.fields import (
     ANNOTATE_ROWS,
+    CONTINUES,
+    ENDS,
     EVENT_HEADER,
     GTID_EVENT,
     LEAVES_OUT_ANNOTATE,
@@ -262,7 +262,7 @@ def frame_whole(source, offset, size, is_border, state, prefix_number, out, segm
 
 
 @jit
-def frame_classic(source, end, state, prefix, transaction_roles, standalone_roles, pairs, out, segments, skips):
+def frame_classic(source, end, framing, roles, skips):
     """Frame the groups of source[READ_AT:end], each if all of it is here; or one of them IN_PARTS.
 
     With `skips`, groups are skipped instead, up to the first that is not one of those: see
@@ -273,6 +273,7 @@ def frame_classic(source, end, state, prefix, transaction_roles, standalone_role
     no room for it, Status.FALLBACK before what is not as it should be or has to be decided, Status.DONE behind
     a group in parts. An event of LARGE_MIN bytes and more may go out in parts.
     """
+    state, prefix, pairs, out, segments = framing.state, framing.prefix, framing.pairs, framing.out, framing.segments
     state[Field.GROUPS] = 0
     state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
     checksum_bytes, source_offset = state[K_CHECKSUM], state[K_SOURCE_OFFSET]
@@ -332,10 +333,10 @@ def frame_classic(source, end, state, prefix, transaction_roles, standalone_role
                 note_group(source, offset, pairs, state)
         else:
             event_type = source[offset + 4]
-            role = int(standalone_roles[event_type]) if kind == STANDALONE else int(transaction_roles[event_type])
+            role = int(roles.standalone[event_type]) if kind == STANDALONE else int(roles.transaction[event_type])
             role = event_role(source, offset, offset + size - checksum_bytes, role)
             ends = role == ENDS
-            if role != ENDS and role != GOES_ON:
+            if role != ENDS and role != CONTINUES:
                 status = Status.FALLBACK
                 break
         is_border = ends or source[offset + 4] == GTID_EVENT

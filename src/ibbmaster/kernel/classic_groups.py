@@ -20,10 +20,9 @@ from ibbmaster.event.gtid_event import (
 )
 from ibbmaster.kernel.collecting import note_group
 from ibbmaster.kernel.crc32 import crc32
-from ibbmaster.kernel.fields import EVENT_HEADER, EVENT_MAX, GTID_EVENT, Conversion, Field
+from ibbmaster.kernel.fields import CONTINUES, ENDS, EVENT_HEADER, EVENT_MAX, GTID_EVENT, MAY_END, Conversion, Field
 from ibbmaster.kernel.memory import copy, inlined, jit, load16, load32, load64, store32
 
-GOES_ON, ENDS, MAY_END = 0, 1, 2  # what an event does to its group; every other number is for the reference
 NO_GROUP, TRANSACTION, STANDALONE = 0, 1, 2  # what begins with an event
 CUT, WRONG = 0, -1  # of an event: not all of it is here; the reference says what is wrong with it
 STANDALONE_FLAG = int(GtidFlag.STANDALONE)
@@ -106,11 +105,11 @@ def event_role(source, start, end, role):
     """What an event in source[start:end], without its checksum, whose type has a role, does to its group."""
     if role != MAY_END:
         return role
-    return ENDS if is_ending_query(source, start, end) else GOES_ON
+    return ENDS if is_ending_query(source, start, end) else CONTINUES
 
 
 @jit
-def group_end(source, offset, end, numbers, transaction_roles, standalone_roles):
+def group_end(source, offset, end, numbers, roles):
     """Where a group ends that begins here, and the bytes of its events without checksums; -1 for the reference."""
     checksum_bytes, source_offset = numbers[Conversion.CHECKSUM_BYTES], numbers[Conversion.SOURCE_OFFSET]
     size = event_size(source, offset, end, source_offset, checksum_bytes)
@@ -119,19 +118,19 @@ def group_end(source, offset, end, numbers, transaction_roles, standalone_roles)
     kind = group_kind(source, offset, offset + size - checksum_bytes)
     if kind == NO_GROUP or source[offset + GTID_FLAGS_AT] & XA_FLAGS:
         return -1, 0
-    roles = standalone_roles if kind == STANDALONE else transaction_roles
+    role_of = roles.standalone if kind == STANDALONE else roles.transaction
     total = size - checksum_bytes
     offset += size
     while True:
         size = event_size(source, offset, end, source_offset, checksum_bytes)
         if size <= 0:
             return -1, 0
-        role = event_role(source, offset, offset + size - checksum_bytes, int(roles[source[offset + 4]]))
+        role = event_role(source, offset, offset + size - checksum_bytes, int(role_of[source[offset + 4]]))
         total += size - checksum_bytes
         offset += size
         if role == ENDS:
             return offset, total
-        if role != GOES_ON:
+        if role != CONTINUES:
             return -1, 0
 
 
@@ -150,17 +149,16 @@ def copy_events(source, offset, end, checksum_bytes, target, position):
 
 
 @jit
-def collect_classic_groups(
-    source, end, numbers, transaction_roles, standalone_roles, file_no, first, last, state, groups, data
-):
+def collect_classic_groups(source, end, numbers, roles, file_no, first, last, collecting):
     """Copy the events of plain groups of source[READ_AT:end]; groups and data continue from GROUPS and OUT.
 
     Groups that begin before `first` of the file are skipped. Stops before a group that begins
     at `last` or behind it, or is not plain, or not whole here, and where there is no more room.
     """
+    state, groups, data = collecting.state, collecting.groups, collecting.data
     offset, position, count = numbers[Conversion.READ_AT], state[Field.OUT], state[Field.GROUPS]
     while count < len(groups) and numbers[Conversion.SOURCE_OFFSET] + offset < last:
-        behind, total = group_end(source, offset, end, numbers, transaction_roles, standalone_roles)
+        behind, total = group_end(source, offset, end, numbers, roles)
         if behind < 0 or total > len(data) - position:
             break
         file_offset = numbers[Conversion.SOURCE_OFFSET] + offset

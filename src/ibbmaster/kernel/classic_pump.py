@@ -18,8 +18,8 @@ BYTES_PER_LONG_READ = 1 << 20  # of groups that are longer
 
 
 @jit
-def _pump(file, socket, source, framing, transaction_roles, standalone_roles, sending):
-    """Frame and send until the budget is used, the socket takes no more, or somebody has to decide."""
+def _pump(file, socket, source, framing, roles, sending):
+    """Frame and send until the budget is used, the socket takes no more, or the caller has to decide."""
     state, progress = framing.state, sending.progress
     wanted_bytes = BYTES_PER_READ
     while progress[Progress.FRAMED] < progress[Progress.BUDGET]:
@@ -27,18 +27,7 @@ def _pump(file, socket, source, framing, transaction_roles, standalone_roles, se
         if size <= 0:
             return Status.NEED_MORE
         state[K_READ_AT], state[K_SOURCE_OFFSET], state[Field.OUT] = 0, progress[Progress.FILE_OFFSET], 0
-        status = frame_classic(
-            source,
-            size,
-            state,
-            framing.prefix,
-            transaction_roles,
-            standalone_roles,
-            framing.pairs,
-            framing.out,
-            framing.segments,
-            framing.segments[:0],
-        )
+        status = frame_classic(source, size, framing, roles, framing.segments[:0])
         has_advanced = state[K_READ_AT] > 0 or state[Field.OUT] > 0
         progress[Progress.FILE_OFFSET] += state[K_READ_AT]
         if not send_framed(socket, source, framing, sending):
@@ -62,9 +51,9 @@ def _pump(file, socket, source, framing, transaction_roles, standalone_roles, se
 
 
 @jit
-def pump_classic(file, socket, source, framing, transaction_roles, standalone_roles, sending):
+def pump_classic(file, socket, source, framing, roles, sending):
     """As `_pump`, with the socket corked meanwhile; see `frame_classic`."""
     cork(socket, 1, sending.wanted)
-    status = _pump(file, socket, source, framing, transaction_roles, standalone_roles, sending)
+    status = _pump(file, socket, source, framing, roles, sending)
     cork(socket, 0, sending.wanted)
     return status

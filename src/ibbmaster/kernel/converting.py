@@ -77,7 +77,7 @@ def is_newest(pairs, count, domain_id, sequence):
 
 
 @jit
-def convert_groups(source, end, numbers, pairs, transaction_roles, standalone_roles, scratch, pages):
+def convert_groups(source, end, numbers, pairs, roles, scratch, pages):
     """Append plain groups of source[READ_AT:end] to the pages, while they end before WRITE_END.
 
     Stops before a group that is not plain, not whole here, too long, of a pair that is not
@@ -88,7 +88,7 @@ def convert_groups(source, end, numbers, pairs, transaction_roles, standalone_ro
     checksum_bytes = numbers[Conversion.CHECKSUM_BYTES]
     pair = 0
     while True:
-        behind, total = group_end(source, offset, end, numbers, transaction_roles, standalone_roles)
+        behind, total = group_end(source, offset, end, numbers, roles)
         if behind < 0 or total + 1 > numbers[Conversion.RECORD_MAX] or total + 1 > len(scratch):
             break
         if record_end(position, total + 1) > numbers[Conversion.WRITE_END]:

@@ -39,6 +39,7 @@ PACKET_MAX = 0xFFFFFF
 SEGMENT_MIN = 8192  # bytes: shorter pieces are copied faster than sent by themselves
 SMALL_EVENT = 256  # bytes: up to here, copies of 32 bytes are faster than a call
 LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED = 1, 2  # filters
+CONTINUES, ENDS, MAY_END, NOT_INSIDE = range(4)  # roles: what an event does to its group; the text of some decides
 
 
 class Field(IntEnum):
@@ -96,6 +97,13 @@ class Sending(NamedTuple):
     vectors: Numbers  # addresses and sizes of its pieces
     wanted: Numbers  # arguments of system calls
     rest: Bytes  # what the socket does not take
+
+
+class Roles(NamedTuple):
+    """The role of each event type in groups of traditional files."""
+
+    transaction: Bytes
+    standalone: Bytes  # behind a GTID event with the flag STANDALONE
 
 
 class Checking(NamedTuple):

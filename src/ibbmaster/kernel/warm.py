@@ -34,6 +34,7 @@ from ibbmaster.kernel.fields import (
     MapColumn,
     OpenColumn,
     Progress,
+    Roles,
     RowField,
     Sending,
     StepColumn,
@@ -125,23 +126,26 @@ def _pump_nodes() -> None:
     pump_nodes(-1, -1, np.zeros((0, 2), dtype=np.int64), _bytes(PAGE), _framing(), _sending())
 
 
+def _roles() -> Roles:
+    return Roles(_bytes(256), _bytes(256))
+
+
+def _classic_framing() -> Framing:
+    return _framing()._replace(state=np.zeros(int(ClassicField.SIZE), dtype=np.int64))
+
+
 def _frame_classic() -> None:
-    source, prefix, out = _bytes(PAGE), _bytes(8), _bytes(256)
-    state = np.zeros(int(ClassicField.SIZE), dtype=np.int64)
-    frame_classic(source, 0, state, prefix, source, source, _pairs(), out, _skips(), _skips())
+    frame_classic(_bytes(PAGE), 0, _classic_framing(), _roles(), _skips())
 
 
 def _pump_classic() -> None:
-    source, state = _bytes(PAGE), np.zeros(int(ClassicField.SIZE), dtype=np.int64)
-    pump_classic(-1, -1, source, _framing()._replace(state=state), source, source, _sending())
+    pump_classic(-1, -1, _bytes(PAGE), _classic_framing(), _roles(), _sending())
 
 
 def _convert() -> None:
     numbers = np.zeros(int(Conversion.SIZE), dtype=np.int64)
     source = np.frombuffer(bytes(PAGE), dtype=np.uint8)  # not writable, as what is read from files
-    pages = np.zeros(PAGE, dtype=np.uint8)
-    out = np.zeros(256, dtype=np.uint8)
-    convert_groups(source, 0, numbers, _pairs(), pages.copy(), pages, out, out.copy())
+    convert_groups(source, 0, numbers, _pairs(), _roles(), _bytes(256), _bytes(PAGE))
 
 
 def _check() -> None:
@@ -150,12 +154,12 @@ def _check() -> None:
 
 
 def _collect() -> None:
-    state, pages, data = _state(), _bytes(PAGE), _bytes(64)
-    groups = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64)
-    collect_table(pages, 0, Collecting(state, _table(), groups, data), FileRange(0, 0, 0))
+    groups, data = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64), _bytes(64)
+    collecting = Collecting(_state(), _table(), groups, data)
+    collect_table(_bytes(PAGE), 0, collecting, FileRange(0, 0, 0))
     conversion = np.zeros(int(Conversion.SIZE), dtype=np.int64)
     source = np.frombuffer(bytes(PAGE), dtype=np.uint8)
-    collect_classic_groups(source, 0, conversion, pages, pages, 0, 0, 0, state, groups, data)
+    collect_classic_groups(source, 0, conversion, _roles(), 0, 0, 0, collecting)
     gtid_texts(groups, np.zeros(1, dtype=np.int64), 0, np.zeros(2, dtype=np.int32), data)
 
 

@@ -312,12 +312,14 @@ class _Groups:
         if not self._options.has_gtids:
             gtid = self._next_gtid()
         body: list[bytes] = []
-        common = {"server_id": gtid.server_id, "timestamp": first.timestamp}
+        server_id, timestamp = gtid.server_id, first.timestamp
         for (name, kind), changes in itertools.groupby(_changes(records), key=lambda change: change[:2]):
             table = self._tables[name]
-            body.append(encode_table_map(table, **common))
-            body += encode_rows(table, kind, ((change[2], change[3]) for change in changes), **common)
-        body.append(encode_xid(gtid.seq_no, **common))
+            body.append(encode_table_map(table, server_id=server_id, timestamp=timestamp))
+            body += encode_rows(
+                table, kind, ((change[2], change[3]) for change in changes), server_id=server_id, timestamp=timestamp
+            )
+        body.append(encode_xid(gtid.seq_no, server_id=server_id, timestamp=timestamp))
         event = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL), timestamp=first.timestamp)
         return gtid, event, body
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibbmaster.classic.engine import ClassicGroups
-from ibbmaster.classic.groups import STANDALONE_ROLES, TRANSACTION_ROLES
+from ibbmaster.classic.framing import PART_FIELDS, WINDOW_BYTES, FileFraming
+from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.dump.framing import check_event_size
 from ibbmaster.dump.profile import LogPosRule
 from ibbmaster.dump.rewriting import LogPositions, Selection
@@ -19,7 +20,7 @@ from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.classic_framing import BORDER_LOG_POS, EVERY_LOG_POS, NO_LOG_POS, ClassicField
-from ibbmaster.kernel.fields import Field, Progress, Status, noted_gtids
+from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.block_cache import BlockCache
@@ -29,7 +30,6 @@ from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark
 
 BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
-WINDOW_BYTES = 1 << 20  # of a file that one call of a kernel sees at most
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 RULES = {
@@ -37,23 +37,6 @@ RULES = {
     LogPosRule.EVERY: EVERY_LOG_POS,
     LogPosRule.GROUP_BORDERS: BORDER_LOG_POS,
 }
-ROLES = (
-    np.frombuffer(bytearray(TRANSACTION_ROLES), dtype=np.uint8),
-    np.frombuffer(bytearray(STANDALONE_ROLES), dtype=np.uint8),
-)
-PART_FIELDS = [  # of the kernel's state: what it needs to continue inside a group; `ClassicPart` counts on their order
-    ClassicField.KIND,
-    ClassicField.IS_LARGE,
-    Field.IS_DROPPED,
-    Field.PACKET_LEFT,
-    Field.EVENT_LEFT,
-    Field.EMPTY_TAIL,
-    ClassicField.IS_LAST,
-    ClassicField.PAYLOAD_LEFT,
-    ClassicField.IS_UNCHANGED,
-    ClassicField.CHECKSUM_IN,
-    ClassicField.CHECKSUM_OUT,
-]
 
 
 class ClassicPart(NamedTuple):
@@ -113,16 +96,12 @@ class ClassicBlocks:
             return None
         with self._buffers.workspace() as workspace:
             out = self._buffers.take()
-            framing = ClassicFraming(self._groups, workspace, at, selection, sequence)
+            framing = ClassicFraming(self._groups, self._kernels, workspace, at, selection, sequence, out=out)
             try:
-                if (
-                    not framing.is_in_parts
-                    and framing.advance(self._kernels, out, _to_border(at))
-                    and self._may_part(at)
-                ):
+                if not framing.is_in_parts and framing.advance(_to_border(at)) and self._may_part(at):
                     framing.go_in_parts()
                 if framing.is_in_parts:
-                    framing.advance(self._kernels, out, WINDOW_BYTES)
+                    framing.advance(WINDOW_BYTES)
             except ClassicFormatError:  # damaged packed data: the reference way tells their place
                 framing.stay()
             if framing.has_advanced:
@@ -142,10 +121,9 @@ class ClassicBlocks:
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._buffers.workspace() as workspace:
-            framing = ClassicFraming(self._groups, workspace, at, NOTHING, 0, passes_over=True)
+            framing = ClassicFraming(self._groups, self._kernels, workspace, at)
             try:
-                if framing.advance(self._kernels, workspace.head[:0], WINDOW_BYTES, skips):
-                    framing.pass_over_group(self._kernels, skips)
+                framing.skip(skips)
             except ClassicFormatError:
                 return None
             return Block(b"", None, 0, **framing.marks()) if framing.has_advanced else None
@@ -160,8 +138,8 @@ class ClassicBlocks:
         if not self._groups.is_in_use:
             return True
         with self._buffers.workspace() as workspace:
-            framing = ClassicFraming(self._groups, workspace, at, NOTHING, 0, passes_over=True)
-            framing.pass_over_group(self._kernels)
+            framing = ClassicFraming(self._groups, self._kernels, workspace, at)
+            framing.skip_group()
             return framing.has_advanced
 
     def _problem(self, at: ClassicPart) -> BrokenGroupError:
@@ -178,102 +156,39 @@ class ClassicBlocks:
             return BrokenGroupError(group, EventError(f"the events from offset {at.offset} on cannot be read"))
 
 
-class ClassicFraming:
-    """Calls of a kernel from a mark on, until there is a block."""
+class ClassicFraming(FileFraming):
+    """The framing of a dump, from a mark on, until there is a block; without `out` it skips."""
 
     def __init__(
         self,
         groups: ClassicGroups,
+        kernels: Kernels,
         workspace: Workspace,
         at: Mark,
-        selection: Selection,
-        sequence: int,
+        selection: Selection = NOTHING,
+        sequence: int = 0,
         *,
-        passes_over: bool = False,
+        out: Any = None,
+        segments: Any = None,
     ) -> None:
         workspace.prepare(selection, sequence)
         state = np.zeros(ClassicField.SIZE, dtype=np.int64)
         state[: Field.SIZE] = workspace.state
-        state[ClassicField.CHECKSUM_BYTES] = groups.checksum_size
         state[ClassicField.TRAILER_BYTES] = selection.trailer_size
         state[ClassicField.LOG_POS_RULE] = RULES[selection.log_pos_rule]
-        state[ClassicField.PASSES_OVER] = passes_over
-        state[ClassicField.FILE_SIZE] = groups.file_size
         self._counts_positions = selection.log_positions is not None
         if selection.log_positions is not None:
             state[ClassicField.POSITION], state[ClassicField.LAST_POSITION] = selection.log_positions
-        self.offset = at.position.offset
+        offset = at.position.offset
         if isinstance(at, ClassicPart):
-            self.offset = at.offset
+            offset = at.offset
             state[ClassicField.IN_PARTS], state[ClassicField.GROUP_OFFSET] = 1, at.position.offset
             state[PART_FIELDS[: len(at.fields)]] = at.fields
-        self.state = state
-        self._groups = groups
-        self._workspace = workspace
+        buffers = workspace.framing(
+            workspace.head[:0] if out is None else out, workspace.none if segments is None else segments
+        )
+        super().__init__(groups, kernels, workspace.pages, buffers._replace(state=state), offset)
         self._before = at
-        self._begin = self._place
-
-    @property
-    def _place(self) -> tuple[int, tuple[int, ...]]:
-        """Offset, and the fields of a part."""
-        return self.offset, tuple(self.state[PART_FIELDS].tolist()) if self.state[ClassicField.KIND] else ()
-
-    @property
-    def has_advanced(self) -> bool:
-        return self._place != self._begin
-
-    @property
-    def is_in_parts(self) -> bool:
-        return bool(self.state[ClassicField.IN_PARTS])
-
-    def go_in_parts(self) -> None:
-        """Frame the group that begins here as far as it goes."""
-        self.state[ClassicField.IN_PARTS] = 1
-
-    def stay(self) -> None:
-        """Give up what was done."""
-        self.offset = self._begin[0]
-        self.state[PART_FIELDS] = self._begin[1] or 0
-
-    def advance(self, kernels: Kernels, out: Any, size: int, skips: Any = None) -> bool:
-        """Frame from `size` bytes, or more if the group that begins here is longer; whether it is too long for that.
-
-        Raises:
-            ClassicFormatError: packed data are damaged.
-        """
-        before, state, workspace = self._place, self.state, self._workspace
-        while True:
-            found = self._groups.read_into(self.offset, memoryview(workspace.pages)[:size])
-            state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
-            status = kernels.frame_classic(
-                workspace.pages,
-                found,
-                state,
-                workspace.prefix,
-                *ROLES,
-                workspace.pairs,
-                out,
-                workspace.none,
-                workspace.none if skips is None else skips,
-            )
-            self.offset += int(state[ClassicField.READ_AT])
-            if self._place != before:
-                return False
-            if status != Status.NEED_MORE or found < size or size == WINDOW_BYTES:
-                return status == Status.FULL or (status == Status.NEED_MORE and found == WINDOW_BYTES)
-            size = WINDOW_BYTES
-
-    def pass_over_group(self, kernels: Kernels, skips: Any = None) -> None:
-        """Go behind the group that begins here, however long it is; stay if it is not all there, or damaged."""
-        self.go_in_parts()
-        while True:
-            before = self._place
-            self.advance(kernels, self._workspace.head[:0], WINDOW_BYTES, skips)
-            if self._place == before:
-                self.stay()
-                return
-            if not self.state[ClassicField.KIND]:
-                return
 
     def block(self, out: Any, pool: Buffers, *, framed_bytes: int | None = None) -> Block:
         """What was framed; it owns `out` from now on."""
@@ -282,7 +197,7 @@ class ClassicFraming:
     def marks(self) -> dict[str, Any]:
         """Where it began and ended, and what its reader has to know."""
         state, file_no = self.state, self._before.position.file_no
-        offset, fields = self._place
+        offset, fields = self.place
         after: Mark = FramingState(LogPosition(file_no, offset))
         if fields:
             after = ClassicPart(LogPosition(file_no, int(state[ClassicField.GROUP_OFFSET])), offset, fields)
@@ -290,7 +205,7 @@ class ClassicFraming:
         return {
             "before": self._before,
             "after": after,
-            "gtids": noted_gtids(self._workspace.pairs, state[Field.PAIRS]),
+            "gtids": self.gtids,
             "is_inside_event": isinstance(after, ClassicPart) and after.is_inside_event,
             "log_positions": log_positions if self._counts_positions else None,
         }
@@ -312,18 +227,16 @@ class ClassicPump:
         groups, workspace = self._groups, self._workspace
         if not groups.is_in_file or groups.descriptor is None:
             return None
-        framing = ClassicFraming(groups, workspace, at, selection, sequence)
+        out, rest = self._buffers.take(), self._buffers.take()
+        framing = ClassicFraming(
+            groups, self._kernels, workspace, at, selection, sequence, out=out, segments=workspace.segments
+        )
         framing.state[ClassicField.MAY_BE_IN_PARTS] = not groups.is_in_use
         progress = np.zeros(Progress.SIZE, dtype=np.int64)
         progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset
-        out, rest = self._buffers.take(), self._buffers.take()
+        sending = workspace.sending(progress, rest)
         self._kernels.pump_classic(
-            groups.descriptor,
-            self._socket,
-            workspace.pages,
-            workspace.framing(out, workspace.segments)._replace(state=framing.state),
-            *ROLES,
-            workspace.sending(progress, rest),
+            groups.descriptor, self._socket, workspace.pages, framing.framing, kernel_roles(), sending
         )
         self._buffers.give_back(out)
         framing.offset = int(progress[Progress.FILE_OFFSET])

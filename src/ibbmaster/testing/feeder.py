@@ -14,7 +14,7 @@ from pathlib import Path
 
 import ibbmaster
 from ibbmaster.codec.crc32c import crc32c
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 
 SIZES = (40, 300, 5000, 16_300, 90_000, 400_000)
 PASSWORD = "feeder"

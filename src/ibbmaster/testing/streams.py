@@ -16,7 +16,7 @@ from ibbmaster.streaming.source import BlockSource
 from ibbmaster.testing.log_checker import CheckError, FoundLog
 
 if TYPE_CHECKING:
-    from ibbmaster.testing.schedules import Life
+    from ibbmaster.testing.life import Life
 
 GtidKey = tuple[int, int, int]
 ARTIFICIAL = {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.GTID_LIST}

@@ -9,11 +9,12 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.rows.changes import ChangeKind, RowDecoder
+from ibbmaster.event.rows.changes import ABSENT, ChangeKind, RowDecoder
 from ibbmaster.event.rows.ddl import parse_create_table
-from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
+from ibbmaster.event.rows.encoding import RowMetadata, encode_rows, encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.written_column import written_column
+from ibbmaster.event.table_map import decode_rows_header
 
 COLUMNS = {
     "id": "bigint not null",
@@ -159,7 +160,7 @@ def test_a_value_that_does_not_fit_is_named_with_its_column(declared, value, pro
 
 @pytest.mark.parametrize(
     "declared",
-    ["", "enum('a')", "set('a')", "decimal(70,2)", "varchar", "varchar(70000)", "datetime(7)", "point", "bit(3)"],
+    ["", "enum()", "decimal(70,2)", "varchar", "varchar(70000)", "datetime(7)", "point", "bit(65)"],
 )
 def test_types_that_cannot_be_written_are_refused(declared):
     with pytest.raises(ConfigurationError, match="column a"):
@@ -320,3 +321,51 @@ def test_a_key_of_more_columns_stands_behind_them():
     assert "(`a` int NOT NULL, `b` int CHECK (b > 0), `c` int NULL, PRIMARY KEY (`a`, `b`, `c`))" in table.statements[1]
     with pytest.raises(ValueError, match=r"column b .*: NULL"):
         table.image([1, None, 3])
+
+
+EVERY_SORT = {
+    "id": "int",
+    "e": "enum('a','ü')",
+    "s": "set('x','y')",
+    "n": "int unsigned",
+    "t": "varchar(9)",
+    "b": "blob",
+}
+
+
+@pytest.mark.parametrize("metadata", RowMetadata)
+def test_a_table_map_tells_as_much_as_asked_for(metadata):
+    table = written_table("db.t", EVERY_SORT, table_id=1, primary_key=["id"])
+
+    schema = decode_table_schema(encode_table_map(table, server_id=1, metadata=metadata))
+
+    is_full, has_signs = metadata is RowMetadata.FULL, metadata is not RowMetadata.NO_LOG
+    assert [column.name for column in schema.columns] == list(EVERY_SORT) if is_full else schema.columns[5].name == "@6"
+    assert schema.columns[3].is_unsigned == (True if has_signs else None)
+    assert schema.columns[4].charset == ("utf8mb4" if has_signs else None)
+    assert [column.labels for column in schema.columns[1:3]] == ([("a", "ü"), ("x", "y")] if is_full else [None, None])
+    assert schema.primary_key == ((0,) if is_full else ())
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_images_may_leave_columns_out(is_compressed):
+    table = written_table("db.t", EVERY_SORT, table_id=1, primary_key=["id"])
+    decoder = RowDecoder(decode_table_schema(encode_table_map(table, server_id=1)))
+    before, after = [7, "a", "x,y", 5, None, b"z"], [7, "a", "", None, "new", b"z"]
+    columns = (0,), (2, 3, 4)
+    images = table.image(before, columns[0]), table.image(after, columns[1])
+
+    (event,) = encode_rows(
+        table, ChangeKind.UPDATE, [images], server_id=1, columns=columns, is_compressed=is_compressed
+    )
+
+    (change,) = decoder.changes(event)
+    assert decode_rows_header(event).is_compressed == is_compressed
+    assert change.before == (7, *5 * [ABSENT])
+    assert change.after == (ABSENT, ABSENT, "", None, "new", ABSENT)
+
+
+def test_a_row_with_another_number_of_values_is_refused():
+    table = written_table("db.t", EVERY_SORT, table_id=1)
+    with pytest.raises(ValueError, match="has 6 columns, and the row 2 values"):
+        table.image([1, "a"])

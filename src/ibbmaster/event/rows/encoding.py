@@ -5,12 +5,14 @@ The inverse of `table_schema` and `changes`; layout: protocol/event/rows.md.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.codec import lenenc
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import encode_event
+from ibbmaster.event.query import compress
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.event.rows.ddl import KEY_MARK, attributes_of, is_nullable, is_primary_key
@@ -26,8 +28,22 @@ EVENT_TYPES = {
     ChangeKind.UPDATE: EventType.UPDATE_ROWS_V1,
     ChangeKind.DELETE: EventType.DELETE_ROWS_V1,
 }
+COMPRESSED_TYPES = {
+    ChangeKind.INSERT: EventType.WRITE_ROWS_COMPRESSED_V1,
+    ChangeKind.UPDATE: EventType.UPDATE_ROWS_COMPRESSED_V1,
+    ChangeKind.DELETE: EventType.DELETE_ROWS_COMPRESSED_V1,
+}
 NO_NOT_NULL = {"null", "check", "references"}  # in a column: NOT NULL contradicts it, or may not stand behind it
 Row = Sequence[object]  # a value a column; None is NULL
+Columns = Sequence[int]  # numbers of columns, in order
+
+
+class RowMetadata(enum.Enum):
+    """How much TABLE_MAP events tell of columns, as binlog_row_metadata has it."""
+
+    NO_LOG = "NO_LOG"
+    MINIMAL = "MINIMAL"  # signs, and character sets of texts
+    FULL = "FULL"  # and names, labels, the primary key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,25 +60,29 @@ class WrittenTable:
     def name(self) -> str:
         return f"{self.database}.{self.table}"
 
-    def image(self, row: Row) -> bytes:
-        """One image of a row, with every column.
+    def image(self, row: Row, columns: Columns | None = None) -> bytes:
+        """One image of a row: with every column, or with some.
 
         Raises:
             ValueError: a value cannot be that of its column; the text names it.
         """
+        numbers = range(len(self.columns)) if columns is None else columns
+        if len(row) != len(self.columns):
+            raise ValueError(f"{self.name} has {len(self.columns)} columns, and the row {len(row)} values")
         nulls = 0
         parts = []
-        for number, (column, value) in enumerate(zip(self.columns, row, strict=True)):
+        for place, number in enumerate(numbers):
+            column, value = self.columns[number], row[number]
             if value is None:
                 if not column.is_nullable:
                     raise ValueError(f"{self.name} column {column.name} ({column.declared}): NULL")
-                nulls |= 1 << number
+                nulls |= 1 << place
                 continue
             try:
                 parts.append(column.encode(value))
             except ValueError as error:
                 raise ValueError(f"{self.name} column {column.name} ({column.declared}): {error}") from None
-        return nulls.to_bytes((len(self.columns) + 7) // 8, "little") + b"".join(parts)
+        return nulls.to_bytes((len(numbers) + 7) // 8, "little") + b"".join(parts)
 
     @property
     def statements(self) -> tuple[str, str]:
@@ -120,10 +140,12 @@ def _not_null(column: WrittenColumn) -> WrittenColumn:
     return replace(column, is_nullable=False, declared=declared)
 
 
-def encode_table_map(table: WrittenTable, *, server_id: int, timestamp: int = 0) -> bytes:
+def encode_table_map(
+    table: WrittenTable, *, server_id: int, timestamp: int = 0, metadata: RowMetadata = RowMetadata.FULL
+) -> bytes:
     """The TABLE_MAP event of a table."""
     columns = table.columns
-    metadata = b"".join(column.metadata for column in columns)
+    block = b"".join(column.metadata for column in columns)
     nulls = sum(column.is_nullable << number for number, column in enumerate(columns))
     body = b"".join(
         (
@@ -133,29 +155,46 @@ def encode_table_map(table: WrittenTable, *, server_id: int, timestamp: int = 0)
             _short_name(table.table),
             lenenc.encode_int(len(columns)),
             bytes(column.type for column in columns),
-            lenenc.encode_int(len(metadata)),
-            metadata,
+            lenenc.encode_int(len(block)),
+            block,
             nulls.to_bytes((len(columns) + 7) // 8, "little"),
-            *_optional_fields(table),
+            *_optional_fields(table, metadata),
         )
     )
     return encode_event(event_type=EventType.TABLE_MAP, body=body, server_id=server_id, timestamp=timestamp)
 
 
-def _optional_fields(table: WrittenTable) -> Iterator[bytes]:
+def _optional_fields(table: WrittenTable, metadata: RowMetadata) -> Iterator[bytes]:
+    if metadata is RowMetadata.NO_LOG:
+        return
     signs = [column.is_unsigned for column in table.columns if column.is_unsigned is not None]
     if signs:
         bits = bytearray((len(signs) + 7) // 8)
         for number, is_unsigned in enumerate(signs):
             bits[number // 8] |= is_unsigned << (7 - number % 8)
         yield _field(MetadataField.SIGNEDNESS, bytes(bits))
-    collations = [column.collation or 0 for column in table.columns if column.type in CHARACTER]
+    collations = [column.collation or 0 for column in table.columns if column.type in CHARACTER and not column.labels]
     if collations:
         yield _field(MetadataField.COLUMN_CHARSET, b"".join(map(lenenc.encode_int, collations)))
+    if metadata is RowMetadata.MINIMAL:
+        return
     names = [column.name.encode() for column in table.columns]
     yield _field(MetadataField.COLUMN_NAME, b"".join(lenenc.encode_int(len(name)) + name for name in names))
+    labelled = [column for column in table.columns if column.labels]
+    if labelled:
+        charsets = b"".join(lenenc.encode_int(column.collation or 0) for column in labelled)
+        yield _field(MetadataField.ENUM_AND_SET_COLUMN_CHARSET, charsets)
+    for field, flag in ((MetadataField.SET_STR_VALUE, ColumnType.SET), (MetadataField.ENUM_STR_VALUE, ColumnType.ENUM)):
+        texts = b"".join(_label_list(column.labels) for column in labelled if column.metadata[0] == flag)
+        if texts:
+            yield _field(field, texts)
     if table.primary_key:
         yield _field(MetadataField.SIMPLE_PRIMARY_KEY, b"".join(map(lenenc.encode_int, table.primary_key)))
+
+
+def _label_list(labels: Sequence[str]) -> bytes:
+    texts = [label.encode() for label in labels]
+    return lenenc.encode_int(len(texts)) + b"".join(lenenc.encode_int(len(text)) + text for text in texts)
 
 
 def encode_rows(
@@ -166,36 +205,54 @@ def encode_rows(
     server_id: int,
     timestamp: int = 0,
     size_max: int = ROW_EVENT_BYTES,
+    columns: tuple[Columns, Columns] | None = None,
+    is_compressed: bool = False,
 ) -> Iterator[bytes]:
-    """The row events of changes of one kind, each the images before and after; the last one ends the statement."""
+    """The row events of changes of one kind, each the images before and after; the last one ends the statement.
+
+    `columns` are those that the images have, before and after; None: all of them.
+    """
+
+    def event(rows: list[bytes], flags: int) -> bytes:
+        body = _rows_body(table, kind, rows, flags, columns, is_compressed=is_compressed)
+        types = COMPRESSED_TYPES if is_compressed else EVENT_TYPES
+        return encode_event(event_type=types[kind], body=body, server_id=server_id, timestamp=timestamp)
+
     pending: list[bytes] = []
     size = 0
     for before, after in changes:
         rows = b"".join(image for image in (before, after) if image is not None)
         if pending and size + len(rows) > size_max:
-            yield _rows_event(table, kind, pending, server_id=server_id, timestamp=timestamp, flags=0)
+            yield event(pending, 0)
             pending, size = [], 0
         pending.append(rows)
         size += len(rows)
     if pending:
-        yield _rows_event(table, kind, pending, server_id=server_id, timestamp=timestamp, flags=FLAG_STATEMENT_END)
+        yield event(pending, FLAG_STATEMENT_END)
 
 
-def _rows_event(
-    table: WrittenTable, kind: ChangeKind, rows: list[bytes], *, server_id: int, timestamp: int, flags: int
+def _rows_body(
+    table: WrittenTable,
+    kind: ChangeKind,
+    rows: list[bytes],
+    flags: int,
+    columns: tuple[Columns, Columns] | None,
+    *,
+    is_compressed: bool,
 ) -> bytes:
     count = len(table.columns)
-    present = ((1 << count) - 1).to_bytes((count + 7) // 8, "little")
-    body = b"".join(
+    before, after = columns or (range(count), range(count))
+    bitmaps = {ChangeKind.INSERT: (after,), ChangeKind.DELETE: (before,), ChangeKind.UPDATE: (before, after)}[kind]
+    data = b"".join(rows)
+    return b"".join(
         (
             table.table_id.to_bytes(TABLE_ID_SIZE, "little"),
             flags.to_bytes(2, "little"),
             lenenc.encode_int(count),
-            present * (2 if kind is ChangeKind.UPDATE else 1),
-            *rows,
+            *(sum(1 << number for number in numbers).to_bytes((count + 7) // 8, "little") for numbers in bitmaps),
+            compress(data) if is_compressed else data,
         )
     )
-    return encode_event(event_type=EVENT_TYPES[kind], body=body, server_id=server_id, timestamp=timestamp)
 
 
 def _field(kind: MetadataField, value: bytes) -> bytes:

@@ -26,6 +26,7 @@ class WrittenColumn:
     is_nullable: bool = True
     is_unsigned: bool | None = None  # None for what is no number
     collation: int | None = None  # None for what is no string
+    labels: tuple[str, ...] = ()  # of ENUM and SET
 
 
 def written_column(name: str, declared: str) -> WrittenColumn:

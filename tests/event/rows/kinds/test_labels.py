@@ -55,5 +55,7 @@ def test_a_set_is_no_enum():
         Labels().declare(column(ColumnType.ENUM), read_declared("column a", "set('x')"))
 
 
-def test_labels_cannot_be_written():
-    assert Labels().write(read_declared("column a", "enum('x')")) is None
+@pytest.mark.parametrize("declared", ["enum()", "set(" + ",".join(f"'{n}'" for n in range(65)) + ")"])
+def test_a_number_of_labels_that_no_column_has_is_refused(declared):
+    with pytest.raises(ConfigurationError, match="labels, expected 1 to"):
+        Labels().write(read_declared("column a", declared))

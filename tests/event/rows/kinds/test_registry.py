@@ -26,8 +26,10 @@ ROUND_TRIPS = [  # a type as CREATE TABLE has it, values, and how they read
     ("year", [0, 1901, 2155], None),
     ("float", [0.5, -1.25], None),
     ("double", [0.1, -1e300], None),
-    *((f"decimal({digits},{scale})", [Decimal((0, (9,) * digits, -scale)), Decimal((1, (1,), -scale))], None)
-      for digits, scale in [(1, 0), (1, 1), (9, 0), (10, 2), (18, 9), (19, 10), (38, 38), (65, 30)]),
+    *(
+        (f"decimal({digits},{scale})", [Decimal((0, (9,) * digits, -scale)), Decimal((1, (1,), -scale))], None)
+        for digits, scale in [(1, 0), (1, 1), (9, 0), (10, 2), (18, 9), (19, 10), (38, 38), (65, 30)]
+    ),
     ("date", ["0001-01-01", "9999-12-31"], None),
     *((f"time({digits})", ["-838:59:59.123456", "00:00:00.000001", "12:34:56"], digits) for digits in range(7)),
     *((f"datetime({digits})", ["1000-01-01 00:00:00.123456", "9999-12-31 23:59:59"], digits) for digits in range(7)),
@@ -39,6 +41,21 @@ ROUND_TRIPS = [  # a type as CREATE TABLE has it, values, and how they read
     ("binary(4)", [b"\0\1\2\3"], None),
     ("varbinary(5)", [b"", b"\0\xff"], None),
     ("blob", [b"x" * 300], None),
+    ("enum('a','it''s','')", ["a", "it's", ""], None),
+    ("enum(" + ",".join(f"'m{number}'" for number in range(300)) + ")", ["m0", "m299"], None),
+    *(
+        (f"set({','.join(repr(f'k{number}') for number in range(count))})", ["", "k0", f"k0,k{count - 1}"], None)
+        for count in (2, 9, 17, 25, 33, 64)
+    ),
+    ("bit", [0, 1], None),
+    ("bit(10)", [0, 1023], None),
+    ("bit(64)", [2**64 - 1], None),
+]
+DECLARED_TRIPS = [  # of which TABLE_MAP events say nothing
+    ("uuid", ["123e4567-e89b-12d3-a456-426655440000", "ffffffff-ffff-ffff-ffff-ffffffffff00",
+              "018f0000-0000-7000-8000-000000000000", "00000000-0000-0000-0000-000000000000"]),
+    ("inet4", ["127.0.0.1", "10.0.0.0"]),
+    ("inet6", ["::", "2001:db8::ff00:42:8329", "::ffff:192.0.2.1", "fe80::"]),
 ]  # fmt: skip
 
 
@@ -55,6 +72,32 @@ def read_back(declared: str):
     table = written_table("d.t", {"a": declared}, table_id=1)
     schema = decode_table_schema(encode_table_map(table, server_id=1))
     return schema.columns[0], table.columns[0].encode
+
+
+@pytest.mark.parametrize(("declared", "values"), DECLARED_TRIPS, ids=[trip[0] for trip in DECLARED_TRIPS])
+def test_what_only_a_declared_type_tells_is_read_again(declared, values):
+    table = written_table("d.t", {"a": declared}, table_id=1)
+    schema = declare(decode_table_schema(encode_table_map(table, server_id=1)), {"a": declared})
+    read, encode = value_reader(schema.columns[0]), table.columns[0].encode
+
+    assert [read(encode(value), 0)[0] for value in values] == values
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "problem"),
+    [
+        ("enum('a')", "b", "'b' is no label"),
+        ("enum('a')", 2, "2 is no label"),
+        ("set('a','b')", "a,c", "'c' is no label"),
+        ("set('a','b')", 4, "has more than 2 labels"),
+        ("bit(3)", 8, "does not fit into 3 bits"),
+        ("uuid", "x", "badly formed"),
+        ("inet4", "1.2.3", "Expected 4 octets"),
+    ],
+)
+def test_what_is_no_value_of_a_column_is_refused(declared, value, problem):
+    with pytest.raises(ValueError, match=problem):
+        written_table("d.t", {"a": declared}, table_id=1).columns[0].encode(value)
 
 
 @pytest.mark.parametrize("column_type", list(ColumnType), ids=lambda column_type: column_type.name)

@@ -171,5 +171,5 @@ def test_no_table_has_such_a_column(text, problem):
         Strings().write(declared(text))
 
 
-def test_what_is_stored_in_strings_cannot_be_written():
-    assert Strings().write(declared("uuid")) is None
+def test_vectors_cannot_be_written():
+    assert Strings().write(declared("vector(3)")) is None

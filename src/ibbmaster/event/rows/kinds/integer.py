@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ibbmaster.errors import EventError
+from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.ddl import is_unsigned
 from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
@@ -83,6 +83,12 @@ class Bit(ColumnKind):
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return lambda data: int.from_bytes(data, "big")
 
+    def write(self, declared: DeclaredType) -> WrittenType:
+        bits = 1 if declared.length is None else declared.length
+        if not 1 <= bits <= 64:
+            raise ConfigurationError(f"{declared.where}: BIT({bits}) does not exist")
+        return WrittenType(ColumnType.BIT, bytes([bits % 8, bits // 8]), _bit_encoder(bits))
+
 
 class Year(ColumnKind):
     """YEAR, one byte: years since 1900, or 0 for the zero year."""
@@ -110,6 +116,16 @@ def _integer_encoder(size: int, *, is_signed: bool) -> Encode:
             raise ValueError(f"{value!r} does not fit into {size} bytes") from None
         except TypeError:
             raise ValueError(f"{value!r} is no number") from None
+
+    return encode
+
+
+def _bit_encoder(bits: int) -> Encode:
+    def encode(value: object) -> bytes:
+        number = int.from_bytes(value, "big") if isinstance(value, bytes) else int(value)  # type: ignore[call-overload]
+        if number < 0 or number >> bits:
+            raise ValueError(f"{value!r} does not fit into {bits} bits")
+        return int(number).to_bytes((bits + 7) // 8, "big")
 
     return encode
 

@@ -76,6 +76,7 @@ class WrittenType(NamedTuple):
     encode: Encode
     is_unsigned: bool | None = None  # None for what is no number
     collation: int | None = None  # None for what is no string
+    labels: tuple[str, ...] = ()  # of ENUM and SET
 
 
 class ColumnKind(ABC):

@@ -6,9 +6,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType
-from ibbmaster.event.rows.value import Value
+from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, WrittenType
+from ibbmaster.event.rows.kinds.strings import UTF8_COLLATION
+from ibbmaster.event.rows.value import Encode, Value
+
+ENUM_LABELS_MAX = 65535
+SET_LABELS_MAX = 64
 
 _LABEL = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|$)")
 _WORDS = {"enum": ColumnType.ENUM, "set": ColumnType.SET}
@@ -34,7 +39,55 @@ class Labels(ColumnKind):
         declared.expect(column, column.type == _WORDS[declared.word])
         if column.labels is not None and column.charset is not None:  # else nobody can read those of the event
             return {}
-        return {"labels": tuple(label.replace("''", "'") for label in _LABEL.findall(declared.inside or ""))}
+        return {"labels": _labels(declared)}
+
+    def write(self, declared: DeclaredType) -> WrittenType:
+        kind, labels = _WORDS[declared.word], _labels(declared)
+        count_max = ENUM_LABELS_MAX if kind == ColumnType.ENUM else SET_LABELS_MAX
+        if not 0 < len(labels) <= count_max:
+            problem = f"{len(labels)} labels, expected 1 to {count_max}"
+            raise ConfigurationError(f"{declared.where}: {declared.text!r} has {problem}")
+        if kind == ColumnType.ENUM:
+            size = 1 if len(labels) < 256 else 2
+            encode = _enum_encoder(labels, size)
+        else:
+            size = (len(labels) + 7) // 8
+            size = size if size <= 4 else 8
+            encode = _set_encoder(labels, size)
+        return WrittenType(ColumnType.STRING, bytes([kind, size]), encode, collation=UTF8_COLLATION, labels=labels)
+
+
+def _labels(declared: DeclaredType) -> tuple[str, ...]:
+    return tuple(label.replace("''", "'") for label in _LABEL.findall(declared.inside or ""))
+
+
+def _enum_encoder(labels: tuple[str, ...], size: int) -> Encode:
+    numbers = {"": 0, **{label: number for number, label in enumerate(labels, 1)}}
+
+    def encode(value: object) -> bytes:
+        number = value if isinstance(value, int) else numbers.get(str(value))
+        if number is None or not 0 <= number <= len(labels):
+            raise ValueError(f"{value!r} is no label of it")
+        return number.to_bytes(size, "little")
+
+    return encode
+
+
+def _set_encoder(labels: tuple[str, ...], size: int) -> Encode:
+    bits = {label: 1 << number for number, label in enumerate(labels)}
+
+    def encode(value: object) -> bytes:
+        if not isinstance(value, int):
+            chosen = [label for label in str(value).split(",") if label]
+            unknown = next((label for label in chosen if label not in bits), None)
+            if unknown is not None:
+                raise ValueError(f"{unknown!r} is no label of it")
+            value = sum(bits[label] for label in set(chosen))
+        if value >> len(labels):
+            raise ValueError(f"{value:#x} has more than {len(labels)} labels")
+        return value.to_bytes(size, "little")
+
+    return encode
 
 
 def _enum(labels: tuple[str, ...]) -> Callable[[bytes], Value]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 UUID_SIZE = 16
 INET4_SIZE = 4
 INET6_SIZE = 16
@@ -31,6 +33,18 @@ def uuid_text(data: bytes) -> str:
         data = b"".join(parts[start] for start in sorted(parts))
     text = data.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def uuid_bytes(text: str) -> bytes:
+    """A UUID as it is stored; the inverse of `uuid_text`.
+
+    Raises:
+        ValueError: the text is none.
+    """
+    data = uuid.UUID(text).bytes
+    if data[8] & UUID_VARIANT_BIT and 0 < data[6] < REORDERED_VERSION_END:
+        return b"".join(data[start:end] for start, end in _STORED_SEGMENTS)
+    return data
 
 
 def inet4_text(data: bytes) -> str:

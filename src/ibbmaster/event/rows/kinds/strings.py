@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple
 
 from ibbmaster.errors import ConfigurationError, EventError
@@ -11,7 +12,15 @@ from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, decode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.ddl import named_charset
 from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
-from ibbmaster.event.rows.kinds.net import INET4_SIZE, INET6_SIZE, UUID_SIZE, inet4_text, inet6_text, uuid_text
+from ibbmaster.event.rows.kinds.net import (
+    INET4_SIZE,
+    INET6_SIZE,
+    UUID_SIZE,
+    inet4_text,
+    inet6_text,
+    uuid_bytes,
+    uuid_text,
+)
 from ibbmaster.event.rows.kinds.vector import vector_of
 from ibbmaster.event.rows.value import Encode, Value
 
@@ -45,12 +54,17 @@ class _Content(NamedTuple):
     type: ColumnType
     size: int | None  # of the column, if it is always the same
     read: Callable[[bytes], Value]
+    write: Callable[[str], bytes] | None = None  # from text
 
 
 _CONTENTS = {  # by the word of CREATE TABLE
-    "uuid": _Content(ValueKind.UUID, ColumnType.STRING, UUID_SIZE, uuid_text),
-    "inet4": _Content(ValueKind.INET4, ColumnType.STRING, INET4_SIZE, inet4_text),
-    "inet6": _Content(ValueKind.INET6, ColumnType.STRING, INET6_SIZE, inet6_text),
+    "uuid": _Content(ValueKind.UUID, ColumnType.STRING, UUID_SIZE, uuid_text, uuid_bytes),
+    "inet4": _Content(
+        ValueKind.INET4, ColumnType.STRING, INET4_SIZE, inet4_text, lambda text: IPv4Address(text).packed
+    ),
+    "inet6": _Content(
+        ValueKind.INET6, ColumnType.STRING, INET6_SIZE, inet6_text, lambda text: IPv6Address(text).packed
+    ),
     "vector": _Content(ValueKind.VECTOR, ColumnType.VARCHAR, None, vector_of),
 }
 _READ = {content.kind: content.read for content in _CONTENTS.values()}
@@ -145,7 +159,19 @@ class Strings(ColumnKind):
             metadata = bytes([ColumnType.STRING ^ ((size & 0x300) >> 4), size & 0xFF])
             encode = _encoder(1 if size <= SHORT_LENGTH_MAX else 2, size, is_text=is_text, is_trimmed=True)
             return WrittenType(ColumnType.STRING, metadata, encode, collation=collation)
-        return None
+        content = _CONTENTS.get(word)
+        if content is None or content.write is None or content.size is None:
+            return None
+        metadata = bytes([ColumnType.STRING, content.size])
+        return WrittenType(ColumnType.STRING, metadata, _content_encoder(content.write), collation=BINARY_COLLATION)
+
+
+def _content_encoder(write: Callable[[str], bytes]) -> Encode:
+    def encode(value: object) -> bytes:
+        data = write(str(value)).rstrip(b"\0")  # as in every fixed string of bytes
+        return bytes([len(data)]) + data
+
+    return encode
 
 
 def _charset(column: Column, text: str) -> str:

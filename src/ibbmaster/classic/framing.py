@@ -1,0 +1,145 @@
+"""Groups of a traditional file framed or skipped by kernels, a window of the file at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibbmaster.classic.roles import kernel_roles
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.classic_framing import ClassicField
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Framing, Status, noted_gtids
+from ibbmaster.position import LogPosition
+
+if TYPE_CHECKING:
+    from ibbmaster.classic.engine import ClassicGroups
+    from ibbmaster.kernel.calls import Kernels
+
+WINDOW_BYTES = 1 << 20  # of a file that one call of a kernel sees at most
+PAIRS_MAX = 64
+PART_FIELDS = [  # of the kernel's state: what it needs to continue inside a group; `ClassicPart` counts on their order
+    ClassicField.KIND,
+    ClassicField.IS_LARGE,
+    Field.IS_DROPPED,
+    Field.PACKET_LEFT,
+    Field.EVENT_LEFT,
+    Field.EMPTY_TAIL,
+    ClassicField.IS_LAST,
+    ClassicField.PAYLOAD_LEFT,
+    ClassicField.IS_UNCHANGED,
+    ClassicField.CHECKSUM_IN,
+    ClassicField.CHECKSUM_OUT,
+]
+
+
+class FileFraming:
+    """Calls of a kernel from an offset of a file on; without room in `out` of `framing` it skips the groups.
+
+    Attributes:
+        offset: of the next group in the file, or the next byte inside a group in parts.
+        framing: what the kernel works on.
+    """
+
+    def __init__(self, groups: ClassicGroups, kernels: Kernels, window: Any, framing: Framing, offset: int) -> None:
+        state = framing.state
+        state[ClassicField.CHECKSUM_BYTES] = groups.checksum_size
+        state[ClassicField.FILE_SIZE] = groups.file_size
+        state[ClassicField.PASSES_OVER] = not len(framing.out)
+        self.offset = offset
+        self.framing = framing
+        self._groups = groups
+        self._kernels = kernels
+        self._window = window
+        self._begin = self.place
+
+    @property
+    def state(self) -> Any:
+        """That of the kernel."""
+        return self.framing.state
+
+    @property
+    def place(self) -> tuple[int, tuple[int, ...]]:
+        """Offset, and the fields of a part; none between groups."""
+        return self.offset, tuple(self.state[PART_FIELDS].tolist()) if self.state[ClassicField.KIND] else ()
+
+    @property
+    def has_advanced(self) -> bool:
+        return self.place != self._begin
+
+    @property
+    def gtids(self) -> tuple[Gtid, ...]:
+        """The last GTID of each (domain, server) pair that was framed or skipped."""
+        return noted_gtids(self.framing.pairs, self.state[Field.PAIRS])
+
+    @property
+    def is_in_parts(self) -> bool:
+        return bool(self.state[ClassicField.IN_PARTS])
+
+    def go_in_parts(self) -> None:
+        """Frame the group that begins here as far as it goes."""
+        self.state[ClassicField.IN_PARTS] = 1
+
+    def stay(self) -> None:
+        """Give up what was done."""
+        self.offset = self._begin[0]
+        self.state[PART_FIELDS] = self._begin[1] or 0
+
+    def advance(self, size: int, skips: Any = None) -> bool:
+        """Frame from `size` bytes, or more if the group that begins here is longer; whether it is too long for that.
+
+        Raises:
+            ClassicFormatError: packed data are damaged.
+        """
+        before, state = self.place, self.state
+        while True:
+            found = self._groups.read_into(self.offset, memoryview(self._window)[:size])
+            state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
+            wanted = np.zeros((0, 3), dtype=np.int64) if skips is None else skips
+            status = self._kernels.frame_classic(self._window, found, self.framing, kernel_roles(), wanted)
+            self.offset += int(state[ClassicField.READ_AT])
+            if self.place != before:
+                return False
+            if status != Status.NEED_MORE or found < size or size == WINDOW_BYTES:
+                return status == Status.FULL or (status == Status.NEED_MORE and found == WINDOW_BYTES)
+            size = WINDOW_BYTES
+
+    def skip(self, skips: Any = None) -> None:
+        """Skip the groups in a window, or one that is longer; stay if they are not whole, or damaged.
+
+        Raises:
+            ClassicFormatError: packed data are damaged.
+        """
+        if self.advance(WINDOW_BYTES, skips):
+            self.skip_group(skips)
+
+    def skip_group(self, skips: Any = None) -> None:
+        """Skip the group that begins here, however long it is; stay if it is not all there, or damaged."""
+        self.go_in_parts()
+        while True:
+            before = self.place
+            self.advance(WINDOW_BYTES, skips)
+            if self.place == before:
+                self.stay()
+                return
+            if not self.state[ClassicField.KIND]:
+                return
+
+
+def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
+    """Skip the groups that follow in the same file, up to the first that a kernel leaves to the reference.
+
+    Raises:
+        ClassicFormatError: packed data are damaged.
+    """
+    window, nothing = np.empty(WINDOW_BYTES, dtype=np.uint8), np.zeros(0, dtype=np.uint8)
+    pairs, none = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
+    table, prefix = np.zeros((0, 3), dtype=np.int32), np.zeros(8, dtype=np.uint8)
+    while groups.is_in_file:
+        state = np.zeros(ClassicField.SIZE, dtype=np.int64)
+        buffers = Framing(state, nothing, nothing, prefix, pairs, table, nothing, none)
+        framing = FileFraming(groups, kernels, window, buffers, groups.position.offset)
+        framing.skip()
+        if not framing.has_advanced:
+            return
+        groups.pass_over(LogPosition(groups.position.file_no, framing.offset), framing.gtids)

@@ -1,0 +1,115 @@
+"""The head of a traditional file: what it says about itself, and what was logged before it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import NamedTuple
+
+from ibbmaster.classic.series import MAGIC, XZ_MAGIC, ClassicFile
+from ibbmaster.classic.window import EventWindow, Truncated
+from ibbmaster.errors import EventError
+from ibbmaster.event.control import decode_gtid_list
+from ibbmaster.event.format_description import ChecksumAlgorithm, FormatDescription, decode_format_description
+from ibbmaster.event.header import CHECKSUM_SIZE, FLAGS_OFFSET, HEADER
+from ibbmaster.event.types import EventFlag, EventType, type_name
+from ibbmaster.gtid import GtidState
+
+HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once when only the head of a file is wanted
+FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
+GTID_LIST_SIZE_MAX = 1 << 27  # bytes: 8 million pairs
+
+_IBB_MAGIC = b"\xfe\xfe\x0d\x01"
+_MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
+
+
+class FileHead(NamedTuple):
+    """What the head of a file says.
+
+    Attributes:
+        server_version: of the server that wrote the file.
+        is_restart: whether a start of the server began it.
+        state: what its GTID_LIST says was logged before it; None if the file ends before that event.
+        state_offset: where that event is.
+    """
+
+    server_version: str
+    is_restart: bool
+    state: GtidState | None = None
+    state_offset: int = 0
+
+
+def head_of(file: ClassicFile) -> FileHead:
+    """Read the head of a file, and nothing else; raises as `read_head` does."""
+    with contextlib.closing(EventWindow(file, block_size=HEAD_BLOCK_SIZE)) as window:
+        return read_head(window)
+
+
+def read_head(window: EventWindow) -> FileHead:
+    """Read magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else.
+
+    Raises:
+        ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
+    """
+    try:
+        return _read_head(window)
+    except Truncated:
+        raise window.error(0, "the file ends inside its head; leave it out if it is the last one") from None
+
+
+def _read_head(window: EventWindow) -> FileHead:
+    window.require(len(MAGIC))
+    magic = window.block[: len(MAGIC)]
+    if magic != MAGIC:
+        raise window.error(0, _explain_magic(magic))
+    window.position = len(MAGIC)
+    description = _read_format_description(window)
+    head = FileHead(description.server_version, description.created != 0)
+    if not window.has_more():
+        return head
+    event_type, offset = window.peek_type(), window.offset
+    if event_type == EventType.START_ENCRYPTION:
+        raise window.error(
+            offset,
+            "this binlog is encrypted and its key is not known here: fetch the files from the running server, "
+            "which decrypts them, with mariadb-binlog --read-from-remote-server --raw",
+        )
+    if event_type != EventType.GTID_LIST:
+        return head
+    _, event = window.read_event(GTID_LIST_SIZE_MAX)
+    try:
+        return head._replace(state=GtidState(decode_gtid_list(event).gtids), state_offset=offset)
+    except EventError as error:
+        raise window.error(offset, str(error)) from None
+
+
+def _read_format_description(window: EventWindow) -> FormatDescription:
+    """Read the event, and tell the window whether the file is in use and has checksums."""
+    offset = window.offset
+    size = window.peek_size()
+    if window.peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:
+        problem = f"{type_name(window.peek_type())} event of {size} bytes where FORMAT_DESCRIPTION must stand"
+        raise window.error(offset, problem)
+    window.require(size)
+    event = bytearray(window.view[window.position : window.position + size])
+    window.is_in_use = bool(event[FLAGS_OFFSET] & EventFlag.IN_USE)
+    event[FLAGS_OFFSET] &= ~EventFlag.IN_USE & 0xFF  # set and cleared without a new checksum
+    try:
+        description = decode_format_description(event)
+    except EventError as error:
+        raise window.error(offset, str(error)) from None
+    window.check_log_pos(HEADER.unpack_from(event)[4], size)
+    if description.checksum_algorithm is ChecksumAlgorithm.CRC32:
+        window.checksum_size = CHECKSUM_SIZE
+    window.position += size
+    return description
+
+
+def _explain_magic(magic: bytes) -> str:
+    found = f"the file begins with {magic.hex(' ')}, expected {MAGIC.hex(' ')}"
+    if magic == XZ_MAGIC[: len(magic)]:
+        return f"{found}: it is packed with xz, so its name must end in .xz"
+    if magic == _IBB_MAGIC:
+        return f"{found}: this is an .ibb file already"
+    if magic == _MYSQL_ENCRYPTED_MAGIC:
+        return f"{found}: it is encrypted by MySQL; only binlogs of MariaDB can be read"
+    return found

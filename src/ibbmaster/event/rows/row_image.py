@@ -1,0 +1,44 @@
+"""Which columns the images of a change have, as binlog_row_image says."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection
+
+from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.event.rows.encoding import Columns, Row, WrittenTable
+
+
+class RowImage(enum.Enum):
+    """How much of a row its images have, as binlog_row_image has it."""
+
+    FULL = "FULL"
+    MINIMAL = "MINIMAL"  # before: the key; after: what the statement gave
+    NOBLOB = "NOBLOB"  # no BLOB or TEXT that did not change
+    FULL_NODUP = "FULL_NODUP"  # behind an update only what changed
+
+
+def image_columns(
+    table: WrittenTable, image: RowImage, kind: ChangeKind, before: Row, after: Row, given: Collection[int]
+) -> tuple[Columns, Columns]:
+    """The columns of the image before a change and of the one behind it, in order.
+
+    `given` are those that the statement named. Where `kind` has only one image the other is of no use.
+
+    Source: MariaDB 12.3, sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes.
+    """
+    everything = tuple(range(len(table.columns)))
+    blobs = {number for number in everything if table.columns[number].type == ColumnType.BLOB}
+    changed = tuple(number for number in everything if number in given or before[number] != after[number])
+    match image:
+        case RowImage.MINIMAL:
+            return table.primary_key or everything, changed if kind is ChangeKind.UPDATE else tuple(sorted(given))
+        case RowImage.NOBLOB:
+            kept = tuple(number for number in everything if number not in blobs or number in table.primary_key)
+            named = tuple(number for number in everything if number not in blobs or number in changed)
+            return kept if table.primary_key else everything, named
+        case RowImage.FULL_NODUP if kind is ChangeKind.UPDATE:
+            return everything, tuple(number for number in everything if before[number] != after[number])
+        case _:
+            return everything, everything
