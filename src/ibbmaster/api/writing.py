@@ -295,6 +295,7 @@ class WritableLog(Log):
             BusyError: a group that wrote out of band is open, or a transaction prepared.
         """
         self._store.reset(GtidState.parse(state) if isinstance(state, str) else state)
+        self.forget_history()
 
     @property
     def status(self) -> StoreStatus:

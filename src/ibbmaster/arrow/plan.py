@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch
-from ibbmaster.arrow.read_options import ReadOptions, Undecodable
+from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
+from ibbmaster.arrow.schema_reading import declared_schema, read_history, versions_of
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
@@ -26,6 +27,7 @@ from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
@@ -77,12 +79,36 @@ def row_reader(task: ReadTask) -> RowReader:
 
 
 def find_versions(options: ReadOptions) -> TableVersions:
-    """The versions of the tables that options ask for."""
-    return NO_VERSIONS
+    """The versions of the tables that options ask for, up to the end of what is read; none of a running primary.
+
+    Raises:
+        PositionError: a GTID of the options is not in the log.
+    """
+    if options.host is not None or options.granularity is not Granularity.ROWS:
+        return NO_VERSIONS
+    on_fault = damage_handler(is_strict=options.is_strict)
+    with closing(open_log(options)) as log:
+        history = SchemaHistory(declared_schema(options.declarations))
+        read_history(log, history, _end_of(options, log), on_fault=on_fault)
+    return versions_of(history, TableFilter(options.tables).takes)
+
+
+def _end_of(options: ReadOptions, log: LogEngine) -> LogPosition:
+    if options.ending_gtid is None:
+        return log.end()
+    on_fault = damage_handler(is_strict=options.is_strict)
+    places = locate(log, GtidPosition.parse(options.ending_gtid), on_fault=on_fault)
+    return max(places.values(), default=LOG_START)
 
 
 def _schema_place(options: ReadOptions) -> SchemaPlace:
-    raise NotImplementedError
+    """Behind the GTID whose shape is asked for."""
+    assert options.schema_at is not None
+    with closing(open_log(options)) as log:
+        places = locate(
+            log, GtidPosition.parse(options.schema_at), on_fault=damage_handler(is_strict=options.is_strict)
+        )
+    return SchemaPlace(max(places.values()), 0)
 
 
 def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:

@@ -129,8 +129,9 @@ class TableDecoder(RowDecoder):
 class RowReader:
     """Reads the changes of groups; remembers the tables, which come again in every group.
 
-    `find_version` tells the version of a table at a place, `declarations` what the binlog does not
-    say, by table (`db.t`). With `keeps_bytes` a value that cannot be read is given as its bytes.
+    `find_version` tells the version of a table at a place, with `asks_seldom` only where a
+    TABLE_MAP has no names; `declarations` tell what the binlog does not say, by table (`db.t`).
+    With `keeps_bytes` a value that cannot be read is given as its bytes.
     """
 
     def __init__(
@@ -140,7 +141,10 @@ class RowReader:
         *,
         keeps_bytes: bool = False,
         find_version: FindVersion | None = None,
+        asks_seldom: bool = False,
     ) -> None:
+        self._asks_seldom = asks_seldom
+        self._have_names: dict[bytes, bool] = {}
         self._keeps_bytes = keeps_bytes
         self._tables = tables or TableFilter()
         self._declarations = declarations or {}
@@ -213,11 +217,22 @@ class RowReader:
         return decoder
 
     def _version_at(self, event: bytes, place: SchemaPlace) -> TableState | None:
-        if self._find_version is None or place.position == NOWHERE:
+        if self._find_version is None or place.position == NOWHERE or self._is_told_enough(event):
             return None
         head = decode_table_map(event)
         database, table = (name.decode("utf-8", "surrogateescape") for name in (head.database, head.table))
         return self._find_version(database, table, place)
+
+    def _is_told_enough(self, event: bytes) -> bool:
+        """Whether a TABLE_MAP has names, and that is why nobody is asked for its version."""
+        if not self._asks_seldom:
+            return False
+        data = event[EVENT_HEADER_SIZE:]
+        if data not in self._have_names:
+            if len(self._have_names) >= DECODERS_MAX:
+                self._have_names.clear()
+            self._have_names[data] = decode_table_schema(event).has_names
+        return self._have_names[data]
 
     def _named(self, schema: TableSchema, version: TableState | None) -> tuple[TableSchema, TableState | None]:
         """A table with what is known beyond its TABLE_MAP; and the version, if it is that of the event."""
