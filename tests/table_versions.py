@@ -8,6 +8,7 @@ from ibbmaster.event.header import EVENT_HEADER_SIZE, encode_event
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.event.types import EventType
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion
@@ -53,3 +54,7 @@ def nameless(columns: Mapping[str, str]) -> TableSchema:
 def named_by_event(columns: Mapping[str, str]) -> TableSchema:
     """As FULL metadata has it."""
     return decode_table_schema(encode_table_map(written_table("db.t", columns, table_id=1), server_id=1))
+
+
+def logged_statement(text: str, *, database: str = "db") -> LoggedStatement:
+    return LoggedStatement(text, database, 1, 0, True)

@@ -45,7 +45,7 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.schema.shape import Origin
+from ibbmaster.schema.shape import Origin, converted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -381,10 +381,12 @@ class RowColumns:
         cells = self._cells[name]
         values = self._cell_array(cells, batch, rows).to_pylist()
         if cells.column.kind is ValueKind.INTEGER:
-            return [None if value is None else int(value) for value in values]
-        if cells.column.kind is ValueKind.DECIMAL:
-            return [None if value is None else Decimal(value) for value in values]
-        return values  # type: ignore[no-any-return]
+            values = [None if value is None else int(value) for value in values]
+        elif cells.column.kind is ValueKind.DECIMAL:
+            values = [None if value is None else Decimal(value) for value in values]
+        if origin.convert is None:
+            return values  # type: ignore[no-any-return]
+        return [converted(origin.convert, value) for value in values]
 
     def _absent_array(self, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
         """The columns that each image leaves out, and that nothing else tells."""

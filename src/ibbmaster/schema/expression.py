@@ -27,6 +27,7 @@ TOKENS_MAX = 500
 DIGITS_MAX = 65  # of a DECIMAL
 SCALE_MAX = 38
 BIGINT_BITS = 64
+TAKEN_KINDS = (ValueKind.TEXT, ValueKind.INTEGER, ValueKind.DECIMAL)  # of columns
 _EXACT = decimal.Context(prec=4 * DIGITS_MAX)
 _NUMBER = re.compile(r"[+-]?\d{1,65}(?:\.\d{1,38})?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -201,7 +202,7 @@ class _Parser:
 
     def _column(self, name: str) -> Evaluate:
         key = name.lower()
-        if key not in self._columns:
+        if key not in self._columns or self._columns[key].kind not in TAKEN_KINDS:
             raise self._not_simple()
         self.taken.add(key)
         return lambda values: values[key]
@@ -213,9 +214,6 @@ class _Parser:
             self._take()
             parts.append(self._sum())
         self._expect(")")
-        kinds = (ValueKind.TEXT, ValueKind.INTEGER, ValueKind.DECIMAL)
-        if any(self._columns[name].kind not in kinds for name in self.taken):
-            raise self._not_simple()
 
         def joined(values: Mapping[str, Value]) -> Value:
             found = [part(values) for part in parts]

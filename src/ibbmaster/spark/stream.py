@@ -19,7 +19,6 @@ from ibbmaster.arrow.plan import tasks_between
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.log.log_range import GroupSelection
-from ibbmaster.schema.versions import NO_VERSIONS
 from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.partition import partitions_of, read_partition
 from ibbmaster.spark.tracking import Limits, OffsetTracker
@@ -69,7 +68,8 @@ class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end_time=self._options.ending_time,
         )
         ranges = self._offsets().ranges(start, end)
-        return partitions_of(tasks_between(self._options, self._fields, selection, ranges, NO_VERSIONS))
+        versions = self._offsets().versions(end)
+        return partitions_of(tasks_between(self._options, self._fields, selection, ranges, versions))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition)
