@@ -113,6 +113,17 @@ class SchemaFold:
         """A table that is known from elsewhere: a base, or a TABLE_MAP event."""
         self._set(FullName(table.database, table.name), table)
 
+    def take(self, part: str, key: Any, value: Any) -> None:
+        """Something as it was before, of one of the three parts."""
+        if part == TABLE:
+            self._set(key, value)
+        elif value is None:
+            return
+        elif part == DATABASE:
+            self.set_database(value)
+        else:
+            self._set_program(key, value)
+
     def restart(self) -> None:
         """The server was started anew: no temporary table is left."""
         self.temporary.clear()

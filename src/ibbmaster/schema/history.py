@@ -19,7 +19,7 @@ from ibbmaster.schema.table_map import derived_table, disagreement
 BEFORE = SchemaPlace(LogPosition(-1, 0), 0)  # the log's first event
 
 
-class _Change(NamedTuple):
+class SchemaChange(NamedTuple):
     """What a table, a database or a program is behind a place; None: it is gone."""
 
     since: SchemaPlace
@@ -36,30 +36,30 @@ class SchemaHistory:
     def __init__(self, base: SchemaCatalog | None = None) -> None:
         self.end = LOG_START
         self.disagreements: list[str] = []
-        self._lines: dict[str, dict[Any, list[_Change]]] = {TABLE: {}, DATABASE: {}, PROGRAM: {}}
+        self.lines: dict[str, dict[Any, list[SchemaChange]]] = {TABLE: {}, DATABASE: {}, PROGRAM: {}}
         self._place = BEFORE
-        self._fold = SchemaFold(self._note)
+        self.fold = SchemaFold(self._note)
         if base is not None:
             self._begin_with(base)
 
     def _begin_with(self, base: SchemaCatalog) -> None:
         for database in base.databases.values():
-            self._fold.set_database(database)
+            self.fold.set_database(database)
         for table in base.tables.values():
-            self._fold.learn(table)
+            self.fold.learn(table)
             if isinstance(table, TableVersion):
-                self._fold.last_id = max(self._fold.last_id, *(one.id for one in table.columns), 0)
+                self.fold.last_id = max(self.fold.last_id, *(one.id for one in table.columns), 0)
 
     def add(self, place: SchemaPlace, gtid: str, timestamp: int, statement: LoggedStatement) -> None:
         """Fold the next statement of the log."""
         self._place = place
-        reason = self._fold.apply(statement, place, gtid)
+        reason = self.fold.apply(statement, place, gtid)
         if reason is not None:
             self.disagreements.append(f"GTID {gtid}: {reason}; no table is known from here on")
 
     def add_restart(self) -> None:
         """The server that wrote the log was started anew here."""
-        self._fold.restart()
+        self.fold.restart()
 
     def add_table_map(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
         """See what a TABLE_MAP event says of its table, anywhere in what was folded.
@@ -82,7 +82,7 @@ class SchemaHistory:
                 reason=f"its rows disagree with its DDL: {problem}; give its CREATE TABLE with --schema",
             )
         else:
-            derived = derived_table(schema, place, gtid, self._fold.new_id)
+            derived = derived_table(schema, place, gtid, self.fold.new_id)
             if derived is None and known is not None:
                 return
             found = derived or UnknownTable(
@@ -96,23 +96,23 @@ class SchemaHistory:
 
     def _insert(self, name: FullName, since: SchemaPlace, table: KnownTable) -> None:
         """Put a version between those that there are; the newest one is what statements go on from."""
-        line = self._lines[TABLE].setdefault(name, [])
+        line = self.lines[TABLE].setdefault(name, [])
         at = bisect.bisect_right(line, since, key=_since)
-        line.insert(at, _Change(since, table))
+        line.insert(at, SchemaChange(since, table))
         if at == len(line) - 1:
             self._place = since
-            self._fold.learn(table)
+            self.fold.learn(table)
 
     def table_at(self, database: str, name: str, place: SchemaPlace | None = None) -> KnownTable | None:
         """A table as events at a place see it, or at the end; None if there is none."""
-        found: KnownTable | None = _at(self._lines[TABLE].get((database, name), ()), place)
+        found: KnownTable | None = _at(self.lines[TABLE].get((database, name), ()), place)
         return found
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
         """All that there is, as events at a place see it, or at the end."""
         tables, databases, programs = (
-            {key: value for key, line in lines.items() if (value := _at(line, place)) is not None}
-            for lines in self._lines.values()
+            {key: value for key, line in list(lines.items()) if (value := _at(line, place)) is not None}  # it may grow
+            for lines in self.lines.values()
         )
         triggers = {(key[0], key[2]): table.name for key, table in programs.items() if key[1] == "TRIGGER"}
         return SchemaCatalog(
@@ -122,27 +122,33 @@ class SchemaHistory:
             routines=frozenset(key for key in programs if key[1] != "TRIGGER"),
         )
 
+    def take_line(self, part: str, key: Any, changes: list[SchemaChange]) -> None:
+        """Begin with versions that were folded before; part is TABLE, DATABASE or PROGRAM."""
+        self._place = changes[-1].since
+        self.fold.take(part, key, changes[-1].value)
+        self.lines[part][key] = changes
+
     def versions(self, database: str, name: str) -> Sequence[KnownTable]:
         """Every version of a table of this name, in order."""
-        return [one.value for one in self._lines[TABLE].get((database, name), ()) if one.value is not None]
+        return [one.value for one in self.lines[TABLE].get((database, name), ()) if one.value is not None]
 
     def names(self) -> Iterator[tuple[str, str]]:
         """Every table there ever was, by database and name."""
-        yield from self._lines[TABLE]
+        yield from self.lines[TABLE]
 
     def _note(self, part: str, key: Hashable, value: Any) -> None:
-        line = self._lines[part].setdefault(key, [])
+        line = self.lines[part].setdefault(key, [])
         if line and line[-1].since == self._place:
-            line[-1] = _Change(self._place, value)  # several steps of one statement
+            line[-1] = SchemaChange(self._place, value)  # several steps of one statement
         else:
-            line.append(_Change(self._place, value))
+            line.append(SchemaChange(self._place, value))
 
 
-def _since(change: _Change) -> SchemaPlace:
+def _since(change: SchemaChange) -> SchemaPlace:
     return change.since
 
 
-def _at(line: Sequence[_Change], place: SchemaPlace | None) -> Any:
+def _at(line: Sequence[SchemaChange], place: SchemaPlace | None) -> Any:
     """The value in front of a place."""
     number = len(line) if place is None else bisect.bisect_left(line, place, key=_since)
     return line[number - 1].value if number else None
