@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.arrow.read_options import parse_schema_mode
-from ibbmaster.arrow.schema_reading import declared_schema, read_history
+from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
@@ -29,6 +29,7 @@ from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import WHOLE_FILE
+from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LOG_START, LogPosition
@@ -142,11 +143,14 @@ class Log:
     The log may grow meanwhile.
     """
 
+    is_written = False
+
     def __init__(self, path: Path, engine: LogEngine, *, schema: Mapping[str, Declaration] | None = None) -> None:
         self.path = path
         self._engine = engine
         self._schema = dict(schema or {})
-        self._history: SchemaHistory | None = None  # of what was asked for so far
+        self._logged_schema: LoggedSchema | None = None
+        self._history: SchemaHistory | None = None  # as far as it was asked for
         self._history_lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -231,16 +235,17 @@ class Log:
     def _table_at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
         """The version of a table; the statements of the log are folded as far as they are asked for."""
         with self._history_lock:
-            if self._history is None:
-                self._history = SchemaHistory(declared_schema(self._schema))
-            if place.position >= self._history.end:
-                read_history(self._engine, self._history)
+            if self._logged_schema is None:
+                directory = None if self.classic is not None else self.path
+                self._logged_schema = schema_of_log(self._engine, self._schema, directory, is_kept=self.is_written)
+            if self._history is None or place.position >= self._history.end:
+                self._history = self._logged_schema.history()
             return self._history.table_at(database, table, place)
 
     def forget_history(self) -> None:
         """The log begins anew: what its tables were is nothing to go on from."""
         with self._history_lock:
-            self._history = None
+            self._logged_schema = self._history = None
 
     def _read(self, plan: ReadPlan, judge: Skipping, shapes: RowShapes | None) -> Iterator[Group]:
         rows = RowReader(declarations=self._schema, find_version=self._table_at, asks_seldom=shapes is None)

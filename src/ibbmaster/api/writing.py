@@ -169,6 +169,8 @@ class WritableLog(Log):
     readers and sent to replicas once it is durable.
     """
 
+    is_written = True
+
     def __init__(
         self,
         path: Path,

@@ -10,7 +10,7 @@ from pathlib import Path
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
-from ibbmaster.arrow.schema_reading import declared_schema, read_history, versions_of
+from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_of
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
@@ -25,9 +25,9 @@ from ibbmaster.log.group_content import RowReader, TableDecoder, TableFilter, gr
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import GroupSelection, LogRange
+from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
@@ -86,11 +86,19 @@ def find_versions(options: ReadOptions) -> TableVersions:
     """
     if options.host is not None or options.granularity is not Granularity.ROWS:
         return NO_VERSIONS
-    on_fault = damage_handler(is_strict=options.is_strict)
     with closing(open_log(options)) as log:
-        history = SchemaHistory(declared_schema(options.declarations))
-        read_history(log, history, _end_of(options, log), on_fault=on_fault)
-    return versions_of(history, TableFilter(options.tables).takes)
+        on_fault = damage_handler(is_strict=options.is_strict)
+        if on_fault is not None:
+            history = readable_history(log, options.declarations, on_fault)
+        else:
+            history = logged_schema(options, log).history()
+        return versions_of(history, TableFilter(options.tables).takes).between(LOG_START, _end_of(options, log))
+
+
+def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
+    """The schema history of the log of options, kept beside it if it is of `.ibb` files."""
+    directory = None if options.is_classic else Path(options.path)
+    return schema_of_log(log, options.declarations, directory, is_kept=True)
 
 
 def _end_of(options: ReadOptions, log: LogEngine) -> LogPosition:

@@ -4,37 +4,41 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
-from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.event.rows.ddl import KEY_MARK, is_primary_key
 from ibbmaster.event.rows.declared import Declaration
-from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
-from ibbmaster.log.group_content import group_events
+from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.log.interface import LogEngine, OnFault
-from ibbmaster.log.log_range import WHOLE_FILE
-from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.log.locating import readable_groups
+from ibbmaster.log.schema_history import LoggedSchema, fold_group
+from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.versions import TableVersions
 
 
-def read_history(
-    log: LogEngine, history: SchemaHistory, end: LogPosition | None = None, *, on_fault: OnFault | None = None
-) -> SchemaHistory:
-    """Fold what a log has behind the end of a history, up to a position or its own end."""
-    end = log.end() if end is None else end
-    for log_range in log.ranges(history.end, end, size=WHOLE_FILE):
-        for group in log.groups_in(log_range, on_fault=on_fault):
-            if group.gtid is None or not group.gtid_event[GTID_FLAGS_OFFSET] & GtidFlag.DDL:
-                continue
-            timestamp = decode_event_header(group.gtid_event).timestamp
-            for number, event in enumerate(group_events(group)):
-                if event[TYPE_OFFSET] in STATEMENT_TYPES:
-                    place = SchemaPlace(group.start, number)
-                    history.add(place, str(group.gtid), timestamp, decode_statement(event))
-    history.end = max(history.end, end)
+def schema_of_log(
+    log: LogEngine, declarations: Mapping[str, Declaration], directory: Path | None, *, is_kept: bool
+) -> LoggedSchema:
+    """The schema history of a log; `declarations` are what its tables were when it began.
+
+    It is taken from its cache in the directory, and kept there if `is_kept`; one that begins with
+    declarations is not.
+    """
+    base = declared_schema(declarations)
+    if base.tables:
+        return LoggedSchema(log, base=base)
+    return LoggedSchema(log, directory=directory, is_kept=is_kept)
+
+
+def readable_history(log: LogEngine, declarations: Mapping[str, Declaration], on_fault: OnFault) -> SchemaHistory:
+    """The history of what can be read of a log that is damaged."""
+    history = SchemaHistory(declared_schema(declarations))
+    for group in readable_groups(log, LOG_START, on_fault):
+        if group.gtid is not None:
+            fold_group(history, group)
     return history
 
 

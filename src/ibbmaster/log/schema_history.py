@@ -60,7 +60,8 @@ class LoggedSchema:
     """The schema history of a log, which grows with it. Thread-safe.
 
     `base` is the schema before the log, `behind` the position up to which it holds already: what
-    was logged up to there is passed over. With `directory` the history is kept there, if that can be written.
+    was logged up to there is passed over. With `directory` the history is taken from there, and unless
+    `is_kept` is false kept there, if that can be written.
     """
 
     def __init__(
@@ -70,7 +71,9 @@ class LoggedSchema:
         directory: Path | None = None,
         base: SchemaCatalog | None = None,
         behind: GtidPosition | None = None,
+        is_kept: bool = True,
     ) -> None:
+        self._is_kept = is_kept
         self._log = log
         self._cache = None if directory is None else CacheFile(directory / CACHE_FILE, size_max=SIZE_MAX)
         self._base = base
@@ -195,7 +198,7 @@ class LoggedSchema:
     def _save(self, history: SchemaHistory) -> None:
         """Keep a history; where that cannot be done nothing is kept."""
         self._saved_at = history.end
-        if self._cache is not None and self._last is not None:
+        if self._is_kept and self._cache is not None and self._last is not None:
             self._cache.write(encode_history(history, self._last))
 
 

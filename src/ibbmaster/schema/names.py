@@ -11,7 +11,7 @@ import dataclasses
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.event.rows.kinds.kind import DeclaredType
+from ibbmaster.event.rows.kinds.kind import read_declared
 from ibbmaster.event.rows.kinds.registry import BY_TYPE, BY_WORD
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion, UnknownTable
 
@@ -144,7 +144,7 @@ def _described(column: Column, known: TableColumn) -> Column:
     if labels:
         is_told = column.labels is not None and column.charset is not None
         return column if is_told else dataclasses.replace(column, labels=labels)
-    declared = DeclaredType(f"column {known.name}", _written(known.type), known.type.word, None)
+    declared = read_declared(f"column {known.name}", _written(known.type))
     return column if kind is None else dataclasses.replace(column, **kind.declare(column, declared))
 
 

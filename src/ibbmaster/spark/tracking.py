@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ibbmaster.arrow.plan import logged_schema
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
-from ibbmaster.arrow.schema_reading import declared_schema, read_history, versions_of
+from ibbmaster.arrow.schema_reading import readable_history, versions_of
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.group_content import TableFilter
@@ -14,7 +15,6 @@ from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 
@@ -41,7 +41,7 @@ class OffsetTracker:
         self._on_fault = damage_handler(is_strict=options.is_strict)
         self._points: dict[str, LogPosition] = {}
         self._target: LogPosition | None = None
-        self._history = SchemaHistory(declared_schema(options.declarations))
+        self._schema = logged_schema(options, self._log)
 
     def close(self) -> None:
         """Give back descriptors."""
@@ -110,8 +110,11 @@ class OffsetTracker:
         """The versions of the tables that options ask for, up to an offset; what came since the last call is folded."""
         if self._options.granularity is not Granularity.ROWS:
             return NO_VERSIONS
-        read_history(self._log, self._history, self.point(end), on_fault=self._on_fault)
-        return versions_of(self._history, TableFilter(self._options.tables).takes)
+        if self._on_fault is not None:
+            history = readable_history(self._log, self._options.declarations, self._on_fault)
+        else:
+            history = self._schema.history()
+        return versions_of(history, TableFilter(self._options.tables).takes)
 
     def _is_enough(self, begin: LogPosition, place: LogPosition, count: int, limits: Limits) -> bool:
         """Whether a batch that has `count` groups must not take the one at `place`."""

@@ -161,9 +161,7 @@ class AlteredTables:
         if len(self.tables[table]) > 11 or not numbers:
             return
         number = self._rng.choice(numbers)
-        is_whole = (
-            self.tables[table][number] == "SMALLINT UNSIGNED"
-        )  # others get digits behind the point, also in texts
+        is_whole = self.tables[table][number] == "SMALLINT UNSIGNED"  # others get a point, also in texts
         expression = self._rng.choice(GENERATED[: 3 if is_whole else 2]).format(n=number)
         if self._run(f"ALTER TABLE {table} ADD COLUMN {name} {expression} {self._place(table)}"):
             self._know(table, name, "")
