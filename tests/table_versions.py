@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
 
+import ibbmaster
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, encode_event
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
@@ -12,6 +17,7 @@ from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.event.types import EventType
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion
+from ibbmaster.store.writer import BinlogWriter
 
 INT = SqlType(word="int", length=11)
 BIGINT = SqlType(word="bigint", length=20)
@@ -58,3 +64,15 @@ def named_by_event(columns: Mapping[str, str]) -> TableSchema:
 
 def logged_statement(text: str, *, database: str = "db") -> LoggedStatement:
     return LoggedStatement(text, database, 1, 0, True)
+
+
+def without_statements(source: Path, target: Path) -> Path:
+    """A log with those groups of another that are no DDL: nothing tells what its tables are."""
+    target.mkdir()
+    disk = RealDisk(target)
+    with closing(disk), BinlogWriter(disk, is_sparse=True) as writer, ibbmaster.open(source) as log:
+        for group in log:
+            head, *events = [event.data for event in group.events()]
+            if not head[GTID_FLAGS_OFFSET] & GtidFlag.DDL:
+                writer.write_group(group.gtid, head, events)
+    return target

@@ -5,22 +5,19 @@ from __future__ import annotations
 import datetime
 import json
 import lzma
-from contextlib import closing
 from decimal import Decimal
 
 import pytest
 from lanes.printed_rows import printed_changes, printed_map, without_untold
 from lanes.replay import CLASSIC, created_table, raw_events, readable_captures
 from pyspark.errors import PySparkException
+from tests.table_versions import without_statements
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_versions
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.log.group_content import RowReader, TableFilter
 from ibbmaster.spark.options import parse_options
-from ibbmaster.store.writer import BinlogWriter
 
 
 @pytest.mark.parametrize("capture", [name for name in readable_captures() if "/big" not in name])  # values of megabytes
@@ -181,21 +178,9 @@ def test_an_undecodable_value_stops_with_group_table_column_and_type(spark, fixt
         frame.collect()
 
 
-def without_statements(source, target):
-    """A log with those groups of another that are no DDL: nothing tells what its tables are."""
-    target.mkdir()
-    disk = RealDisk(target)
-    with closing(disk), BinlogWriter(disk, is_sparse=True) as writer, ibbmaster.open(source) as log:
-        for group in log:
-            head, *events = [event.data for event in group.events()]
-            if not head[GTID_FLAGS_OFFSET] & GtidFlag.DDL:
-                writer.write_group(group.gtid, head, events)
-    return str(target)
-
-
 def test_values_that_cannot_be_read_can_be_had_as_their_bytes(spark, imported, tmp_path):
     capture = "11.8/types-minimal-none"  # the log tells no labels
-    log = without_statements(imported(capture), tmp_path / "rows")
+    log = str(without_statements(imported(capture), tmp_path / "rows"))
     labels = {"a": 1, "b": 2, "ç": 3, "long member": 4}
     created = (created_table(event) for event in raw_events(CLASSIC / capture))
     columns = dict(found for found in created if found is not None)["types.special"]

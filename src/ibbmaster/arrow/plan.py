@@ -96,9 +96,9 @@ def find_versions(options: ReadOptions) -> TableVersions:
 
 
 def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
-    """The schema history of the log of options, kept beside it if it is of `.ibb` files."""
+    """The schema history of the log of options; who writes the log keeps it beside it, who reads it may take it."""
     directory = None if options.is_classic else Path(options.path)
-    return schema_of_log(log, options.declarations, directory, is_kept=True)
+    return schema_of_log(log, options.declarations, directory, is_kept=False)
 
 
 def _end_of(options: ReadOptions, log: LogEngine) -> LogPosition:
