@@ -17,7 +17,7 @@ import pytest
 from deltalake import DeltaTable
 from lanes.replay import CLASSIC, as_sql, expected_tables, readable_captures
 
-from ibbmaster.arrow.plan import find_table
+from ibbmaster.arrow.plan import find_shape
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import InexactError
@@ -285,7 +285,7 @@ def test_snapshots_are_the_tables_that_the_server_had(spark, imported, capture, 
             assert any(re.fullmatch(rf"not sure since 0-1-\d+: .*{reason}.*", doubt) for doubt in refused.value.doubts)
             continue
         options = parse_options({"path": str(directory), "table": name, "schema": str(schema)})
-        found = find_table(options, name)
+        found = find_shape(options, name).schema
         columns = [column.name for column in found.columns]
         key = [found.columns[number].name for number in found.primary_key] or columns[:1]
         frame = snapshot(spark, str(directory), name, key=key, schema=str(schema), zero_dates="text")

@@ -13,6 +13,7 @@ from ibbmaster.schema.names import column_of
 from ibbmaster.schema.shape import (
     SchemaMode,
     TableShape,
+    changed_columns,
     is_wider,
     keeps_values,
     united,
@@ -169,9 +170,19 @@ def test_a_column_that_may_change_values_does_not_keep_them() -> None:
     null, filled = column(1, "c", INT), column(1, "c", INT, is_nullable=False)
     assert keeps_values(filled, null)
     assert not keeps_values(null, filled)
-    assert not keeps_values(column(1, "c", INT, expression="a"), column(1, "c", INT, expression="b"))
     assert not keeps_values(typed("varchar", 5, charset="utf8mb4"), typed("char", 5, charset="utf8mb4"))
     assert not keeps_values(typed("timestamp"), typed("datetime"))
+
+
+def test_a_generated_column_changes_with_its_expression_and_what_that_takes() -> None:
+    old = version(ID, column(2, "a"), column(3, "g", expression="a + 1"), column(4, "h", expression="id"))
+    renamed = version(ID, column(2, "b"), column(3, "g", expression="`b` + 1"), column(4, "h", expression="id"))
+    wider = version(ID, column(2, "a", BIGINT), *old.columns[2:])
+    other = version(ID, column(2, "a"), column(3, "g", expression="a + 2"), column(4, "h", expression="id"))
+
+    assert changed_columns(old, renamed) == set()
+    assert changed_columns(old, wider) == {3}
+    assert changed_columns(old, other) == {3}
 
 
 def test_a_set_lists_its_labels_in_the_new_order() -> None:

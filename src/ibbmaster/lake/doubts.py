@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from ibbmaster.event.rows.column import TableSchema, ValueKind
 from ibbmaster.lake.stories import START, Cascade, Doubt, Place, Stories, Story
 from ibbmaster.lake.text import array_of, named, struct_of, text_literal
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.schema.shape import TableShape, keeps_values
+from ibbmaster.schema.shape import TableShape, changed_columns
 from ibbmaster.schema.versions import TableState
 
 if TYPE_CHECKING:
@@ -41,9 +41,13 @@ def find_doubts(
     table = shape.schema
     story = stories.of(table.name)
     begin = START if with_history else story.begin
-    seen = _first_places(changes, begin, story, table, keys, options)
-    versions = find_versions(options).of(table.database, table.table)
-    doubts = _with_versions([*(story.past_doubts if with_history else ()), *story.doubts], versions, shape, begin)
+    doubts = [*(story.past_doubts if with_history else ()), *story.doubts]
+    known = _known_versions(find_versions(options).of(table.database, table.table), shape, begin)
+    if known and shape.version is not None:
+        of_columns = list(_column_doubts(known, shape, shape.version))
+        doubts = [*(doubt for doubt in doubts if doubt.column is None), *of_columns]
+    added = {doubt.column: doubt.place for doubt in doubts if doubt.column is not None}
+    seen = _first_places(changes, begin, story, table, keys, options, added)
     if not story.is_whole and (start := _start_of(options)):
         place = f"the log begins behind {start} and does not tell what the table held before"
         doubts.insert(0, Doubt(place=START, gtid=start, reason=place))
@@ -60,15 +64,13 @@ def find_doubts(
     return list(dict.fromkeys(f"not sure since {doubt.gtid}: {doubt.reason}" for doubt in certain))
 
 
-def _with_versions(doubts: list[Doubt], versions: Sequence[TableState], shape: TableShape, begin: Place) -> list[Doubt]:
-    """The doubts, those about single columns as the versions of the table tell them, if these are known."""
+def _known_versions(versions: Sequence[TableState], shape: TableShape, begin: Place) -> list[TableVersion]:
+    """The versions that a table had since a place; none if one of them is not known."""
     lived = [
         one for one, following in zip_longest(versions, versions[1:]) if following is None or _place(following) > begin
     ]
     known = [one for one in lived if isinstance(one, TableVersion)]
-    if shape.version is None or len(known) < len(lived) or not known:
-        return doubts
-    return [*(doubt for doubt in doubts if doubt.column is None), *_column_doubts(known, shape, shape.version)]
+    return known if shape.version is not None and len(known) == len(lived) else []
 
 
 def _place(table: TableState) -> Place:
@@ -83,13 +85,13 @@ def _column_doubts(versions: Sequence[TableVersion], shape: TableShape, newest: 
         before = {column.id: column for column in old.columns}
         if not before.keys() & {column.id for column in new.columns}:
             continue  # another table is called so now
-        untold = shape.untold(old)
+        untold, changed = shape.untold(old), changed_columns(old, new)
         for column in (column for column in new.columns if column.id in lasting):
             why = None
             if column.id not in before:
                 if column.id in untold:
                     why = f"ADD COLUMN {column.name} gives it a value in old rows"
-            elif not keeps_values(before[column.id], column):
+            elif column.id in changed:
                 why = f"MODIFY or CHANGE of column {column.name} may change its values"
             if why is not None:
                 yield Doubt(place=_place(new), gtid=new.gtid or "", reason=why, rows_of=name, column=column.name)
@@ -105,18 +107,31 @@ Seen = tuple[Place, str]
 
 
 def _first_places(
-    changes: DataFrame, begin: Place, story: Story, table: TableSchema, keys: Sequence[str], options: ReadOptions
+    changes: DataFrame,
+    begin: Place,
+    story: Story,
+    table: TableSchema,
+    keys: Sequence[str],
+    options: ReadOptions,
+    added: Mapping[str, Place],
 ) -> dict[str, Seen]:
-    """The first change of rows, and the first image that lacks what only the server knew; place and GTID by reason."""
+    """The first change of rows, and the first image that lacks what only the server knew; place and GTID by reason.
+
+    `added` has columns about whose values there is a doubt, and where that is.
+    """
     names = {column.name: field_name(column.name) for column in table.columns}
     columns = {names[name]: definition for name, definition in (story.columns or {}).items() if name in names}
     lower = {name.lower(): field for name, field in names.items()}
     told = [field for field, definition in columns.items() if definition.is_null_at_first]
     untold = [name for name in names.values() if name not in told]
+    lacks = [f"arrays_overlap(_absent, {array_of(name for name in untold if own_name(name) not in added)})"]
+    for name in (name for name in untold if own_name(name) in added):  # rows from before it are another doubt
+        place = struct_of(added[own_name(name)])
+        lacks.append(f"(array_contains(_absent, {text_literal(name)}) AND {PLACE} > {place})")
     conditions = {
         "rows": "true",
         "an INSERT has no value for some columns, which the server has filled in": (
-            f"_change_type = 'insert' AND arrays_overlap(_absent, {array_of(untold)})"
+            f"_change_type = 'insert' AND ({' OR '.join(lacks)})"
         ),
         "an image has no value for columns of the key": (
             f"_change_type IN ('delete', 'update_preimage') AND arrays_overlap(_absent, {array_of(keys)})"

@@ -23,6 +23,7 @@ from ibbmaster.event.rows.value import Value
 from ibbmaster.schema.expression import Evaluate, NotSimpleError, constant, formula
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.names import CHARACTER_BYTES, column_of, key_numbers
+from ibbmaster.schema.reading import with_new_names
 
 Convert = Callable[[Value], Value]
 ZERO_CLOCK = " 00:00:00"
@@ -301,9 +302,28 @@ def _in_order(labels: tuple[str, ...]) -> Convert:
     return convert
 
 
+def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:
+    """The ids of columns of both versions whose values ALTER TABLE may have changed."""
+    before = {column.id: column for column in old.columns}
+    pairs = [(before[column.id], column) for column in new.columns if column.id in before]
+    found = {column.id for known, column in pairs if not keeps_values(known, column)}
+    retyped = {column.id for known, column in pairs if known.type != column.type}
+    for known, column in pairs:
+        if column.expression is not None:
+            one, other = _by_ids(known, old), _by_ids(column, new)
+            if one != other or any(f"`#{number}`" in other for number in retyped):
+                found.add(column.id)
+    return found
+
+
+def _by_ids(column: TableColumn, table: TableVersion) -> str:
+    """An expression that names columns by their ids; empty if there is none."""
+    return with_new_names(column.expression or "", {one.name.lower(): f"#{one.id}" for one in table.columns})
+
+
 def keeps_values(old: TableColumn, new: TableColumn) -> bool:
-    """Whether every value of a column is the same after ALTER TABLE has made it another."""
-    if old.expression != new.expression or (old.is_nullable and not new.is_nullable):
+    """Whether every value of a column is the same after ALTER TABLE has given it another type."""
+    if old.is_nullable and not new.is_nullable:
         return False
     if old.type == new.type:
         return True
