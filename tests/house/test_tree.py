@@ -17,8 +17,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Each kernel is one loop over arrays that others filled: kernel and reference read the same bytes there.
     "arrow/test_fast_reading.py": (
         *("arrow/arrays.py", "arrow/collecting.py", "arrow/column_reading.py"),
-        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plan.py", "arrow/reading.py"),
-        *("arrow/row_columns.py", "arrow/row_tables.py"),
+        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plain_events.py", "arrow/plan.py"),
+        *("arrow/reading.py", "arrow/row_columns.py", "arrow/row_tables.py"),
     ),
     "kernel/test_compiling.py": (
         *("kernel/checking.py", "kernel/collecting.py", "kernel/columns.py", "kernel/fields.py", "kernel/framing.py"),
@@ -40,8 +40,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # A store is one state behind one lock: its parts are right if it is, in any order of threads and after any crash.
     "store/test_binlog_store.py": (
-        *("store/cleaning.py", "store/flusher.py", "store/in_doubt.py", "store/log_writer.py"),
-        *("store/pending_xa.py", "store/step_writer.py", "store/store_reader.py"),
+        *("store/in_doubt.py", "store/log_writer.py", "store/step_writer.py", "store/store_reader.py"),
     ),
     "store/test_salvage.py": ("log/damaged_log.py",),
     # One statement after the other through all that reads and folds DDL: what counts is the table behind it.

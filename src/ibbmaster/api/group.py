@@ -129,7 +129,7 @@ def _expect_readable(schema: TableSchema, found: Column, wanted: Column) -> None
 class Group:
     """A GTID and everything it commits.
 
-    Nothing of it is read before it is asked for, and it may be asked again, also later: small
+    It is read on demand, and may be read again, also later: small
     groups are kept, large ones read from the log each time.
 
     Attributes:

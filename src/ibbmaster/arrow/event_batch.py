@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import SchemaPlace
 
 ALL_BITS = 2**64
-IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # what tells a group from others: GTID, time and place
+IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # identifies a group: GTID, time and place
 Damage = EventError | FormatError | ClassicFormatError
 
 
@@ -48,9 +49,17 @@ class EventBatch:
 
     def schema_place(self, number: int) -> SchemaPlace:
         """The place of an event among the versions of tables."""
-        row = self.groups[self.events[number, EventColumn.GROUP]]
-        position = LogPosition(int(row[GroupColumn.FILE_NO]), int(row[GroupColumn.FILE_OFFSET]))
-        return SchemaPlace(position, int(self.events[number, EventColumn.NUMBER]))
+        event = self.events[number]
+        return SchemaPlace(self.start(event[EventColumn.GROUP]), int(event[EventColumn.NUMBER]))
+
+    def identity(self, group: int) -> tuple[int, ...]:
+        """What identifies a group."""
+        return tuple(self.groups[group, IDENTITY].tolist())
+
+    def start(self, group: int) -> LogPosition:
+        """Where a group begins."""
+        row = self.groups[group]
+        return LogPosition(int(row[GroupColumn.FILE_NO]), int(row[GroupColumn.FILE_OFFSET]))
 
     def event(self, number: int) -> bytes:
         """The bytes of an event."""
@@ -62,6 +71,15 @@ class EventBatch:
         if wanted.all():
             return self
         return dataclasses.replace(self, events=self.events[wanted[self.events[:, EventColumn.GROUP]]])
+
+    @contextlib.contextmanager
+    def naming_group(self, number: int) -> Iterator[None]:
+        """Let an error about an event name its group, too."""
+        try:
+            yield
+        except EventError as error:
+            group = int(self.events[number, EventColumn.GROUP])
+            raise EventError(f"{self.place(group)}: {error}") from error
 
 
 def wanted_groups(groups: Any, selection: GroupSelection) -> Any:

@@ -21,7 +21,7 @@ from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
-from ibbmaster.log.group_content import RowReader, TableDecoder, TableFilter, group_events
+from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter, group_events
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import GroupSelection, LogRange
@@ -33,6 +33,7 @@ from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
 
+OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
 BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
 
 
@@ -68,13 +69,14 @@ def load_kernels(options: ReadOptions) -> Kernels | None:
     return load(KernelSet.READ) if options.uses_kernels else None
 
 
-def row_reader(task: ReadTask) -> RowReader:
-    """What reads the changes of rows that a task asks for."""
+def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowReader:
+    """What reads the changes of rows that a task selects."""
     return RowReader(
         TableFilter(task.options.tables),
         task.options.declarations,
         keeps_bytes=task.options.undecodable is Undecodable.BINARY,
         find_version=task.versions.at,
+        make_readers=make_readers,
     )
 
 
@@ -84,7 +86,7 @@ def find_versions(options: ReadOptions) -> TableVersions:
     Raises:
         PositionError: a GTID of the options is not in the log.
     """
-    if options.host is not None or options.granularity is not Granularity.ROWS:
+    if options.host is not None or options.granularity not in OF_ROWS:
         return NO_VERSIONS
     with closing(open_log(options)) as log:
         on_fault = damage_handler(is_strict=options.is_strict)
@@ -225,7 +227,7 @@ def _last_decoder_by_reference(
 
 
 def find_selection(options: ReadOptions, log: LogEngine) -> GroupSelection:
-    """Which groups the options ask for.
+    """Which groups the options select.
 
     Raises:
         PositionError: a GTID of them is not in the log.

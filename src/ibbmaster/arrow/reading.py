@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.cell import ToCell, cell_reader, image_as_map
+from ibbmaster.arrow.cell import cell_reader, converting_reader, image_as_map, value_cell
 from ibbmaster.arrow.event_batch import in_group
-from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound
+from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound, sound_batches
 from ibbmaster.arrow.plan import ReadTask, load_kernels, open_source, row_reader
 from ibbmaster.arrow.reaching import expect_log
-from ibbmaster.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.arrow.read_options import Granularity, ReadOptions, ZeroDates
 from ibbmaster.arrow.shape import (
     ABSENT_FIELD,
     RESERVED,
@@ -19,6 +20,7 @@ from ibbmaster.arrow.shape import (
     ShapeField,
     TableFields,
     arrow_schema,
+    column_type,
     expect_readable,
     field_name,
 )
@@ -27,14 +29,18 @@ from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image, RawValue
+from ibbmaster.event.rows.column import Column, TableSchema
+from ibbmaster.event.rows.kinds.registry import value_reader
+from ibbmaster.event.rows.value import Reader, Value
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, RecordType
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
 from ibbmaster.ibb.scan import page_chunks
-from ibbmaster.log.group_content import TableDecoder, TableFilter, group_events, query_texts, table_name, xid_text
+from ibbmaster.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.pages import PageReader
-from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.position import LOG_START, NOWHERE, LogPosition
+from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.shape import Origin
 
 if TYPE_CHECKING:
@@ -57,23 +63,27 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
     options = task.options
     if options.host is None:
         expect_log(options.path, task.log_range, is_classic=options.is_classic, is_strict=options.is_strict)
-    ready = load_kernels(task.options)
-    if ready is not None and task.options.granularity is Granularity.FAULTS and is_sound(task, ready):
+    ready = load_kernels(options)
+    if ready is not None and options.granularity is Granularity.FAULTS and is_sound(task, ready):
         yield from batches(task.fields, iter(()))
-    elif ready is not None and is_fast(task) and (task.options.is_strict or is_sound(task, ready)):
+    elif ready is not None and is_fast(task) and options.is_strict:
         yield from fast_batches(task, ready)
+    elif ready is not None and is_fast(task) and options.host is None:
+        begin = yield from sound_batches(task, ready)
+        if begin is not None:
+            yield from batches(task.fields, rows_of(task, begin))
     else:
         yield from batches(task.fields, rows_of(task))
 
 
-def rows_of(task: ReadTask) -> Iterator[Row]:
-    """The rows of one range, a cell for each column of the task."""
+def rows_of(task: ReadTask, begin: LogPosition = LOG_START) -> Iterator[Row]:
+    """The rows of one range, a cell for each column of the task; of groups from `begin` on."""
     match task.options.granularity:
         case Granularity.PAGES:
             return _picked(task, _pages(task))
         case Granularity.RECORDS:
             return _picked(task, _records(task))
-    return _group_rows(task)
+    return _group_rows(task, begin)
 
 
 def batches(fields: tuple[ShapeField, ...], rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
@@ -81,7 +91,7 @@ def batches(fields: tuple[ShapeField, ...], rows: Iterator[Row]) -> Iterator[pa.
     schema = arrow_schema(fields)
     columns: list[list[object]] = [[] for _ in fields]
     size = total = 0
-    for total, row in enumerate(rows, start=1):  # noqa: B007  # told below
+    for total, row in enumerate(rows, start=1):  # noqa: B007  # used below
         for column, cell in zip(columns, row, strict=True):
             column.append(cell)
             if type(cell) is bytes:
@@ -177,9 +187,9 @@ def _verified_pages(task: ReadTask) -> Iterator[tuple[int, memoryview]]:
 # Groups and what is in them -------------------------------------------------------------------
 
 
-def _group_rows(task: ReadTask) -> Iterator[Row]:
+def _group_rows(task: ReadTask, begin: LogPosition) -> Iterator[Row]:
     with closing(open_source(task.options)) as source:
-        yield from _Groups(task, source).rows()
+        yield from _Groups(task, source).rows(begin)
 
 
 class _Groups:
@@ -189,14 +199,16 @@ class _Groups:
         self._task = task
         self._options: ReadOptions = task.options
         self._source = source
-        self._reader = row_reader(task)
+        fields = task.fields
+        self._reader = row_reader(
+            task, partial(_TableReaders, fields, task.options.zero_dates) if isinstance(fields, TableFields) else None
+        )
         self._tables = TableFilter(task.options.tables)
         self._names = [field.name for field in task.fields]
-        self._plans: dict[TableDecoder, _Plan] = {}
         self._faults: list[tuple[LogPosition, str | None, str]] = []
 
-    def rows(self) -> Iterator[Row]:
-        """The rows of every group that is wanted; of a group that is damaged none, or an error."""
+    def rows(self, begin: LogPosition) -> Iterator[Row]:
+        """The rows of every group from `begin` on that is wanted; of a group that is damaged none, or an error."""
         options = self._options
         rows_of: Callable[[EventGroup, dict[str, object]], Iterator[Row]] = {
             Granularity.EVENTS: self._events,
@@ -207,8 +219,8 @@ class _Groups:
         is_lenient = not options.is_strict or options.granularity is Granularity.FAULTS
         groups = self._source.groups_in(self._task.log_range, on_fault=self._note if is_lenient else None)
         for group in groups:
-            if group.gtid is None:
-                continue  # a FORMAT_DESCRIPTION, logged when a server started
+            if group.gtid is None or group.start < begin:
+                continue  # a FORMAT_DESCRIPTION, logged when a server started; or read before
             timestamp = decode_event_header(group.gtid_event).timestamp
             if not self._task.selection.takes(group.gtid, group.start, timestamp):
                 continue
@@ -308,67 +320,94 @@ class _Groups:
         """One row an image: a delete and a preimage have the row as it was, the others as it is."""
         number = 0
         for decoder, change in self._reader.decoded(group_events(group), group.start):
-            plan = self._plans.get(decoder)
-            if plan is None:
-                plan = self._plans[decoder] = self._plan(decoder)
+            readers = decoder.reader_of
+            assert isinstance(readers, _TableReaders)
+            if readers.has_own:
+                decoder.expect_names()
             images = [image for image in (change.before, change.after) if image is not None]
             for kind, image in zip(_change_types(change.kind), images, strict=True):
-                values = head | {"_change_type": kind, "_change_no": number} | plan.told(image, self._names)
+                values = head | {"_change_type": kind, "_change_no": number} | readers.told(image)
                 number += 1
-                yield tuple(
-                    values[name] if name in values else _cell(step, image)
-                    for name, step in zip(self._names, plan.steps, strict=True)
-                )
+                yield tuple(values[name] if name in values else readers.cell(name, image) for name in self._names)
 
-    def _plan(self, decoder: TableDecoder) -> _Plan:
-        """How the columns of the task are told by rows of a version of the table.
+
+class _TableReaders:
+    """Reads the rows of a version of a table: most columns at once as cells, others as values, which become cells."""
+
+    def __init__(
+        self, fields: TableFields, zero_dates: ZeroDates, schema: TableSchema, version: TableVersion | None
+    ) -> None:
+        self._fields = fields
+        self._zero_dates = zero_dates
+        self._schema = schema
+        self._version = version
+        self.has_own = any(field.name not in RESERVED for field in fields)
+        self._tells_absent = ABSENT_FIELD in fields
+        self._tells_undecodable = UNDECODABLE_FIELD in fields
+
+    def __call__(self, column: Column) -> Reader:
+        number = self._schema.columns.index(column)
+        field, origin = self._wanted.get(number, (None, None))
+        if field is None or origin is None or number in self._as_values:
+            return value_reader(column)
+        if origin.convert is None and column_type(column, self._zero_dates) == field.type:
+            return cell_reader(column, field.type)
+        return converting_reader(column, origin.convert, field.type)
+
+    @cached_property
+    def _origins(self) -> dict[str, Origin]:
+        """Of each column of the table's shape, by its name in the DataFrame."""
+        shape = self._fields.shape
+        names = [field_name(column.name) for column in shape.columns]
+        return dict(zip(names, shape.origins(self._schema, self._version), strict=True))
+
+    @cached_property
+    def _wanted(self) -> dict[int, tuple[ShapeField, Origin]]:
+        """The columns that are in the DataFrame, by their numbers.
 
         Raises:
-            EventError: a column has another type than the DataFrame was made with.
+            EventError: one has another type than the DataFrame was made with.
         """
-        assert isinstance(self._task.fields, TableFields)
-        shape = self._task.fields.shape
-        if any(field.name not in RESERVED for field in self._task.fields):
-            decoder.expect_names()
-        origins = shape.origins(decoder.schema, decoder.known_version)
-        places = {field_name(column.name): number for number, column in enumerate(shape.columns)}
-        steps: list[tuple[Origin, ToCell] | None] = []
-        for field in self._task.fields:
-            if field.name in RESERVED:
-                steps.append(None)  # of the group
-                continue
-            number = places[field.name]
-            origin, column = origins[number], shape.columns[number]
-            if origin.number is not None:
-                found = decoder.schema.columns[origin.number]
-                expect_readable(decoder.schema.name, found, column, field, self._options.zero_dates)
-            steps.append((origin, cell_reader(column, field.type)))
-        return _Plan(steps, list(zip(places, origins, strict=True)))
-
-
-class _Plan(NamedTuple):
-    """How the columns of the task are told, and all those of the table, by their names in the DataFrame."""
-
-    steps: list[tuple[Origin, ToCell] | None]
-    origins: list[tuple[str, Origin]]
-
-    def told(self, image: Image, names: Collection[str]) -> dict[str, object]:
-        """What an image says of itself, as far as that is asked for."""
-        found: dict[str, object] = {}
-        if ABSENT_FIELD.name in names:
-            found[ABSENT_FIELD.name] = [name for name, origin in self.origins if origin.value(image) is ABSENT]
-        if UNDECODABLE_FIELD.name in names:
-            values = [(name, origin.value(image)) for name, origin in self.origins]
-            found[UNDECODABLE_FIELD.name] = {name: value for name, value in values if type(value) is RawValue}
+        found = {}
+        columns = dict(zip(self._origins, self._fields.shape.columns, strict=True))
+        for field in self._fields:
+            origin = self._origins.get(field.name)
+            if field.name not in RESERVED and origin is not None and origin.number is not None:
+                column = self._schema.columns[origin.number]
+                expect_readable(self._schema.name, column, columns[field.name], field, self._zero_dates)
+                found[origin.number] = field, origin
         return found
 
+    @cached_property
+    def _as_values(self) -> set[int | None]:
+        """The columns that are computed, or that others are computed from."""
+        computed = [origin for origin in self._origins.values() if origin.compute is not None]
+        inputs = [made_of.number for origin in computed for _, made_of in origin.inputs]
+        return {*inputs, *(origin.number for origin in computed)}
 
-def _cell(step: tuple[Origin, ToCell] | None, image: Image) -> object:
-    if step is None:
-        return None
-    origin, to_cell = step
-    value = origin.value(image)
-    return None if value is ABSENT or type(value) is RawValue else to_cell(value)
+    @cached_property
+    def _to_cells(self) -> dict[str, Callable[[Value], object]]:
+        return {field.name: value_cell(field.type) for field in self._fields}
+
+    def cell(self, name: str, image: Image) -> object:
+        """The cell of a column of the DataFrame."""
+        origin = self._origins[name]
+        is_cell = origin.number is not None and origin.number not in self._as_values
+        value = image[origin.number] if is_cell else origin.value(image)  # type: ignore[index]
+        if value is ABSENT or type(value) is RawValue:
+            return None
+        return value if is_cell else self._to_cells[name](value)
+
+    def told(self, image: Image) -> dict[str, object]:
+        """What an image says of itself, as far as that is in the DataFrame."""
+        found: dict[str, object] = {}
+        if self._tells_absent:
+            found[ABSENT_FIELD.name] = [name for name, origin in self._origins.items() if origin.is_absent(image)]
+        if self._tells_undecodable:
+            numbers = [(name, origin.number) for name, origin in self._origins.items() if origin.number is not None]
+            values = [(name, image[number]) for name, number in numbers]
+            found[UNDECODABLE_FIELD.name] = {name: value for name, value in values if type(value) is RawValue}
+        return found
 
 
 def _change_types(kind: ChangeKind) -> tuple[str, ...]:

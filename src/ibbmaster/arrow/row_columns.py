@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -12,20 +11,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, string_array, timestamp_array
-from ibbmaster.arrow.cell import cell_reader
-from ibbmaster.arrow.event_batch import IDENTITY, EventBatch
+from ibbmaster.arrow.cell import value_cell
+from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.row_tables import ColumnCells, RowTables
 from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_type
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
-from ibbmaster.event.query import decompress
 from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.registry import value_reader
-from ibbmaster.event.rows.partial import PartialRows
+from ibbmaster.event.rows.column import ColumnType, ValueKind
 from ibbmaster.event.rows.value import Value
-from ibbmaster.event.table_map import TABLE_ID_SIZE, decode_rows_header
+from ibbmaster.event.table_map import TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
@@ -52,12 +49,6 @@ if TYPE_CHECKING:
 
 ROWS_MAX = 1 << 16  # in one record batch
 STRING_BYTES_MAX = 1 << 30  # of all its columns
-SIZE_OFFSET = 9
-COMPRESSED_STEP_V1 = EventType.WRITE_ROWS_COMPRESSED_V1 - EventType.WRITE_ROWS_V1
-COMPRESSED_STEP_V2 = EventType.WRITE_ROWS_COMPRESSED - EventType.WRITE_ROWS
-COMPRESSED_V1 = range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1)
-COMPRESSED_V2 = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1)
-NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, int(EventType.PARTIAL_ROW_DATA))
 
 
 class RowColumns:
@@ -85,7 +76,7 @@ class RowColumns:
         self._cells: dict[str, ColumnCells] = {}  # by name, as the current table has its columns
         self._names: dict[int, str] = {}  # of these columns, by their numbers
         self._origins: dict[str, Origin] = {}  # by name in the DataFrame
-        self._partial = PartialRows()
+        self._plain = PlainEvents()
         slots = max(2 * len(self._own), 1)
         self._values = np.zeros((slots, ROWS_MAX), dtype=np.int64)
         self._valid = np.zeros((slots, ROWS_MAX), dtype=np.uint8)
@@ -115,7 +106,7 @@ class RowColumns:
             EventError: an event is damaged, or belongs to no table; it names the group.
             UndecodableError: a value cannot be read.
         """
-        batch = self._plain(batch)
+        batch = self._plain.of(batch)
         # A group that continues from the batch before keeps the tables it has named.
         self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
         for start, end in self._parts(batch):
@@ -165,14 +156,14 @@ class RowColumns:
             number = int(state[RowField.EVENT])
             match RowStatus(status):
                 case RowStatus.NEW_MAP:
-                    with _named(batch, number):
+                    with batch.naming_group(number):
                         tables.add_map(batch.event(number), batch.schema_place(number))
                 case RowStatus.NEW_TABLE:
                     yield from self._flush(batch)
-                    with _named(batch, number):
+                    with batch.naming_group(number):
                         self._use_table(int(state[RowField.TABLE]))
                 case RowStatus.NEW_VARIANT:
-                    with _named(batch, number):
+                    with batch.naming_group(number):
                         event = batch.event(number)
                         tables.add_variant(event, self._row_of(event))
                         self._make_slots(tables.slot_count)
@@ -192,16 +183,15 @@ class RowColumns:
         Raises:
             EventError: it ends inside the fragments of a row event.
         """
-        if self._partial.is_open:
-            raise EventError("the group ends inside the fragments of a row event")
+        self._plain.finish()
         return iter(())
 
     def _goes_on(self, batch: EventBatch) -> bool:
         """Whether the first group is the last one of the batch before; notes the last one."""
         if not len(batch.groups):
             return False
-        is_same = bool(len(batch.events)) and tuple(batch.groups[0, IDENTITY].tolist()) == self._last_group
-        self._last_group = tuple(batch.groups[-1, IDENTITY].tolist())
+        is_same = bool(len(batch.events)) and batch.identity(0) == self._last_group
+        self._last_group = batch.identity(-1)
         return is_same
 
     def _use_table(self, row: int) -> None:
@@ -241,7 +231,7 @@ class RowColumns:
     def _complain(self, batch: EventBatch, number: int) -> NoReturn:
         """Say what is wrong with an event, as the reference decoder finds it."""
         event = batch.event(number)
-        with _named(batch, number):
+        with batch.naming_group(number):
             if event[TYPE_OFFSET] == EventType.TABLE_MAP:
                 self._reader.decoder(event, batch.schema_place(number))
             else:
@@ -331,9 +321,9 @@ class RowColumns:
         lengths = np.diff(np.append(starts, len(groups)))
         numbers = np.arange(len(groups)) - np.repeat(starts, lengths)
         first, count = self._last_rows
-        if tuple(batch.groups[groups[0], IDENTITY].tolist()) == first:
+        if batch.identity(groups[0]) == first:
             numbers[: lengths[0]] += count
-        self._last_rows = tuple(batch.groups[groups[-1], IDENTITY].tolist()), int(numbers[-1]) + 1
+        self._last_rows = batch.identity(groups[-1]), int(numbers[-1]) + 1
         return numbers
 
     def _own_array(self, field: ShapeField, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
@@ -347,12 +337,12 @@ class RowColumns:
             array = self._cell_array(self._cells[name], batch, rows)
             array = array if array.type == kind else array.cast(kind)
         else:
-            cell = cell_reader(self._shape_column(field), field.type)(origin.fill)
+            cell = value_cell(field.type)(origin.fill)
             array = pa.repeat(pa.scalar(cell, kind), rows.stop - rows.start)
         computed = self._computed(origin, batch, rows, halves)
         if not computed:
             return array
-        to_cell = cell_reader(self._shape_column(field), field.type)
+        to_cell = value_cell(field.type)
         cells = array.to_pylist()
         for row, value in computed.items():
             cells[row] = None if value is ABSENT else to_cell(value)
@@ -405,10 +395,6 @@ class RowColumns:
             cells[row] = [name for name in self._origins if name in names or name in cells[row]]
         return pa.array(cells, lists.type)
 
-    def _shape_column(self, field: ShapeField) -> Column:
-        assert isinstance(self._fields, TableFields)
-        return self._fields.shape.columns[list(self._origins).index(field.name)]
-
     def _cell_array(self, cells: ColumnCells, batch: EventBatch, rows: slice) -> pa.Array:
         """The values of a column of the table as cells of their own type."""
         import pyarrow as pa
@@ -433,8 +419,7 @@ class RowColumns:
         """Values that are read one by one, each different one once."""
         import pyarrow as pa
 
-        column, slot, reading = cells.column, cells.slot, cells.reading
-        read = value_reader(column)
+        column, slot, reading, read = cells.column, cells.slot, cells.reading, cells.read
         data = batch.data
         cache: dict[bytes, object] = {}
         found: list[object] = []
@@ -458,41 +443,13 @@ class RowColumns:
                 if len(cache) > ROWS_MAX:
                     cache.clear()
                 try:
-                    cache[raw] = cells.to_cell(read(raw, 0)[0])
+                    cache[raw] = read(raw, 0)[0]
                 except (ValueError, OverflowError) as error:
                     group = int(self._row_groups[row])
                     undecodable = UndecodableError(self._table, column.name, column.type_name, str(error))
                     raise EventError(f"{batch.place(group)}: {undecodable}") from None
             found.append(cache[raw])
         return pa.array(found, arrow_type(cells.type))
-
-    def _plain(self, batch: EventBatch) -> EventBatch:
-        """The same events, compressed ones unpacked and fragments of row events put together."""
-        types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
-        if not np.isin(types, NOT_PLAIN).any() and not self._partial.is_open:
-            return batch
-        data, rows = bytearray(), []
-        for number, row in enumerate(batch.events.tolist()):
-            with _named(batch, number):
-                event = self._plain_event(batch.event(number))
-            if event is not None:
-                rows.append([len(data), len(event), *row[2:]])
-                data += event
-        events = np.array(rows, dtype=np.int64).reshape(-1, EventColumn.COLUMNS)
-        return dataclasses.replace(batch, data=np.frombuffer(data, dtype=np.uint8), events=events)
-
-    def _plain_event(self, event: bytes) -> bytes | None:
-        if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
-            whole = self._partial.take(event)
-            return None if whole is None else self._plain_event(whole)
-        step = COMPRESSED_STEP_V1 if event[TYPE_OFFSET] in COMPRESSED_V1 else COMPRESSED_STEP_V2
-        if event[TYPE_OFFSET] not in COMPRESSED_V1 and event[TYPE_OFFSET] not in COMPRESSED_V2:
-            return event
-        offset = decode_rows_header(event).rows_offset
-        plain = bytearray(event[:offset] + decompress(event[offset:]))
-        plain[TYPE_OFFSET] -= step
-        plain[SIZE_OFFSET : SIZE_OFFSET + 4] = len(plain).to_bytes(4, "little")
-        return bytes(plain)
 
 
 def _open_tables(size: int) -> Any:
@@ -528,13 +485,3 @@ def _picked(places: Any, values: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), values).cast(pa.string())
-
-
-@contextlib.contextmanager
-def _named(batch: EventBatch, number: int) -> Iterator[None]:
-    """Let an error about an event name its group, too."""
-    try:
-        yield
-    except EventError as error:
-        group = int(batch.events[number, EventColumn.GROUP])
-        raise EventError(f"{batch.place(group)}: {error}") from error

@@ -1,14 +1,13 @@
-"""The tables and kinds of row events that the kernel knows: what it asks for once, and finds from then on."""
+"""The tables and kinds of row events that the kernel knows: what it is given once, and finds from then on."""
 
 from __future__ import annotations
 
 import contextlib
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ibbmaster.arrow.cell import ToCell, cell_reader
+from ibbmaster.arrow.cell import cell_reader, converting_reader
 from ibbmaster.arrow.column_reading import (
     Reading,
     can_cast,
@@ -22,12 +21,13 @@ from ibbmaster.arrow.shape import ShapeField, column_type, expect_readable, fiel
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.column import Column, TableSchema
+from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
 from ibbmaster.log.group_content import RowReader, TableDecoder
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.schema.shape import Origin, TableShape, converted
+from ibbmaster.schema.shape import Origin, TableShape
 
 Step = tuple[int, int, int, int, int]  # the columns of StepColumn
 
@@ -48,7 +48,7 @@ class ColumnCells(NamedTuple):
     slot: int
     reading: Reading
     type: str  # Spark's name of it
-    to_cell: ToCell
+    read: Reader  # of the cells themselves, where the kernel does not make them
 
 
 class TableCells:
@@ -85,13 +85,12 @@ class TableCells:
         assert origin.number is not None
         column = self._schema.columns[origin.number]
         found = expect_readable(self._schema.name, column, wanted, field, self._zero_dates)
-        to_cell, convert = cell_reader(wanted, field.type), origin.convert
         try:
-            if (found == field.type and convert is None) or can_cast(found, field.type):
-                cells = ColumnCells(column, slot, reading_of(column, found), found, to_cell)
+            if (found == field.type and origin.convert is None) or can_cast(found, field.type):
+                cells = ColumnCells(column, slot, reading_of(column, found), found, cell_reader(column, found))
             else:
-                plain = to_cell if convert is None else _after(partial(converted, convert), to_cell)
-                cells = ColumnCells(column, slot, raw_reading_of(column), field.type, plain)
+                read = converting_reader(column, origin.convert, field.type)
+                cells = ColumnCells(column, slot, raw_reading_of(column), field.type, read)
         except ValueError:
             return  # it is in no image, or its step says what is wrong
         self.cells[origin.number] = cells
@@ -103,10 +102,6 @@ class TableCells:
             self.cells[number] = ColumnCells(column, slot, reading_of(column, own), own, cell_reader(column, own))
 
 
-def _after(first: ToCell, second: ToCell) -> ToCell:
-    return lambda value: second(first(value))
-
-
 class RowTables:
     """Arrays with the columns `MapColumn`, `VariantColumn` and `StepColumn`, and the bytes they refer to.
 
@@ -115,7 +110,7 @@ class RowTables:
     every column of each table is read, as what becomes text; column number n has these slots.
 
     Attributes:
-        decoders: the reference decoder of each known table; None for one nobody asked for.
+        decoders: the reference decoder of each known table; None for one that is not wanted.
         table_cells: beside them, how they are read.
         presents: for each kind of row event the columns that its first image has, and its second, a bit each.
         absent: beside them, the names of those that they leave out.
@@ -162,7 +157,7 @@ class RowTables:
         """Know the table of a TABLE_MAP event.
 
         Raises:
-            EventError: its columns have no names, and some of them are asked for.
+            EventError: its columns have no names, and some of them are wanted.
         """
         decoder = self._reader.decoder(event, place)
         if decoder is not None and self._fields:

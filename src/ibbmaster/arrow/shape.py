@@ -116,7 +116,7 @@ def _is_taken(name: str) -> bool:
 
 
 def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tuple[ShapeField, ...]:
-    """The columns of a granularity, or those of them that are asked for, in the order asked for.
+    """The columns of a granularity, or those that are requested, in the order of the request.
 
     Raises:
         ConfigurationError: there is no such column.

@@ -1,6 +1,6 @@
 """Where the bytes of a record go: the writer's side of pages, chunks, state records and file ends.
 
-Pure: an `Appender` says which bytes to place in which page, and somebody else writes
+Pure: an `Appender` says which bytes to place in which page, and its caller writes
 them. Nothing it placed is ever changed; a page only grows. Rules: protocol/ibb/record.md.
 """
 
@@ -16,7 +16,7 @@ from ibbmaster.ibb.chunk import CHUNK_DATA_MAX, CHUNK_HEADER_SIZE, CHUNK_SIZE_MI
 from ibbmaster.ibb.file_header import SIZE_PAGES_MAX, SIZE_PAGES_MIN, FileHeader, encode_file_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
 from ibbmaster.ibb.page import DATA_SIZE
-from ibbmaster.position import LogPosition
+from ibbmaster.position import PAGE_SIZE, LogPosition
 
 
 class PageChange(NamedTuple):
@@ -31,7 +31,7 @@ class PageChange(NamedTuple):
 class References(NamedTuple):
     """The oldest files still needed, as headers and state records store them."""
 
-    oob_file_no: int | None  # by a group that has written out of band and is not committed; None: by nobody
+    oob_file_no: int | None  # by a group that has written out of band and is not committed; None: there is none
     xa_file_no: int | None  # by a pending XA transaction
 
 
@@ -61,7 +61,7 @@ class Appender:
     record. To continue in a file that has data, give the position behind it, the `shape` its
     header states, and what was logged before page 1 (`base`) and since (`differential`).
 
-    `next_shape` is asked for each new file, `references` for each header and state record.
+    `next_shape` is called for each new file, `references` for each header and state record.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Appender:
     @property
     def end(self) -> LogPosition:
         """Where the next chunk goes."""
-        return LogPosition.on_page(self.file_no, self.page_no, self.page_offset)
+        return LogPosition(self.file_no, self.page_no * PAGE_SIZE + self.page_offset)
 
     def append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> Appended:
         """Place one record; a commit record brings the GTID it logs.

@@ -12,10 +12,12 @@ from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import RowChange, RowDecoder
-from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.declared import Declaration, declare
+from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
 from ibbmaster.event.types import EventType
@@ -24,8 +26,8 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.names import named, unknown_names
 from ibbmaster.schema.versions import TableState
 
-EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what stands around it
-DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is forgotten first
+EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what is around it
+DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
 UNPLACED = SchemaPlace(NOWHERE, 0)
@@ -98,12 +100,23 @@ FindVersion = Callable[[str, str, SchemaPlace], TableState | None]
 """The version of a table, by database and name, at a place of the log."""
 
 
+MakeReaders = Callable[[TableSchema, TableVersion | None], Callable[[Column], Reader]]
+
+
 class TableDecoder(RowDecoder):
     """Reads the row events of one version of a table; `version` is None where nobody knows it."""
 
-    def __init__(self, schema: TableSchema, version: TableState | None, *, keeps_bytes: bool = False) -> None:
-        super().__init__(schema, keeps_bytes=keeps_bytes)
+    def __init__(
+        self,
+        schema: TableSchema,
+        version: TableState | None,
+        *,
+        keeps_bytes: bool = False,
+        reader_of: Callable[[Column], Reader] = value_reader,
+    ) -> None:
+        super().__init__(schema, keeps_bytes=keeps_bytes, reader_of=reader_of)
         self.version = version
+        self.reader_of = reader_of
 
     @property
     def known_version(self) -> TableVersion | None:
@@ -131,7 +144,8 @@ class RowReader:
 
     `find_version` tells the version of a table at a place, with `asks_seldom` only where a
     TABLE_MAP has no names; `declarations` tell what the binlog does not say, by table (`db.t`).
-    With `keeps_bytes` a value that cannot be read is given as its bytes.
+    With `keeps_bytes` a value that cannot be read is given as its bytes. `make_readers` gives, for
+    a table and its version, what the values of its columns are read as.
     """
 
     def __init__(
@@ -142,7 +156,9 @@ class RowReader:
         keeps_bytes: bool = False,
         find_version: FindVersion | None = None,
         asks_seldom: bool = False,
+        make_readers: MakeReaders | None = None,
     ) -> None:
+        self._make_readers = make_readers
         self._asks_seldom = asks_seldom
         self._have_names: dict[bytes, bool] = {}
         self._keeps_bytes = keeps_bytes
@@ -166,7 +182,7 @@ class RowReader:
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[TableDecoder, RowChange]]:
         """As `changes`, with what reads the table."""
-        mapped: dict[int, TableDecoder | None] = {}  # None: a table nobody asked for
+        mapped: dict[int, TableDecoder | None] = {}  # None: a table that is not wanted
         partial = PartialRows()
         for number, event in enumerate(events):
             event_type = event[TYPE_OFFSET]
@@ -198,7 +214,7 @@ class RowReader:
                     yield decoder
 
     def decoder(self, event: bytes, place: SchemaPlace = UNPLACED) -> TableDecoder | None:
-        """What reads the row events of the table that a TABLE_MAP event names; None if nobody asked for it.
+        """What reads the row events of the table that a TABLE_MAP event names; None if it is not wanted.
 
         Raises:
             EventError: the event is damaged, or contradicts what is known of the table at that place.
@@ -213,7 +229,10 @@ class RowReader:
             schema, version = self._named(decode_table_schema(event), version)
             if len(self._decoders) >= DECODERS_MAX:
                 del self._decoders[next(iter(self._decoders))]
-            decoder = self._decoders[key] = TableDecoder(schema, version, keeps_bytes=self._keeps_bytes)
+            known = version if isinstance(version, TableVersion) else None
+            reader_of = value_reader if self._make_readers is None else self._make_readers(schema, known)
+            decoder = TableDecoder(schema, version, keeps_bytes=self._keeps_bytes, reader_of=reader_of)
+            self._decoders[key] = decoder
         return decoder
 
     def _version_at(self, event: bytes, place: SchemaPlace) -> TableState | None:

@@ -77,6 +77,12 @@ class Origin:
         except NotSimpleError:
             return ABSENT
 
+    def is_absent(self, image: Image) -> bool:
+        """Whether nothing tells the value in an image."""
+        if self.compute is not None:
+            return self.value(image) is ABSENT
+        return self.is_unknown if self.number is None else image[self.number] is ABSENT
+
     def is_told(self, present: int) -> bool:
         """Whether images with these columns, a bit each, tell its value."""
         if self.number is not None and present >> self.number & 1:

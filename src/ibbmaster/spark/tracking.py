@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ibbmaster.arrow.plan import logged_schema
-from ibbmaster.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.arrow.plan import OF_ROWS, logged_schema
+from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.schema_reading import readable_history, versions_of
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition
@@ -108,7 +108,7 @@ class OffsetTracker:
 
     def versions(self, end: Mapping[str, object]) -> TableVersions:
         """The versions of the tables that options ask for, up to an offset; what came since the last call is folded."""
-        if self._options.granularity is not Granularity.ROWS:
+        if self._options.granularity not in OF_ROWS:
             return NO_VERSIONS
         if self._on_fault is not None:
             history = readable_history(self._log, self._options.declarations, self._on_fault)
