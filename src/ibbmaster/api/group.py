@@ -18,7 +18,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import DECODERS_MAX, RowReader, TableDecoder, group_events
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.schema.shape import Origin, TableShape, is_wider, version_shape
+from ibbmaster.schema.shape import ColumnOrigin, TableShape, is_wider, version_shape
 from ibbmaster.schema.versions import TableState
 
 KEPT_BYTES_MAX = 1 << 20  # of a group's events: so few are kept once they are read, more are read again
@@ -82,7 +82,7 @@ class RowShapes:
     def __init__(self, find_version: Callable[[str, str], TableState | None]) -> None:
         self._find_version = find_version
         self._shapes: dict[tuple[str, str], TableShape | None] = {}
-        self._origins: dict[TableDecoder, tuple[Origin, ...]] = {}
+        self._origins: dict[TableDecoder, tuple[ColumnOrigin, ...]] = {}
 
     def shaped(self, decoder: TableDecoder, change: RowChange) -> tuple[TableSchema, RowChange]:
         """A change in its table's shape, which is that of the row itself where no other is known.

@@ -80,8 +80,8 @@ def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowRe
     )
 
 
-def find_versions(options: ReadOptions) -> TableVersions:
-    """The versions of the tables that options ask for, up to the end of what is read; none of a running primary.
+def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersions:
+    """The versions of the tables that options select, of what is read, or `to_end` of the log; none of a primary.
 
     Raises:
         PositionError: a GTID of the options is not in the log.
@@ -94,7 +94,8 @@ def find_versions(options: ReadOptions) -> TableVersions:
             history = readable_history(log, options.declarations, on_fault)
         else:
             history = logged_schema(options, log).history()
-        return versions_of(history, TableFilter(options.tables).takes).between(LOG_START, _end_of(options, log))
+        end = log.end() if to_end else _end_of(options, log)
+        return versions_of(history, TableFilter(options.tables).takes).between(LOG_START, end)
 
 
 def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
@@ -144,8 +145,10 @@ def find_shape(options: ReadOptions, name: str) -> TableShape:
         ConfigurationError: no group changes rows of that table, or its columns are not known where the shape is taken.
         PositionError: that place is not in the log.
     """
-    versions = find_versions(options)
+    versions = find_versions(options, to_end=True)
     written = _last_written(options, name, versions)
+    if options.ending_gtid is not None:
+        versions = find_versions(options)
     database, _, table = name.partition(".")
     newest: TableState | None = versions.last(database, table)
     if options.schema_mode is SchemaMode.AT:

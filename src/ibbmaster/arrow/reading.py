@@ -41,7 +41,7 @@ from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LOG_START, NOWHERE, LogPosition
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.schema.shape import Origin
+from ibbmaster.schema.shape import ColumnOrigin
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -355,14 +355,14 @@ class _TableReaders:
         return converting_reader(column, origin.convert, field.type)
 
     @cached_property
-    def _origins(self) -> dict[str, Origin]:
+    def _origins(self) -> dict[str, ColumnOrigin]:
         """Of each column of the table's shape, by its name in the DataFrame."""
         shape = self._fields.shape
         names = [field_name(column.name) for column in shape.columns]
         return dict(zip(names, shape.origins(self._schema, self._version), strict=True))
 
     @cached_property
-    def _wanted(self) -> dict[int, tuple[ShapeField, Origin]]:
+    def _wanted(self) -> dict[int, tuple[ShapeField, ColumnOrigin]]:
         """The columns that are in the DataFrame, by their numbers.
 
         Raises:

@@ -42,7 +42,7 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.schema.shape import Origin, converted
+from ibbmaster.schema.shape import ColumnOrigin, converted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +75,7 @@ class RowColumns:
         self._table = ""
         self._cells: dict[str, ColumnCells] = {}  # by name, as the current table has its columns
         self._names: dict[int, str] = {}  # of these columns, by their numbers
-        self._origins: dict[str, Origin] = {}  # by name in the DataFrame
+        self._origins: dict[str, ColumnOrigin] = {}  # by name in the DataFrame
         self._plain = PlainEvents()
         slots = max(2 * len(self._own), 1)
         self._values = np.zeros((slots, ROWS_MAX), dtype=np.int64)
@@ -348,7 +348,7 @@ class RowColumns:
             cells[row] = None if value is ABSENT else to_cell(value)
         return pa.array(cells, kind)
 
-    def _computed(self, origin: Origin, batch: EventBatch, rows: slice, halves: Any) -> dict[int, Value]:
+    def _computed(self, origin: ColumnOrigin, batch: EventBatch, rows: slice, halves: Any) -> dict[int, Value]:
         """Values of a column in images that leave it out, by row; ABSENT where nothing tells them."""
         if origin.compute is None:
             return {}
@@ -363,7 +363,7 @@ class RowColumns:
             found[row] = origin.computed(values)
         return found
 
-    def _input_values(self, origin: Origin, batch: EventBatch, rows: slice) -> list[Value]:
+    def _input_values(self, origin: ColumnOrigin, batch: EventBatch, rows: slice) -> list[Value]:
         """The values of a column as the reference decoder has them, for what is computed from it."""
         name = None if origin.number is None else self._names.get(origin.number)
         if name is None:

@@ -27,7 +27,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
 from ibbmaster.log.group_content import RowReader, TableDecoder
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.schema.shape import Origin, TableShape
+from ibbmaster.schema.shape import ColumnOrigin, TableShape
 
 Step = tuple[int, int, int, int, int]  # the columns of StepColumn
 
@@ -64,7 +64,7 @@ class TableCells:
     ):
         self._schema = decoder.schema
         self._zero_dates = zero_dates
-        self.origins: dict[str, Origin] = {}
+        self.origins: dict[str, ColumnOrigin] = {}
         self.cells: dict[int, ColumnCells] = {}
         if shape is None:
             return
@@ -81,7 +81,7 @@ class TableCells:
                     slot = 2 * (len(fields) + sum(cell.slot >= 2 * len(fields) for cell in self.cells.values()))
                     self._add_input(slot, made_of.number)
 
-    def _add_field(self, slot: int, field: ShapeField, origin: Origin, wanted: Column) -> None:
+    def _add_field(self, slot: int, field: ShapeField, origin: ColumnOrigin, wanted: Column) -> None:
         assert origin.number is not None
         column = self._schema.columns[origin.number]
         found = expect_readable(self._schema.name, column, wanted, field, self._zero_dates)

@@ -40,7 +40,7 @@ class SchemaMode(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ColumnOrigin:
     """Where the values of a column come from, in rows of one version.
 
     Attributes:
@@ -55,7 +55,7 @@ class Origin:
     convert: Convert | None = None
     fill: Value = None
     is_unknown: bool = False
-    inputs: tuple[tuple[str, Origin], ...] = ()
+    inputs: tuple[tuple[str, ColumnOrigin], ...] = ()
     compute: Evaluate | None = None
 
     def value(self, image: Image) -> Value:
@@ -113,7 +113,7 @@ class TableShape:
     def columns(self) -> tuple[Column, ...]:
         return self.schema.columns
 
-    def origins(self, schema: TableSchema, version: TableVersion | None) -> tuple[Origin, ...]:
+    def origins(self, schema: TableSchema, version: TableVersion | None) -> tuple[ColumnOrigin, ...]:
         """Where each column comes from in rows of a TABLE_MAP, which has these names, and is of this version."""
         if self.version is None or version is None or self.mode is SchemaMode.AS_WRITTEN:
             found = self._by_name(schema)
@@ -136,24 +136,24 @@ class TableShape:
             if origin.number is None and origin.is_unknown and origin.compute is None
         }
 
-    def _by_name(self, schema: TableSchema) -> list[Origin]:
+    def _by_name(self, schema: TableSchema) -> list[ColumnOrigin]:
         numbers = {column.name: number for number, column in enumerate(schema.columns)}
         return [
-            self._taken(schema, numbers[column.name], column) if column.name in numbers else Origin()
+            self._taken(schema, numbers[column.name], column) if column.name in numbers else ColumnOrigin()
             for column in self.columns
         ]
 
-    def _by_identity(self, schema: TableSchema, version: TableVersion, own: TableVersion) -> list[Origin]:
+    def _by_identity(self, schema: TableSchema, version: TableVersion, own: TableVersion) -> list[ColumnOrigin]:
         numbers = {column.id: number for number, column in enumerate(version.columns)}
         is_older = _is_before(version, own)
-        found: list[Origin] = []
+        found: list[ColumnOrigin] = []
         for known, column in zip(own.columns, self.columns, strict=True):
             if known.id in numbers:
                 found.append(self._taken(schema, numbers[known.id], column))
             elif not is_older:
-                found.append(Origin())  # dropped since
+                found.append(ColumnOrigin())  # dropped since
             elif known.expression is not None:
-                found.append(Origin(is_unknown=True))
+                found.append(ColumnOrigin(is_unknown=True))
             else:
                 found.append(added(known, column))
         return [
@@ -161,21 +161,23 @@ class TableShape:
             for known, column, origin in zip(own.columns, self.columns, found, strict=True)
         ]
 
-    def _computed_later(self, known: TableColumn, column: Column, origins: Sequence[Origin]) -> Origin:
+    def _computed_later(self, known: TableColumn, column: Column, origins: Sequence[ColumnOrigin]) -> ColumnOrigin:
         """A generated column of the shape in rows from before it was added."""
         assert self.version is not None
         assert known.expression is not None
         own = {one.name.lower(): origin for one, origin in zip(self.version.columns, origins, strict=True)}
-        return _generated(Origin(is_unknown=True), known.expression, column, self._plain_columns(self.version), own)
+        return _generated(
+            ColumnOrigin(is_unknown=True), known.expression, column, self._plain_columns(self.version), own
+        )
 
-    def _with_formula(self, origin: Origin, schema: TableSchema, version: TableVersion) -> Origin:
+    def _with_formula(self, origin: ColumnOrigin, schema: TableSchema, version: TableVersion) -> ColumnOrigin:
         """A generated column of the rows themselves, for images that leave it out."""
         if origin.number is None:
             return origin
         expression = version.columns[origin.number].expression
         if expression is None:
             return origin
-        own = {column.name.lower(): Origin(number=number) for number, column in enumerate(version.columns)}
+        own = {column.name.lower(): ColumnOrigin(number=number) for number, column in enumerate(version.columns)}
         columns = {
             known.name.lower(): column
             for known, column in zip(version.columns, schema.columns, strict=True)
@@ -194,9 +196,9 @@ class TableShape:
             if _is_input(known)
         }
 
-    def _taken(self, schema: TableSchema, number: int, column: Column) -> Origin:
+    def _taken(self, schema: TableSchema, number: int, column: Column) -> ColumnOrigin:
         found = schema.columns[number]
-        return Origin(number=number, convert=widening(found, column))
+        return ColumnOrigin(number=number, convert=widening(found, column))
 
 
 def _is_input(column: TableColumn) -> bool:
@@ -205,8 +207,12 @@ def _is_input(column: TableColumn) -> bool:
 
 
 def _generated(
-    origin: Origin, expression: str, column: Column, columns: Mapping[str, Column], own: Mapping[str, Origin]
-) -> Origin:
+    origin: ColumnOrigin,
+    expression: str,
+    column: Column,
+    columns: Mapping[str, Column],
+    own: Mapping[str, ColumnOrigin],
+) -> ColumnOrigin:
     try:
         names, compute = formula(expression, columns, column)
     except NotSimpleError:
@@ -214,14 +220,14 @@ def _generated(
     return dataclasses.replace(origin, inputs=tuple((name, own[name]) for name in sorted(names)), compute=compute)
 
 
-def added(known: TableColumn, column: Column) -> Origin:
+def added(known: TableColumn, column: Column) -> ColumnOrigin:
     """A column in rows from before ALTER TABLE added it."""
     if known.first_value is None:
-        return Origin(is_unknown=True)
+        return ColumnOrigin(is_unknown=True)
     try:
-        return Origin(fill=constant(known.first_value, column))
+        return ColumnOrigin(fill=constant(known.first_value, column))
     except NotSimpleError:
-        return Origin(is_unknown=True)
+        return ColumnOrigin(is_unknown=True)
 
 
 def _is_before(one: TableVersion, other: TableVersion) -> bool:

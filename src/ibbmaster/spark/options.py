@@ -119,8 +119,6 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
     if parsed.table is not None and (not all(parsed.table.partition(".")) or _WILDCARD.search(parsed.table)):
         raise ConfigurationError(f"option table is {_shown(parsed.table)}, expected database.table without * and ?")
-    if parsed.table is None and "schemamode" in given:
-        raise ConfigurationError("option schemaMode is about the columns of one table: give option table, too")
     if host is not None and schema_at is not None:
         raise ConfigurationError("option schemaMode at:GTID: a primary does not tell what its tables were; give a path")
     if host is not None and parsed.granularity in (Granularity.PAGES, Granularity.RECORDS):
