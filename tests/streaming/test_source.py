@@ -18,13 +18,15 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.buffers import OUT_BYTES
+from ibbmaster.streaming.buffers import OUT_BYTES, SHARED_BYTES, SHARED_OUT_BYTES
 from ibbmaster.streaming.framing_state import FramingState
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.testing.disk import MemoryDisk
@@ -452,6 +454,49 @@ def test_a_pump_goes_on_over_the_ends_of_groups(dump_of, tmp_path):
     assert pumped.data == dump_of(store, is_fast=False).data
     assert pumped.pumped > 7 * 20_000  # all behind the first block
     assert len(pumped.blocks) <= 1
+
+
+@pytest.mark.parametrize("node_bytes", [700, 5000, 16_000, 60_000])
+def test_many_nodes_in_one_read_go_out_without_a_look_at_each(dump_of, tmp_path, monkeypatch, node_bytes):
+    """Events end anywhere in them, and the first ones lie in the commit record."""
+    rng = random.Random(node_bytes)
+    disk = RealDisk(tmp_path)
+    sizes = {"spill_bytes": node_bytes, "oob_piece_bytes": node_bytes}
+    with BinlogWriter(disk, max_file_bytes=16 << 20, state_interval_bytes=1 << 20, **sizes) as writer:
+        for seq_no in range(1, 9):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            events = [make_event(23, 1, rng.randbytes(rng.choice([0, 50, 9000, 70_000]))) for _ in range(20)]
+            writer.write_group(gtid, make_gtid_event(gtid), [*events, make_event(16, 1, bytes(8))])
+    engine = BinlogDirectory(disk)
+    for options in ({}, {"has_semi_sync": True}):
+        careful = dump_of(engine, is_fast=False, **options)
+        with monkeypatch.context() as patched:
+            if node_bytes > 1000:  # of small ones some header is cut by the end of a page
+                patched.setattr(OutOfBandReader, "nodes", None)
+            for send_buffer in (4 << 20, 60_000):
+                pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=send_buffer, **options)
+                assert pumped.data == careful.data
+                assert pumped.pumped > len(careful.data) // 8
+            assert dump_of(engine, is_fast=True, **options).data == careful.data
+
+
+def test_blocks_are_long_where_many_read_or_no_pump_sends(dump_of, tmp_path, monkeypatch):
+    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=32 << 20, redo_bytes=64 << 20))
+    for seq_no in range(1, 3001):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        size = 5 << 20 if seq_no == 2000 else 3000
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(size))])
+    store.group_commit_ordered(ticket)
+    careful = dump_of(store, is_fast=False)
+    alone = dump_of(store, is_fast=True)
+    unpumped = dump_of(store, is_fast=True, is_pumpable=False)
+    monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 1)
+    shared = dump_of(store, is_fast=True)
+    assert alone.data == unpumped.data == shared.data == careful.data
+    assert max(alone.blocks) < OUT_BYTES
+    for dump in (unpumped, shared):
+        assert SHARED_BYTES // 2 < max(dump.blocks) <= SHARED_OUT_BYTES
+        assert len(dump.blocks) < len(alone.blocks) / 2
 
 
 def test_a_dump_goes_into_a_group_that_another_one_is_in_without_reading_its_commit_record(dump_of, tmp_path):

@@ -39,6 +39,7 @@ async def run_dump(
 ) -> None:
     """Move blocks for one dump until the session says it is finished; every decision is the session's."""
     session.start()
+    source.is_pumpable = sender.descriptor is not None
     socket = sender.descriptor if stage is None or stage.only_counts else None
     while True:
         generation = follower.generation

@@ -47,15 +47,11 @@ class Sender:
             await self._stream.send_all(_buffer(data))
 
     async def _write(self, descriptor: int, data: Buffer | Block) -> None:
-        file = getattr(data, "descriptor", None)
-        view = memoryview(b"" if file is not None else _buffer(data))
+        view = memoryview(_buffer(data))
         sent, size = 0, len(data)
         while sent < size:
             try:
-                if file is None:
-                    sent += os.write(descriptor, view[sent:])
-                else:
-                    sent += os.sendfile(descriptor, file, sent, size - sent)
+                sent += os.write(descriptor, view[sent:])
             except BlockingIOError:
                 self._unyielded = 0
                 with trio.fail_after(WRITE_TIMEOUT_S):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ibbmaster.streaming.large_group import LargeGroup
 
 BYTES_MAX = 64 << 20  # of memory that all blocks take
-READERS_OF_SHARED = 8  # so many are worth the file in memory of a block
+READERS_OF_SHARED = 8  # so many are worth longer blocks, which stay in memory
 READERS_OF_KEPT = 2  # one alone never comes to a place again
 
 

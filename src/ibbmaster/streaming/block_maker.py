@@ -36,8 +36,10 @@ class BlockMaker(Protocol):
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         """What tells the file of a mark from one that had its name before; None where no block can begin."""
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
-        """The packets from a mark on, the first of which has the number `sequence`.
+    def frame(
+        self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool, is_shared: bool = False
+    ) -> Block | None:
+        """The packets from a mark on, the first of which has the number `sequence`; more of them for many readers.
 
         Raises:
             FormatError, BrokenGroupError: what is inside a group is damaged, or does not make up events.

@@ -33,7 +33,7 @@ class SharedBlocks:
         self.probe: EndProbe | None = None  # the latest one
 
     def close(self) -> None:
-        """Let go of the blocks, and of the files in memory that some of them lie in."""
+        """Let go of the blocks."""
         if self._cache is not None:
             self._cache.clear()
 

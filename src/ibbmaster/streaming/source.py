@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
@@ -19,10 +19,9 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.interface import EventGroups, FramedEventGroups
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block, check_continues, joined, plain_block
+from ibbmaster.streaming.block import Block, check_continues, plain_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
 from ibbmaster.streaming.framing_state import FramingState, Mark
 from ibbmaster.streaming.shared import EndProbe, SharedBlocks
@@ -37,10 +36,7 @@ SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
 SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
 GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
-PUMPED_BYTES = 16 << 20  # in one visit of a thread: a hop costs nothing beside that
-SHARED_BYTES = 2 << 20  # blocks for many readers end at multiples of it in a file
-PIECES_MAX = 16  # are one block for many readers
-EMPTY_PIECES_MAX = 64  # if they hold no packet
+PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms: a hop costs nothing beside that
 
 
 class Pumped(NamedTuple):
@@ -71,6 +67,7 @@ class BlockSource:
         self._probe: EndProbe | None = None
         self._begun: tuple[Gtid, ...] = ()  # groups that the reader was not told of yet
         self._is_far_behind = False
+        self.is_pumpable = True  # else blocks are long where much is to come: each costs some calls
         self.is_at_end = False  # behind the block that was given last
 
     def close(self) -> None:
@@ -114,11 +111,15 @@ class BlockSource:
         self._is_far_behind = self.is_at_end = False
         rest = plain_block(b"", self._at)
         framed_bytes = 0
-        maker, session = self._maker, self._session
-        if maker is None or self._pieces is not None or session.has_data_to_send or session.watched_domain_ids:
+        maker, session, cache = self._maker, self._session, self._cache
+        if maker is None or cache is None or self._pieces is not None:
+            return Pumped(rest, 0)
+        if session.has_data_to_send or session.watched_domain_ids:
             return Pumped(rest, 0)
         with self._failures_reported(), maker.pump(socket) as pump:
             while framed_bytes < PUMPED_BYTES and not len(rest) and not session.has_data_to_send:
+                if cache.is_shared:
+                    break  # who is far ahead of others shares no blocks with them
                 selection = self._selection
                 if selection is None:
                     break
@@ -206,20 +207,12 @@ class BlockSource:
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
             return None
-        is_shared = cache.is_shared
+        is_shared = cache.is_shared or (self._is_far_behind and not self.is_pumpable)
 
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
                 return maker.renumbered(*like, sequence)
-            block = maker.frame(at, selection, sequence, only_cached=only_cached)
-            if block is None or not is_shared:
-                return block
-            return _longer(
-                block,
-                lambda last: maker.frame(
-                    last.after, selection.behind(last.log_positions), last.sequence_after, only_cached=only_cached
-                ),
-            )
+            return maker.frame(at, selection, sequence, only_cached=only_cached, is_shared=is_shared)
 
         return cache.find((identity, at, selection, is_shared), sequence, make, only_cached=only_cached)
 
@@ -277,10 +270,17 @@ class BlockSource:
         block = pump.send(before, selection, self._session.sequence)
         if block is None or block.after == before:
             return None
-        with contextlib.suppress(PositionPurgedError):  # it went out already: the next block shall meet it
+        failure = None
+        try:
             self._go_behind(block)
+        except PositionPurgedError:
+            pass  # it went out already: the next block shall meet it
+        except DumpError as error:
+            failure = error  # likewise, but nothing more may go out
         self._at = block.after
         self._session.receive_block(block)
+        if failure is not None:
+            self._end(failure)
         return block
 
     def _block_to_pump(self, maker: BlockMaker) -> Block | None:
@@ -411,23 +411,6 @@ class BlockSource:
         """Tell others that this dump looks what comes here; in the middle of a group it knows that."""
         if not self._at.is_inside_group:
             self._probe = self._shared.probe = EndProbe((generation, self._at.position))
-
-
-def _longer(first: Block, follow: Callable[[Block], Block | None]) -> Block:
-    """A block for many readers: up to a border in the file, or as many bytes inside a group."""
-    border = (first.end.offset // SHARED_BYTES + 1) * SHARED_BYTES - PAGE_SIZE
-    pieces, size = [first], len(first)
-    while len(pieces) < PIECES_MAX or (not size and len(pieces) < EMPTY_PIECES_MAX):
-        last = pieces[-1]
-        is_over = size + len(first) > SHARED_BYTES if last.ends_inside_group else size and last.end.offset >= border
-        if is_over or first.begins_inside_group != last.ends_inside_group:
-            break
-        piece = follow(last)
-        if piece is None:
-            break
-        pieces.append(piece)
-        size += len(piece)
-    return joined(pieces)
 
 
 def _behind_begins(block: Block) -> LogPosition:
