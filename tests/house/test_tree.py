@@ -49,6 +49,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("schema/ddl.py", "schema/definition.py", "schema/indexing.py", "schema/options.py"),
         *("schema/partitioning.py", "schema/session.py", "schema/type_clause.py"),
     ),
+    "schema/test_base_dump.py": ("schema/dump_text.py",),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),

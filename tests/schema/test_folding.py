@@ -125,6 +125,16 @@ def test_what_is_dropped_takes_its_part_of_an_index_with_it(folded):
     assert folded.indexes() == ["UNIQUE v (c, b)"]
 
 
+def test_old_rows_hold_the_moment_at_which_a_timestamp_was_added(folded):
+    folded.run(CREATE)  # each statement begins a second later
+    folded.run(
+        "ALTER TABLE t ADD d TIMESTAMP DEFAULT NOW(), ADD e TIMESTAMP(3) NULL DEFAULT NOW(3)", microseconds=45678
+    )
+    folded.run("ALTER TABLE t ADD f DATETIME DEFAULT NOW(), ADD g TIMESTAMP(6) DEFAULT NOW(3)")
+    values = [column.first_value for column in folded.known().columns][3:]
+    assert values == ["'1970-01-01 00:16:42'", "'1970-01-01 00:16:42.045'", "?", "?"]
+
+
 def test_character_sets_come_from_the_table_the_database_or_the_server(folded):
     folded.run("CREATE DATABASE l CHARACTER SET latin1", "CREATE TABLE l.t (a CHAR(1))", server_collation=45)
     assert folded.columns(database="l") == ["a char(1) latin1_swedish_ci default NULL"]

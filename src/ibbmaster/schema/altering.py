@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from ibbmaster.schema.building import SYSTEM_TIME, NewId, TableDraft, has_foreign_keys, hidden_period, table_options
+from ibbmaster.schema.building import (
+    HASH_COLUMN,
+    SYSTEM_TIME,
+    WITH_FOREIGN_KEYS,
+    NewId,
+    TableDraft,
+    first_timestamp,
+    hidden_period,
+    table_options,
+)
 from ibbmaster.schema.clause import (
     NO_CHARSET,
     AddDefinition,
     AlterClause,
     AlterPartitions,
     AlterVersioning,
+    CharsetClause,
     CheckDefinition,
     ConvertCharset,
     ForeignDefinition,
@@ -29,7 +39,7 @@ from ibbmaster.schema.clause import (
     SetColumnDefault,
     SetOptions,
 )
-from ibbmaster.schema.collations import charset_of_collation
+from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.column_type import converted, zero_of
 from ibbmaster.schema.indexing import as_definitions
 from ibbmaster.schema.model import UNKNOWN_VALUE, TableColumn, TableVersion
@@ -90,7 +100,7 @@ class _Alteration:
                     if clause.options.partitioning is not None:
                         self._partitioning = clause.options.partitioning
                 case ConvertCharset():
-                    self._default = session.resolve(clause.charset, collation)
+                    self._default = _converted_to(clause.charset, collation, session)
                 case AlterVersioning():
                     self._versioned = clause.is_versioned
                 case AlterPartitions():
@@ -101,8 +111,9 @@ class _Alteration:
             session=session,
             new_id=new_id,
             collation=self._default,
-            is_foreign=has_foreign_keys(options),
+            engine=options.get("ENGINE", WITH_FOREIGN_KEYS),
             periods=list(table.periods),
+            first_timestamp=first_timestamp(_defined(self._clauses)),
         )
 
     def _takes_effect(self, clause: AlterClause) -> bool:
@@ -171,7 +182,7 @@ class _Alteration:
             if key in dropped or (loses_period and column.period is not None):
                 continue
             if column.is_hidden:
-                hidden.append(column)
+                hidden += [column] * (not column.name.startswith(HASH_COLUMN))
                 continue
             clause = redefined.get(key)
             if clause is not None:
@@ -197,7 +208,7 @@ class _Alteration:
                 self._insert(waiting[id(one)], one.after)
             elif isinstance(one, AddDefinition) and isinstance(one.definition, NewColumn):
                 column = draft.column_of(one.definition)
-                self._insert(replace(column, first_value=_first_value(column)), one.after)
+                self._insert(replace(column, first_value=_first_value(column, draft.session)), one.after)
         draft.columns += hidden
         if self._versioned and not self._old.is_versioned and not self._has_system_period():
             draft.columns += hidden_period(draft.new_id)
@@ -252,7 +263,7 @@ class _Alteration:
         gone["foreign key"] |= gone["constraint"] & keys
         gone["index"] |= gone["constraint"] - checks - keys
         names = {column.id: column.name for column in draft.columns}
-        for index in as_definitions(self._old.indexes, names):
+        for index in as_definitions(self._old.indexes, names, draft.engine):
             name = (index.name or "").lower()
             if name in gone["index"]:
                 continue
@@ -266,7 +277,7 @@ class _Alteration:
             for key in self._old.foreign_keys
             if key.name.lower() not in gone["foreign key"] and all(one in names for one in key.column_ids)
         ]
-        if not draft.is_foreign:
+        if draft.engine != WITH_FOREIGN_KEYS:
             draft.foreign_keys = []
         draft.checks = [check for check in self._checks if check.name.lower() not in gone["constraint"]]
         draft.periods = [period for period in draft.periods if period[0].lower() not in gone["period"]]
@@ -285,13 +296,28 @@ def _with_new_names(column: TableColumn, names: Mapping[str, str]) -> TableColum
     )
 
 
+def _defined(clauses: Iterable[AlterClause]) -> Iterator[NewColumn]:
+    """The columns that clauses define, in order."""
+    for clause in clauses:
+        if isinstance(clause, AddDefinition | RedefineColumn) and isinstance(clause.definition, NewColumn):
+            yield clause.definition
+
+
+def _converted_to(clause: CharsetClause, collation: str, session: SchemaSession) -> str:
+    """What CONVERT TO means; its DEFAULT is the database's character set with the collation of old."""
+    if (clause.charset or "").upper() == "DEFAULT":
+        charset = charset_of_collation(collation)
+        return session.resolve(replace(clause, charset=None), character_sets()[charset].old_default)
+    return session.resolve(clause, collation)
+
+
 def _new_default(column: TableColumn, default: str | None) -> str | None:
     if default is None:
-        return None
+        return "NULL" if column.is_nullable else None
     return "NULL" if default.upper() == "NULL" else default
 
 
-def _first_value(column: TableColumn) -> str | None:
+def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
     """What old rows hold in a column that an ALTER TABLE adds."""
     if column.expression is not None:
         return None
@@ -299,4 +325,7 @@ def _first_value(column: TableColumn) -> str | None:
         return UNKNOWN_VALUE
     if column.default is None:
         return zero_of(column.type)
+    digits = column.type.scale or 0
+    if column.type.word == "timestamp" and column.default == f"current_timestamp({digits or ''})":
+        return session.now(digits) or UNKNOWN_VALUE
     return column.default if is_literal(column.default) else UNKNOWN_VALUE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -21,7 +21,7 @@ from ibbmaster.schema.clause import (
 )
 from ibbmaster.schema.collations import charset_of_collation
 from ibbmaster.schema.column_type import resolve_type
-from ibbmaster.schema.indexing import arranged
+from ibbmaster.schema.indexing import arranged, is_by_hash
 from ibbmaster.schema.model import (
     CheckConstraint,
     ForeignConstraint,
@@ -37,11 +37,24 @@ from ibbmaster.schema.type_clause import INTEGERS
 
 COLUMN_COUNT_MAX, INDEX_COUNT_MAX = 4096, 256
 SYSTEM_TIME = "SYSTEM_TIME"
+HASH_COLUMN = "DB_ROW_HASH_"
+WITH_FOREIGN_KEYS = "InnoDB"
 _OPTION_ORDER = ("ENGINE", "AUTO_INCREMENT", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "ROW_FORMAT", "COMMENT")
 _IGNORED_OPTIONS = ("AUTO_INCREMENT",)
-_SEQUENCE = (  # name, NULL default; of BIGINT unless the sequence is of another type
-    *("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size"),
-    *("cycle_option", "cycle_count"),
+_NUMBER = SqlType(word="bigint", length=21)
+_SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (  # None: of the sequence's own type
+    ("next_not_cached_value", None, ""),
+    ("minimum_value", None, ""),
+    ("maximum_value", None, ""),
+    ("start_value", None, "start value when sequences is created or value if RESTART is used"),
+    ("increment", _NUMBER, "increment value"),
+    ("cache_size", SqlType(word="bigint", length=21, is_unsigned=True), ""),
+    (
+        "cycle_option",
+        SqlType(word="tinyint", length=1, is_unsigned=True),
+        "0 if no cycles are allowed, 1 if the sequence should begin a new cycle when maximum_value is passed",
+    ),
+    ("cycle_count", _NUMBER, "How many cycles have been done"),
 )
 
 NewId = Callable[[], int]
@@ -58,7 +71,8 @@ class TableDraft:
     session: SchemaSession
     new_id: NewId
     collation: str
-    is_foreign: bool = True  # its engine has foreign keys
+    engine: str
+    first_timestamp: NewColumn | None = None  # of those that the statement defines
     columns: list[TableColumn] = field(default_factory=list)
     indexes: list[IndexDefinition] = field(default_factory=list)
     foreign_keys: list[ForeignConstraint] = field(default_factory=list)
@@ -91,26 +105,11 @@ class TableDraft:
             column = replace(column, default="NULL")
         is_implied = column.type.word == "timestamp" and not self.session.has_explicit_timestamps
         if is_implied and definition.is_nullable is None and column.period is None and column.expression is None:
-            column = self._implied_timestamp(column)
+            column = _implied_timestamp(column, is_first=definition is self.first_timestamp)
         has_value = column.default is not None or column.expression is not None or column.is_auto_increment
         if column.is_nullable and not has_value and column.period is None:
             column = replace(column, default="NULL")
         return column
-
-    def _implied_timestamp(self, column: TableColumn) -> TableColumn:
-        """Without `explicit_defaults_for_timestamp` the first one follows the time of changes, others begin at zero."""
-        if column.default == "NULL":
-            return column
-        column = replace(column, is_nullable=False)
-        if column.default is not None:
-            return column
-        digits = column.type.scale or ""
-        is_first = column.on_update is None and not any(other.type.word == "timestamp" for other in self.columns)
-        if is_first:
-            now = f"current_timestamp({digits})"
-            return replace(column, default=now, on_update=now)
-        fraction = f".{'0' * column.type.scale}" if column.type.scale else ""
-        return replace(column, default=f"'0000-00-00 00:00:00{fraction}'")
 
     def add(self, definition: Definition) -> None:
         """Anything but a column.
@@ -143,7 +142,7 @@ class TableDraft:
         parts = tuple(PartDefinition(name, None, False) for name in definition.columns)
         name = definition.index_name or definition.name
         self.indexes.append(IndexDefinition(kind=IndexKind.PLAIN, name=name, parts=parts, is_of_foreign_key=True))
-        if not self.is_foreign:
+        if self.engine != WITH_FOREIGN_KEYS:
             return
         by_name = {column.name.lower(): column.id for column in self.columns}
         if not all(name.lower() in by_name for name in definition.columns):
@@ -179,15 +178,36 @@ class TableDraft:
             raise NotUnderstoodError("two columns of one name")
         keys = {part.name.lower() for index in self.indexes if index.kind is IndexKind.PRIMARY for part in index.parts}
         keys |= {name.lower() for _, *ends in self.periods for name in ends}
+        indexes = arranged(self.indexes, self.columns, self.engine)
         columns = tuple(_without_null(one) if one.name.lower() in keys else one for one in self.columns)
+        hashes = sum(is_by_hash(index, self.engine) for index in indexes)
         return replace(
             version,
-            columns=columns,
-            indexes=arranged(self.indexes, columns),
+            columns=(*columns, *(_hash_column(number, self.new_id) for number in range(1, hashes + 1))),
+            indexes=indexes,
             foreign_keys=tuple(self.foreign_keys),
             checks=tuple(_named_checks(self.checks)),
             periods=tuple(self.periods),
         )
+
+
+def first_timestamp(definitions: Iterable[NewColumn]) -> NewColumn | None:
+    return next((one for one in definitions if one.type.word == "timestamp"), None)
+
+
+def _implied_timestamp(column: TableColumn, *, is_first: bool) -> TableColumn:
+    """Without `explicit_defaults_for_timestamp` the first one follows the time of changes, others begin at zero."""
+    if column.default == "NULL":
+        return column
+    column = replace(column, is_nullable=False)
+    if column.default is not None:
+        return column
+    scale = column.type.scale
+    if is_first and column.on_update is None:
+        now = f"current_timestamp({scale or ''})"
+        return replace(column, default=now, on_update=now)
+    fraction = f".{'0' * scale}" if scale else ""
+    return replace(column, default=f"'0000-00-00 00:00:00{fraction}'")
 
 
 def _without_null(column: TableColumn) -> TableColumn:
@@ -210,6 +230,12 @@ def _named_checks(checks: Iterable[CheckConstraint]) -> list[CheckConstraint]:
     return found
 
 
+def _hash_column(number: int, new_id: NewId) -> TableColumn:
+    """What a unique index of long columns adds: it is in rows, too."""
+    type_ = SqlType(word="bigint", length=20, is_unsigned=True)
+    return TableColumn(id=new_id(), name=f"{HASH_COLUMN}{number}", type=type_, is_hidden=True)
+
+
 def hidden_period(new_id: NewId) -> list[TableColumn]:
     """What WITH SYSTEM VERSIONING adds where no columns are named for it."""
     type_ = SqlType(word="timestamp", scale=6)
@@ -229,10 +255,6 @@ def table_options(named: Mapping[str, str], old: Mapping[str, str] | None = None
     return MappingProxyType({name: found[name] for name in ordered if name not in _IGNORED_OPTIONS})
 
 
-def has_foreign_keys(options: Mapping[str, str]) -> bool:
-    return options.get("ENGINE") == "InnoDB"
-
-
 def create_table(
     statement: CreateTable, database_collation: str, session: SchemaSession, new_id: NewId
 ) -> TableVersion:
@@ -248,7 +270,8 @@ def create_table(
         session=session,
         new_id=new_id,
         collation=collation,
-        is_foreign=has_foreign_keys(options),
+        engine=options["ENGINE"],
+        first_timestamp=first_timestamp(one for one in statement.definitions if isinstance(one, NewColumn)),
     )
     for definition in statement.definitions:
         if isinstance(definition, NewColumn):
@@ -287,25 +310,20 @@ def copied_table(like: TableVersion, name: FullName, new_id: NewId) -> TableVers
     )
 
 
-def sequence_table(statement: CreateSequence, new_id: NewId) -> TableVersion:
-    """The table that a sequence is: one row with its state."""
-    lengths = INTEGERS[statement.word]
-    own = SqlType(word=statement.word, length=lengths[statement.is_unsigned], is_unsigned=statement.is_unsigned)
-    number = SqlType(word="bigint", length=21)
-    types = {
-        "increment": number,
-        "cache_size": SqlType(word="bigint", length=21, is_unsigned=True),
-        "cycle_option": SqlType(word="tinyint", length=1, is_unsigned=True),
-        "cycle_count": number,
-    }
-    columns: Sequence[TableColumn] = [
-        TableColumn(id=new_id(), name=name, type=types.get(name, own), is_nullable=False) for name in _SEQUENCE
-    ]
+def sequence_table(statement: CreateSequence, collation: str, new_id: NewId) -> TableVersion:
+    """The table that a sequence is: one row with its state. `collation` is that of its database."""
+    own = SqlType(word=statement.word, length=INTEGERS[statement.word][0] + 1, is_unsigned=statement.is_unsigned)
+    columns = tuple(
+        TableColumn(id=new_id(), name=name, type=type_ or own, is_nullable=False, comment=comment)
+        for name, type_, comment in _SEQUENCE
+    )
     return TableVersion(
         database=statement.table.database,
         name=statement.table.name,
         kind=TableKind.SEQUENCE,
-        columns=tuple(columns),
+        columns=columns,
+        charset=charset_of_collation(collation),
+        collation=collation,
         options=table_options(statement.options.named),
         text=statement.text,
     )

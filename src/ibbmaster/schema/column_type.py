@@ -5,11 +5,16 @@ from __future__ import annotations
 from ibbmaster.schema.clause import NotUnderstoodError, TypeClause
 from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.model import SqlType
+from ibbmaster.schema.reading import quoted
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.type_clause import BINARY_OF, INTEGERS, TEMPORAL, TEXTS
 
-VARCHAR_BYTES_MAX = 65535
+VARCHAR_BYTES_MAX = 65532  # of which a row has room
 _SIZES = (("tiny", 0xFF), ("", 0xFFFF), ("medium", 0xFFFFFF), ("long", 0xFFFFFFFF))
+_KEY_BYTES = {"tinyint": 1, "year": 1, "smallint": 2, "mediumint": 3, "date": 3, "int": 4, "inet4": 4, "uuid": 16} | {
+    "inet6": 16
+}
+_KEY_BYTES_OF_OTHERS = 8
 _ZEROS = {"date": "'0000-00-00'", "time": "'00:00:00'", "uuid": "'00000000-0000-0000-0000-000000000000'"} | {
     "datetime": "'0000-00-00 00:00:00'",
     "timestamp": "'0000-00-00 00:00:00'",
@@ -97,10 +102,29 @@ def converted(type_: SqlType, collation: str) -> SqlType:
     return _text_type(clause, collation)
 
 
+def key_bytes(type_: SqlType, length: int | None = None) -> int | None:
+    """Bytes that a column has in an index, or so many characters of it; None of a text or blob as a whole."""
+    unit = character_sets()[type_.charset].size_max if type_.charset is not None else 1
+    if is_text_or_blob(type_):
+        return None if length is None else length * unit
+    if type_.word in ("char", "varchar", "binary", "varbinary"):
+        return (type_.length or 0 if length is None else length) * unit
+    return _KEY_BYTES.get(type_.word, _KEY_BYTES_OF_OTHERS)
+
+
+def is_text_or_blob(type_: SqlType) -> bool:
+    return type_.word.endswith(("text", "blob"))
+
+
+def has_prefixes(type_: SqlType) -> bool:
+    """Whether an index may be of the beginning of such a column."""
+    return is_text_or_blob(type_) or type_.word in ("char", "varchar", "binary", "varbinary")
+
+
 def zero_of(type_: SqlType) -> str:
     """What NOT NULL columns without a default hold in rows that were there before, as SQL."""
     if type_.word == "enum":
-        return "1"  # the first label
+        return quoted(type_.labels[0]) if type_.labels else "''"
     if type_.word in INTEGERS:
         return "0"
     zero = _ZEROS.get(type_.word, "''")

@@ -224,7 +224,7 @@ def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) ->
             type=TypeClause(word="longtext", charset=CharsetClause(charset="utf8mb4", collation="utf8mb4_bin")),
             check=f"json_valid({quoted_name(name)})",
         )
-    while not cursor.is_at_end and not cursor.peek().is_word("FIRST", "AFTER"):
+    while not cursor.is_at_end and not cursor.peek().is_word("FIRST", "AFTER", "PARTITION"):
         found = _with_attribute(found, cursor, database)
     return found
 

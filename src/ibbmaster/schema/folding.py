@@ -68,7 +68,13 @@ class SchemaFold:
         self._gtid: str | None = None
         self._thread = 0
 
-    def apply(self, statement: LoggedStatement, place: SchemaPlace | None, gtid: str | None) -> str | None:
+    def apply(
+        self,
+        statement: LoggedStatement,
+        place: SchemaPlace | None = None,
+        gtid: str | None = None,
+        timestamp: int | None = None,
+    ) -> str | None:
         """Take a statement; the reason if it is not understood, so that no table is known any longer."""
         if not statement.has_effect:
             return None
@@ -80,7 +86,7 @@ class SchemaFold:
             for name in list(self._known):
                 self._set(name, self._unknown(name, reason))
             return reason
-        session = SchemaSession.of(statement)
+        session = SchemaSession.of(statement, timestamp)
         match found:
             case CreateTable():
                 self._create(found, session)
@@ -100,7 +106,9 @@ class SchemaFold:
                 self._put(found.table, view, is_new=True)
             case CreateSequence():
                 if not (found.is_conditional and found.table in self.tables):
-                    self._put_own(found.table, sequence_table(found, self.new_id), is_temporary=found.is_temporary)
+                    collation = self._collation_of(found.table.database, session)
+                    sequence = sequence_table(found, collation, self.new_id)
+                    self._put_own(found.table, sequence, is_temporary=found.is_temporary)
             case CreateDatabase():
                 self._create_database(found, session)
             case RemoveDatabase():

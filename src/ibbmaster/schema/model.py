@@ -74,7 +74,8 @@ class TableColumn:
             changes afterwards, other than `default`.
         on_update: what stands behind ON UPDATE.
         expression: of a generated column, without the brackets around it.
-        is_hidden: added by WITH SYSTEM VERSIONING alone: in TABLE_MAP events, shown nowhere.
+        is_hidden: added by WITH SYSTEM VERSIONING alone, or by a unique index of long columns for their
+            hash: in TABLE_MAP events, shown nowhere.
         check: the column's own CHECK, without the brackets around it.
     """
 

@@ -50,7 +50,7 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
     doubled = texts.replace("'", '"')
     return re.compile(
         rf"""
-        (?P<space>\s+|/\*(?!M?!).*?(?:\*/|\Z)|\#[^\n]*|--(?=\s|\Z)[^\n]*)
+        (?P<space>\s+|/\*(?!M?!(?!999999)).*?(?:\*/|\Z)|\#[^\n]*|--(?=\s|\Z)[^\n]*)
       | (?P<code>/\*M?!(?:\d{{5,6}})?)
       | (?P<text>'{texts}'?)
       | (?P<double>"{doubled}"?)
