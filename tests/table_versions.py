@@ -7,17 +7,21 @@ from contextlib import closing
 from pathlib import Path
 
 import ibbmaster
+from ibbmaster.codec import lenenc
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import EVENT_HEADER_SIZE, encode_event
+from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion
 from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.events import make_event, make_gtid_event
 
 INT = SqlType(word="int", length=11)
 BIGINT = SqlType(word="bigint", length=20)
@@ -76,3 +80,39 @@ def without_statements(source: Path, target: Path) -> Path:
             if not head[GTID_FLAGS_OFFSET] & GtidFlag.DDL:
                 writer.write_group(group.gtid, head, events)
     return target
+
+
+def rows_event(columns, images, *, present=None, table_id=1, kind=EventType.WRITE_ROWS_V1):
+    """Inserts of rows; `present` are the numbers of the columns in their images."""
+    table = written_table("db.t", columns, table_id=table_id)
+    numbers = list(range(len(table.columns))) if present is None else present
+    bits = sum(1 << number for number in numbers).to_bytes((len(table.columns) + 7) // 8, "little")
+    rows = b""
+    for image in images:
+        nulls = sum((image[number] is None) << index for index, number in enumerate(numbers))
+        rows += nulls.to_bytes((len(numbers) + 7) // 8, "little")
+        rows += b"".join(table.columns[number].encode(image[number]) for number in numbers if image[number] is not None)
+    body = table_id.to_bytes(6, "little") + (1).to_bytes(2, "little") + lenenc.encode_int(len(table.columns)) + bits
+    return encode_event(event_type=kind, body=body + rows, server_id=1)
+
+
+def inserts(columns, images, **more):
+    return [nameless_map(columns), rows_event(columns, images, **more)]
+
+
+def ddl(text: str) -> list[bytes]:
+    value = Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"db", text=text.encode())
+    return [encode_query(value, server_id=1)]
+
+
+def write_log(directory: Path, *items: str | list[bytes], first: int = 1) -> Path:
+    """Statements in db and groups of events, at the end of a log; `first` is the sequence number of the first."""
+    with closing(RealDisk(directory)) as disk, BinlogWriter(disk, is_sparse=True) as writer:
+        for number, item in enumerate(items, start=first):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
+            if isinstance(item, str):
+                head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.STANDALONE | GtidFlag.DDL))
+                writer.write_group(gtid, head, ddl(item))
+            else:
+                writer.write_group(gtid, make_gtid_event(gtid), [*item, make_event(16, 1, bytes(8))])
+    return directory

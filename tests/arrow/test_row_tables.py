@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.table_versions import BIGINT, INT, TEXT, column, nameless_map, version
+from tests.table_versions import BIGINT, INT, TEXT, column, inserts, nameless_map, rows_event, version
 
 import ibbmaster
 from ibbmaster.arrow.fast_reading import fast_batches
@@ -18,12 +18,8 @@ from ibbmaster.arrow.plan import plan_tasks
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.arrow.shape import generic_shape, table_fields
-from ibbmaster.codec import lenenc
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import encode_event
-from ibbmaster.event.rows.encoding import written_table
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import load
 from ibbmaster.position import LogPosition
@@ -70,24 +66,6 @@ def log(tmp_path):
 
 
 LATER = SchemaPlace(LogPosition(1 << 20, 0), 0)
-
-
-def rows_event(columns, images, *, present=None, table_id=1, kind=EventType.WRITE_ROWS_V1):
-    """Inserts of rows; `present` are the numbers of the columns in their images."""
-    table = written_table("db.t", columns, table_id=table_id)
-    numbers = list(range(len(table.columns))) if present is None else present
-    bits = sum(1 << number for number in numbers).to_bytes((len(table.columns) + 7) // 8, "little")
-    rows = b""
-    for image in images:
-        nulls = sum((image[number] is None) << index for index, number in enumerate(numbers))
-        rows += nulls.to_bytes((len(numbers) + 7) // 8, "little")
-        rows += b"".join(table.columns[number].encode(image[number]) for number in numbers if image[number] is not None)
-    body = table_id.to_bytes(6, "little") + (1).to_bytes(2, "little") + lenenc.encode_int(len(table.columns)) + bits
-    return encode_event(event_type=kind, body=body + rows, server_id=1)
-
-
-def inserts(columns, images, **more):
-    return [nameless_map(columns), rows_event(columns, images, **more)]
 
 
 def read(log, kernels, shape=None, *, columns=(), zero_dates="null"):

@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from pathlib import Path
-
 import pytest
-from tests.arrow.test_row_tables import inserts
+from tests.table_versions import inserts, write_log
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_shape, find_versions
 from ibbmaster.arrow.schema_reading import declared_schema
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.query import Query, encode_query
-from ibbmaster.gtid import Gtid
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.spark.options import parse_options
-from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event, make_gtid_event
 
 DECLARED = "CREATE TABLE db.t (id INT, a VARCHAR(20), PRIMARY KEY (id, a))"
 ALTER = "ALTER TABLE t CHANGE a b VARCHAR(20) FIRST, ADD n INT DEFAULT 5"
 CREATE = "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20) CHARACTER SET utf8mb4)"
-
-
-def ddl(text: str) -> list[bytes]:
-    value = Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"db", text=text.encode())
-    return [encode_query(value, server_id=1)]
-
-
-def write(directory: Path, *items: str | list[bytes]) -> Path:
-    """A log of statements, and of groups of events."""
-    with closing(RealDisk(directory)) as disk, BinlogWriter(disk, is_sparse=True) as writer:
-        for number, item in enumerate(items, start=1):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
-            if isinstance(item, str):
-                head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.STANDALONE | GtidFlag.DDL))
-                writer.write_group(gtid, head, ddl(item))
-            else:
-                writer.write_group(gtid, make_gtid_event(gtid), [*item, make_event(16, 1, bytes(8))])
-    return directory
 
 
 OLD = inserts({"id": "int", "a": "varchar(20)"}, [(1, "x")])
@@ -66,7 +39,7 @@ def test_a_declaration_is_followed_through_the_statements_of_the_log(tmp_path, m
         "asWritten": [{"id": 1, "a": "x"}, {"b": "y", "id": 2, "n": 6}],
         "at:0-1-1": [{"id": 1, "a": "x"}, {"id": 2, "a": "y"}],
     }[mode]
-    with ibbmaster.open(write(tmp_path, OLD, ALTER, NEW), schema=DECLARED) as log:
+    with ibbmaster.open(write_log(tmp_path, OLD, ALTER, NEW), schema=DECLARED) as log:
         rows = [change.after for group in log.groups(schema_mode=mode) for _, change in group.rows()]
         table = log.to_arrow(table="db.t", schema_mode=mode)
 
@@ -77,7 +50,7 @@ def test_a_declaration_is_followed_through_the_statements_of_the_log(tmp_path, m
 
 
 def test_the_statements_of_the_log_are_enough(tmp_path) -> None:
-    path = write(tmp_path, CREATE, OLD, ALTER, NEW)
+    path = write_log(tmp_path, CREATE, OLD, ALTER, NEW)
     with ibbmaster.open(path) as log:
         assert log.to_arrow(table="db.t", columns=["b", "id", "n"]).to_pylist() == [
             {"b": "x", "id": 1, "n": 5},
@@ -94,28 +67,23 @@ def test_the_statements_of_the_log_are_enough(tmp_path) -> None:
 
 
 def test_a_log_that_grows_is_followed(tmp_path) -> None:
-    path = write(tmp_path, CREATE, OLD)
+    path = write_log(tmp_path, CREATE, OLD)
     with ibbmaster.open(path) as log:
         assert [change.after for group in log for _, change in group.rows()] == [{"id": 1, "a": "x"}]
-        with closing(RealDisk(path)) as disk, BinlogWriter(disk, is_sparse=True) as writer:
-            for number, (flags, events) in enumerate(
-                ((GtidFlag.STANDALONE | GtidFlag.DDL, ddl(ALTER)), (GtidFlag.TRANSACTIONAL, NEW)), start=3
-            ):
-                gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
-                writer.write_group(gtid, encode_gtid_event(GtidEvent(gtid=gtid, flags=flags)), events)
+        write_log(path, ALTER, NEW, first=3)
         assert [change.after for group in log for _, change in group.rows()][-1] == {"b": "y", "id": 2, "n": 6}
 
 
 def test_rows_that_the_statements_contradict_name_gtid_table_and_remedy(tmp_path) -> None:
     with (
-        ibbmaster.open(write(tmp_path, CREATE, NEW)) as log,
+        ibbmaster.open(write_log(tmp_path, CREATE, NEW)) as log,
         pytest.raises(EventError, match=r"group 0-1-2: db\.t: .* since GTID 0-1-1; declare the table with option"),
     ):
         [change for group in log for _, change in group.rows()]
 
 
 def test_a_table_of_nothing_known_is_read_by_position_and_refused_by_name(tmp_path) -> None:
-    path = write(tmp_path, CREATE, "ALTER TABLE t FROBNICATE", OLD)
+    path = write_log(tmp_path, CREATE, "ALTER TABLE t FROBNICATE", OLD)
     with ibbmaster.open(path) as log:
         assert [change.after for group in log for _, change in group.rows()] == [{"@1": 1, "@2": b"x"}]
         with pytest.raises(
@@ -125,7 +93,7 @@ def test_a_table_of_nothing_known_is_read_by_position_and_refused_by_name(tmp_pa
 
 
 def test_a_shape_is_taken_only_where_it_is_known(tmp_path) -> None:
-    path = write(tmp_path, OLD, CREATE, OLD)
+    path = write_log(tmp_path, OLD, CREATE, OLD)
     with ibbmaster.open(path) as log:
         with pytest.raises(ConfigurationError, match=r"db\.t: its columns at GTID 0-1-1 are not known"):
             log.to_arrow(table="db.t", schema_mode="at:0-1-1")
