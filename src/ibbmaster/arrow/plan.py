@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.fast_history import fast_history
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
-from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_of
+from ibbmaster.arrow.schema_reading import declared_schema, readable_history, schema_of_log, versions_of
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
@@ -25,14 +26,16 @@ from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, Ta
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import GroupSelection, LogRange
-from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.log.schema_history import CACHE_FILE, LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
 
+_HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
 BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
 
@@ -93,9 +96,34 @@ def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersion
         if on_fault is not None:
             history = readable_history(log, options.declarations, on_fault)
         else:
-            history = logged_schema(options, log).history()
-        end = log.end() if to_end else _end_of(options, log)
-        return versions_of(history, TableFilter(options.tables).takes).between(LOG_START, end)
+            history = _history_of(options, log)
+        versions = versions_of(history, TableFilter(options.tables).takes)
+        if to_end or options.ending_gtid is None:
+            return versions
+        return versions.between(LOG_START, _end_of(options.ending_gtid, options, log))
+
+
+def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
+    """The schema history of a log; one that has not changed since is folded once in a process."""
+    files = tuple((file.name, file.size, _modified_at(options.path, file.name)) for file in log.files())
+    key = (options.path, options.uses_kernels, files, str(log.end()), str(log.state()), repr(options.declarations))
+    if key not in _HISTORIES:
+        found = None
+        kernels = load_kernels(options)
+        if kernels is not None and not (Path(options.path) / CACHE_FILE).exists():
+            found = fast_history(log, declared_schema(options.declarations), kernels)
+        _HISTORIES.clear()
+        _HISTORIES[key] = found or logged_schema(options, log).history()
+    return _HISTORIES[key]
+
+
+def _modified_at(path: str, name: str) -> int:
+    """When a file of a log was written last, in nanoseconds; 0 if that cannot be told."""
+    place = Path(path)
+    try:
+        return (place / name if place.is_dir() else place).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
@@ -104,11 +132,9 @@ def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
     return schema_of_log(log, options.declarations, directory, is_kept=False)
 
 
-def _end_of(options: ReadOptions, log: LogEngine) -> LogPosition:
-    if options.ending_gtid is None:
-        return log.end()
-    on_fault = damage_handler(is_strict=options.is_strict)
-    places = locate(log, GtidPosition.parse(options.ending_gtid), on_fault=on_fault)
+def _end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
+    """Behind a position."""
+    places = locate(log, GtidPosition.parse(gtid), on_fault=damage_handler(is_strict=options.is_strict))
     return max(places.values(), default=LOG_START)
 
 
@@ -116,10 +142,7 @@ def _schema_place(options: ReadOptions) -> SchemaPlace:
     """Behind the GTID whose shape is asked for."""
     assert options.schema_at is not None
     with closing(open_log(options)) as log:
-        places = locate(
-            log, GtidPosition.parse(options.schema_at), on_fault=damage_handler(is_strict=options.is_strict)
-        )
-    return SchemaPlace(max(places.values()), 0)
+        return SchemaPlace(_end_of(options.schema_at, options, log), 0)
 
 
 def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
@@ -145,10 +168,8 @@ def find_shape(options: ReadOptions, name: str) -> TableShape:
         ConfigurationError: no group changes rows of that table, or its columns are not known where the shape is taken.
         PositionError: that place is not in the log.
     """
-    versions = find_versions(options, to_end=True)
-    written = _last_written(options, name, versions)
-    if options.ending_gtid is not None:
-        versions = find_versions(options)
+    written = _last_written(options, name, find_versions(options, to_end=True))
+    versions = find_versions(options)
     database, _, table = name.partition(".")
     newest: TableState | None = versions.last(database, table)
     if options.schema_mode is SchemaMode.AT:
