@@ -249,7 +249,7 @@ def test_a_table_map_that_contradicts_its_version_is_refused_by_both(log, kernel
     log.write(inserts({"id": "int"}, [(1,)]))
     log.versions = [version(column(1, "id"), column(2, "a"))]
 
-    with pytest.raises(EventError, match=r"db\.t: its TABLE_MAP has 1 columns, the statements of the log 2 since the"):
+    with pytest.raises(EventError, match=r"db\.t: rows of 1 columns, by its DDL it has 2 since the"):
         read(log, kernels)
 
 
