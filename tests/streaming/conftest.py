@@ -42,8 +42,8 @@ class GroupCount:
         self.count = 0
         groups.next_group = self._counted
 
-    def _counted(self) -> Any:
-        group = self._next_group()
+    def _counted(self, **kwargs: Any) -> Any:
+        group = self._next_group(**kwargs)
         self.count += group is not None
         return group
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES, Catalog
-from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, is_light
+from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, light_statements
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import (
     RefusedError,
@@ -138,13 +138,8 @@ class Dialog:
 
     def query_at_once(self, sql: bytes) -> list[Response | Kill] | None:
         """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
-        if len(sql) > LIGHT_SIZE_MAX:
-            return None
-        try:
-            statements = self._parse(sql)
-        except (SqlError, RefusedError):
-            return None
-        return self._answers(lambda: statements) if all(map(is_light, statements)) else None
+        statements = light_statements(sql, version_number(self._facts)) if len(sql) <= LIGHT_SIZE_MAX else None
+        return None if statements is None else self._answers(lambda: statements)
 
     def _parse(self, sql: bytes) -> list[Statement]:
         text = sql.decode("utf-8", "surrogateescape")
@@ -152,7 +147,7 @@ class Dialog:
             raise RefusedError(1065, "42000", "Query was empty")
         return parse(text, version=version_number(self._facts))
 
-    def _answers(self, statements: Callable[[], list[Statement]]) -> list[Response | Kill]:
+    def _answers(self, statements: Callable[[], Iterable[Statement]]) -> list[Response | Kill]:
         answers: list[Response | Kill] = []
         kept_error = None
         try:

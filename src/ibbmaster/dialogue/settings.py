@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
@@ -35,9 +35,9 @@ class Settings:
         self._facts = facts
         self.values: dict[str, SystemValue] = {}
 
-    def names(self) -> list[str]:
-        """Every variable there is, sorted."""
-        return variable_names(self._facts)
+    def names(self, pattern: str | None = None) -> Sequence[str]:
+        """Every variable there is, or those that are LIKE a pattern, sorted."""
+        return variable_names(self._facts, pattern)
 
     @staticmethod
     def is_of_sessions(name: str) -> bool:

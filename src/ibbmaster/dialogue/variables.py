@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
 from ibbmaster.dump.profile import Profile
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -167,7 +169,12 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)
 
 def version_number(facts: ServerFacts) -> int:
     """The version the primary claims as conditional comments count it: 120302 is 12.3.2."""
-    match = _VERSION.match(facts.server_version)
+    return _number_of(facts.server_version)
+
+
+@functools.lru_cache(16)
+def _number_of(server_version: str) -> int:
+    match = _VERSION.match(server_version)
     return 0 if match is None else int(match[1]) * 10_000 + int(match[2]) * 100 + int(match[3])
 
 
@@ -196,9 +203,15 @@ def variable(facts: ServerFacts, name: str) -> SystemValue:
     return FIXED[name] if name in FIXED else SESSION_DEFAULTS[name]
 
 
-def variable_names(facts: ServerFacts) -> list[str]:
-    """Every name, sorted."""
-    return [name for name in _NAMES if name != STORAGE_ENGINE or has_variable(facts, name)]
+def variable_names(facts: ServerFacts, pattern: str | None = None) -> Sequence[str]:
+    """Every name, or those that are LIKE a pattern, sorted."""
+    names = _NAMES if pattern is None else _names_like(pattern)
+    return names if has_variable(facts, STORAGE_ENGINE) else [name for name in names if name != STORAGE_ENGINE]
+
+
+@functools.lru_cache(64)
+def _names_like(pattern: str) -> Sequence[str]:
+    return list(filter(matcher(pattern), _NAMES))
 
 
 def shown(value: SystemValue) -> str:

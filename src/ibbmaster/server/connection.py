@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import secrets
 import ssl
 import time
@@ -86,9 +87,7 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
     except trio.TooSlowError:
         log.warning("%s is too slow: dropped", connection)
     finally:
-        with trio.move_on_after(1) as cleanup:
-            cleanup.shield = True
-            await trio.aclose_forcefully(connection.stream)
+        stream.socket.close()
 
 
 async def refuse_connection(stream: trio.SocketStream) -> None:
@@ -126,8 +125,8 @@ class _Connection:
         if login_timer.cancelled_caught:
             log.info("%s did not log in within %g s", self, LOGIN_TIMEOUT_S)
             return
-        if is_in:
-            await self._converse()
+        if is_in and (command := await self._converse()) is not None:
+            await self._dump(command)
 
     async def flush(self) -> None:
         """Send what is to be sent."""
@@ -175,20 +174,22 @@ class _Connection:
         self._sender = Sender(self.stream)
         self._wire.tls_started(certificate.der)
 
-    async def _converse(self) -> None:
-        while True:
-            await self.flush()
-            self._session.note("Sleep", "", time.monotonic())
-            with trio.move_on_after(IDLE_TIMEOUT_S):
-                event = await self._next_event()
-                match event:
+    async def _converse(self) -> commands.BinlogDump | None:
+        """Answer what is asked until the client leaves, or asks for a dump."""
+        session = self._session
+        with trio.CancelScope() as idle:
+            while True:
+                await self.flush()
+                session.note("Sleep", "", time.monotonic())
+                idle.deadline = trio.current_time() + IDLE_TIMEOUT_S
+                match await self._next_event():
                     case CommandReceived(command=commands.BinlogDump() as command):
-                        await self._dump(command)
-                        return
+                        return command
                     case CommandReceived(command=command):
                         await self._answer(command)
-                        continue
-            return
+                    case _:
+                        break
+        return None
 
     async def _next_event(self) -> Event:
         while True:
@@ -196,8 +197,25 @@ class _Connection:
             if event is not None:
                 return event
             await self.flush()  # an auth switch is no event
-            data = await self.stream.receive_some(self._wire.receive_size_max)
-            self._wire.receive_data(data)
+            self._wire.receive_data(await self._receive(self._wire.receive_size_max))
+
+    async def _receive(self, size: int) -> bytes | bytearray:
+        """The client's next bytes, none if it has left; in clear from the socket itself, as `Sender` writes there.
+
+        Raises:
+            trio.BrokenResourceError: the connection is lost.
+        """
+        descriptor = self._sender.descriptor
+        if descriptor is None:
+            return await self.stream.receive_some(size)
+        while True:
+            await trio.lowlevel.wait_readable(descriptor)  # who waits for an answer has sent nothing yet
+            try:
+                return os.read(descriptor, size)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise trio.BrokenResourceError(error.strerror) from error
 
     async def _answer(self, command: commands.AnyCommand) -> None:
         """Answer a command; in a worker thread if that may read the disk, or take long."""
@@ -275,7 +293,7 @@ class _Connection:
         lost: Exception | None = None
         make_stage = primary.options.stage
         stage = None if make_stage is None else make_stage(self._session)
-        with contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
+        with primary.follower.reading(), contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
                 try:
@@ -358,7 +376,7 @@ class _Connection:
         """Notice a client that goes while it is sent to; what else it says means nothing now."""
         try:
             while True:
-                data = await self.stream.receive_some(RECEIVE_SIZE)
+                data = await self._receive(RECEIVE_SIZE)
                 self._wire.receive_data(data)
                 if isinstance(self._wire.next_event(), Closed) or not data:
                     log.info("%s has left", self)

@@ -72,6 +72,7 @@ async def run_dump(
         else:
             session.sent_nothing(now=trio.current_time())
             session.advance_clock(now=trio.current_time())
+            await trio.lowlevel.checkpoint()
 
 
 async def _send(block: Block, sender: Sender, stage: Stage | None) -> None:

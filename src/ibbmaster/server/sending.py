@@ -25,12 +25,9 @@ class Sender:
 
     def __init__(self, stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
         self._stream = stream
-        self._unyielded = 0
-
-    @property
-    def descriptor(self) -> int | None:
+        self.descriptor = stream.socket.fileno() if isinstance(stream, trio.SocketStream) else None
         """Of the socket, if what is written there goes to the client as it is."""
-        return self._stream.socket.fileno() if isinstance(self._stream, trio.SocketStream) else None
+        self._unyielded = 0
 
     async def send(self, data: Buffer | Block) -> None:
         """Send all of `data`, which must not change until this returns.

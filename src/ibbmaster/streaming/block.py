@@ -120,6 +120,15 @@ def check_continues(block: Block, at: Mark) -> None:
         raise not_continuous(str(at), str(block.before))
 
 
+def one_skipped(blocks: list[Block]) -> Block:
+    """Blocks without packets that follow each other, as one."""
+    last = {(gtid.domain_id, gtid.server_id): gtid for block in blocks for gtid in block.gtids}
+    first = blocks[0]
+    return Block(
+        b"", None, 0, before=first.before, after=blocks[-1].after, gtids=tuple(last.values()), head=first.head or b""
+    )
+
+
 def joined(pieces: list[Block]) -> Block:
     """Blocks that follow each other as one.
 

@@ -94,7 +94,14 @@ class ClassicBlocks:
         return None  # a part can be framed by who has read nothing before it
 
     def frame(
-        self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool, is_shared: bool = False
+        self,
+        at: Mark,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+        is_shared: bool = False,
+        is_short: bool = False,
     ) -> Block | None:
         if only_cached:
             return None
@@ -127,8 +134,8 @@ class ClassicBlocks:
         first = block.before.packet_left if isinstance(block.before, ClassicPart) else 0
         return renumbered(block, was, sequence, kernels=self._kernels, pool=self._buffers, first=first)
 
-    def skip(self, at: Mark, limits: Iterable[Gtid]) -> Block | None:
-        if self.identity(at, only_cached=False) is None:
+    def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
+        if only_cached or self.identity(at, only_cached=False) is None:
             return None
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)

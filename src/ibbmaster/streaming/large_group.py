@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -202,17 +203,8 @@ class LargeGroup:
 
     def _search(self) -> Iterator[NodeRow]:
         """The nodes behind those that were found."""
-        return islice(chain.from_iterable(map(self._nodes_of, self._streams)), len(self._nodes), None)
-
-    def _nodes_of(self, stream: OobStream) -> Iterator[NodeRow]:
-        """As the reference finds them, which does where a kernel cannot."""
-        count = 0
-        for row in quick_nodes(self._disk, stream, self._kernels):
-            count += 1
-            yield row
-        if count < stream.node_count:
-            for (file_no, offset), header_size in islice(self._out_of_band.nodes(stream), count, None):
-                yield file_no, offset, header_size
+        nodes_of = partial(_nodes_of, self._disk, self._out_of_band, self._kernels)  # without the group: no cycle
+        return islice(chain.from_iterable(map(nodes_of, self._streams)), len(self._nodes), None)
 
     def _check_complete(self, state: Any) -> None:
         if state[Field.EVENT_LEFT]:
@@ -276,3 +268,14 @@ def first_packet(at: PartState) -> int:
 def is_inside_event(at: PartState) -> bool:
     """Whether a part of an event has gone out and the rest has not."""
     return at.fields[Field.EVENT_LEFT - FIRST_FIELD] > 0 and not at.fields[Field.IS_DROPPED - FIRST_FIELD]
+
+
+def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, stream: OobStream) -> Iterator[NodeRow]:
+    """As the reference finds them, which does where a kernel cannot."""
+    count = 0
+    for row in quick_nodes(disk, stream, kernels):
+        count += 1
+        yield row
+    if count < stream.node_count:
+        for (file_no, offset), header_size in islice(out_of_band.nodes(stream), count, None):
+            yield file_no, offset, header_size
