@@ -107,14 +107,15 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     """The schema history of a log; one that has not changed since is folded once in a process."""
     files = tuple((file.name, file.size, _modified_at(options.path, file.name)) for file in log.files())
     key = (options.path, options.uses_kernels, files, str(log.end()), str(log.state()), repr(options.declarations))
-    if key not in _HISTORIES:
-        found = None
+    found = _HISTORIES.get(key)
+    if found is None:
         kernels = load_kernels(options)
         if kernels is not None and not (Path(options.path) / CACHE_FILE).exists():
             found = fast_history(log, declared_schema(options.declarations), kernels)
+        found = found or logged_schema(options, log).history()
         _HISTORIES.clear()
-        _HISTORIES[key] = found or logged_schema(options, log).history()
-    return _HISTORIES[key]
+        _HISTORIES[key] = found
+    return found
 
 
 def _modified_at(path: str, name: str) -> int:
