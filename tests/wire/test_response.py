@@ -20,6 +20,7 @@ from ibbmaster.wire.response import (
     Err,
     FieldType,
     Ok,
+    PreparedOk,
     Response,
     ResultSet,
     Text,
@@ -39,6 +40,7 @@ from ibbmaster.wire.response import (
     with_more_results,
 )
 
+PLAIN = Capability.PROTOCOL_41
 EXTENDED = SERVER_DEFAULT | Capability.EXTENDED_METADATA | Capability.CACHE_METADATA
 
 # dump-protocol, 20.1
@@ -190,7 +192,7 @@ def test_with_extended_metadata_there_is_one_byte_and_one_string_more() -> None:
     assert extended[0] == b"\x01\x01"
     assert extended[1] == plain[1][:-13] + b"\x00" + plain[1][-13:]
     assert extended[2:] == plain[2:]
-    assert decode_answer(extended, EXTENDED) == decode_answer(plain, SERVER_DEFAULT)
+    assert decode_answer(extended, EXTENDED) == decode_answer(plain, PLAIN)
 
 
 def test_null_and_empty_and_long_values_make_a_row() -> None:
@@ -308,3 +310,22 @@ def test_damaged_and_random_answers_are_a_value_or_an_error(damaged: Any, rng: r
         for decode in decoders:
             with contextlib.suppress(RemoteProtocolError):
                 decode(payload)
+
+
+def test_a_prepared_statement_tells_what_it_wants_and_gives() -> None:
+    """As MariaDB 11.8 answers SELECT ?, 1."""
+    unknown = ColumnDefinition(name="?", column_type=6, length=0, collation_id=63, flags=0x80)
+    number = ColumnDefinition(name="1", column_type=3, length=1, collation_id=63, flags=0x81)
+    prepared = PreparedOk(statement_id=7, parameters=(unknown,), columns=(unknown, number))
+    payloads = list(encode_response(prepared))
+
+    assert payloads[0] == bytes.fromhex("00 07000000 0200 0100 00 0000")
+    assert payloads[1] == b"\x03def\x00\x00\x00\x01?\x00\x0c?\x00\x00\x00\x00\x00\x06\x80\x00\x00\x00\x00"
+    assert [is_eof(payload) for payload in payloads] == [False, False, True, False, False, True]
+    assert list(encode_response(PreparedOk(statement_id=1))) == [bytes.fromhex("00 01000000 0000 0000 00 0000")]
+
+
+def test_rows_of_a_prepared_statement_are_binary() -> None:
+    column = ColumnDefinition(name="1", column_type=3, length=1)
+    payloads = list(encode_response(ResultSet(columns=(column,), rows=[(b"5",), (None,)], is_binary=True)))
+    assert payloads[3:5] == [bytes.fromhex("00 00 05000000"), bytes.fromhex("00 04")]

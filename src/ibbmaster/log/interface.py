@@ -35,11 +35,13 @@ class ReadPlan:
     """Where reading begins, at the head of a file or on a page of it, and what was logged before.
 
     `resets` counts how often the log was reset before: the position is one of that log only.
+    `is_restart`: a start of the server began the file; in `.ibb` files a group without GTID says so.
     """
 
     position: LogPosition
     state: GtidState
     resets: int = 0
+    is_restart: bool = False
 
 
 class EventGroups(Protocol):

@@ -85,6 +85,9 @@ class _Alteration:
         self._old = table
         self._checks = table.checks
         self._names = {column.name.lower(): column for column in table.columns}
+        self._old_names = tuple(
+            {one.name.lower() for one in parts} for parts in (table.indexes, table.checks, table.foreign_keys)
+        )
         self._clauses = [clause for clause in clauses if self._takes_effect(clause)]
         options = table.options
         self._default = table.collation
@@ -120,9 +123,7 @@ class _Alteration:
         """Whether IF [NOT] EXISTS lets a clause do anything."""
         if not getattr(clause, "is_conditional", False):
             return True
-        indexes = {index.name.lower() for index in self._old.indexes}
-        constraints = {check.name.lower() for check in self._old.checks}
-        foreign = {key.name.lower() for key in self._old.foreign_keys}
+        indexes, constraints, foreign = self._old_names
         match clause:
             case AddDefinition(definition=NewColumn(name=name)):
                 return name.lower() not in self._names

@@ -12,6 +12,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.types import EventType
 from ibbmaster.log.group_content import group_events
+from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import (
     IndexKind,
@@ -163,9 +164,9 @@ def _extra(column: TableColumn) -> str:
     return ", ".join(parts)
 
 
-def differences(history: SchemaHistory, at: SchemaPlace | None, server: Described) -> list[str]:
-    """What a history says otherwise than the server said, one line each; tables that it does not know are one, too."""
-    tables = list(history.at(at).tables.values())
+def differences(catalog: SchemaCatalog, server: Described) -> list[str]:
+    """What a catalog says otherwise than the server said, one line each; tables that it does not know are one, too."""
+    tables = list(catalog.tables.values())
     found = [f"{table.full_name}: {table.reason}" for table in tables if isinstance(table, UnknownTable)]
     ours = described([table for table in tables if isinstance(table, TableVersion)])
     for part, rows in ours.items():
@@ -174,10 +175,11 @@ def differences(history: SchemaHistory, at: SchemaPlace | None, server: Describe
             masked = {row[:4] for row in rows if _PLAIN_DEFAULT.fullmatch(row[-1] or "NULL") is None}
             masked |= {row[:4] for row in theirs if "GENERATED" in row[-3]}
             rows, theirs = _masked(rows, masked), _masked(theirs, masked)
-        found += [f"{part}: {row} is only in the history" for row in rows if row not in theirs]
+        found += [f"{part}: {row} is only in the catalog" for row in rows if row not in theirs]
         found += [f"{part}: {row} is only in the server" for row in theirs if row not in rows]
         if not found and rows != theirs:
-            found.append(f"{part}: in another order")
+            pairs = [pair for pair in zip(rows, theirs, strict=True) if pair[0] != pair[1]]
+            found.append(f"{part}: in another order, as {pairs[0]}")
     return found
 
 

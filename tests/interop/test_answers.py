@@ -1,0 +1,274 @@
+"""The same SELECTs asked of a real server and of our reader of its binlog: every byte of columns and rows.
+
+`--record-answers` keeps what the real server says in fixtures/answers, where tests/sql compares with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanes.answers import FOLDER, QUERIES, SESSIONS, Answered, OurTables, RawClient, expect_equal, random_query, save
+from lanes.answers import load as load_answers
+from lanes.capture import CLASSIC, load_captures
+from lanes.primary import ClassicPrimary, IbbPrimary
+from lanes.random_ddl import DATABASE, IMAGES, Campaign
+
+import ibbmaster
+from ibbmaster.dialogue.log_tables import LogSnapshot
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.gtid import GtidState
+from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.loading import load
+from ibbmaster.position import LOG_START
+
+RANDOM_QUERIES = 150
+TABLES = FOLDER / "11.8" / "tables"
+Asked = list[tuple[str, int, bool, Answered]]
+
+
+def binlogs_of(server: ClassicPrimary, target: Path) -> Path:
+    """A directory with its binlog files so far."""
+    server.sql("FLUSH BINARY LOGS")
+    target.mkdir(exist_ok=True)
+    for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
+        shutil.copy(server.data / name, target / name)
+    return target
+
+
+def run(server: ClassicPrimary, *statements: str) -> None:
+    """Run statements on a connection of their own, which are logged."""
+    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def ask(server: ClassicPrimary, ours: OurTables, queries: list[str]) -> Asked:
+    """Every table in every session as text and prepared, and single queries in the first one."""
+    asked: Asked = []
+    for number, session in enumerate(SESSIONS):
+        client = RawClient.of_root(server.socket, session)
+        for table in ours.base_tables(ours.snapshot()):
+            sql = f"SELECT * FROM `{table.database}`.`{table.name}`"
+            asked += [(sql, number, False, client.text(sql)), (sql, number, True, client.binary(sql))]
+        asked += [(sql, number, False, client.text(sql)) for sql in queries if not number]
+        client.close()
+    return asked
+
+
+def test_a_real_server_gives_the_same_columns_and_rows(
+    new_server: Callable[..., ClassicPrimary], tmp_path: Path, request: pytest.FixtureRequest, seed: int
+) -> None:
+    server = new_server("11.8")
+    run(server, *filter(str.strip, (TABLES / "tables.sql").read_text().split(";\n")))
+    directory = binlogs_of(server, tmp_path / "binlog")
+    ours = OurTables(ibbmaster.open(directory).engine)
+    load(KernelSet.SELECT)
+    rng = random.Random(seed)
+
+    asked = ask(server, ours, [*QUERIES, *(random_query(rng) for _ in range(RANDOM_QUERIES))])
+
+    if request.config.getoption("--record-answers"):
+        shutil.copy(directory / "binlog.000001", TABLES)
+        save(TABLES, asked)
+    assert expect_equal(ours, asked) == 0
+
+
+@pytest.mark.parametrize("name", ["tables", "types-full-crc32"])
+def test_a_served_log_answers_as_the_real_server_did(
+    new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, name: str
+) -> None:
+    own = FOLDER / "11.8" / name / "binlog.000001"
+    shutil.copy(own if own.exists() else CLASSIC / "11.8" / name / "binlog.000001", tmp_path)
+    served = new_ibb_primary(tmp_path, "--read-only")
+    account = {"host": served.host, "port": served.port, "user": served.user, "password": served.password}
+    clients = [RawClient(session, **account) for session in SESSIONS]
+
+    for sql, number, is_binary, expected in load_answers(FOLDER / "11.8" / name):
+        found = clients[number].binary(sql) if is_binary else clients[number].text(sql)
+        assert found.columns == expected.columns, (sql, SESSIONS[number])
+        assert sorted(found.rows) == sorted(expected.rows), (sql, SESSIONS[number], is_binary)
+
+
+@pytest.mark.parametrize("name", ["types-full-crc32", "vectors"])
+def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(
+    new_server: Callable[..., ClassicPrimary], tmp_path: Path, request: pytest.FixtureRequest, name: str
+) -> None:
+    server = new_server("11.8")
+    capture = next(one for one in load_captures() if one.id == f"11.8/{name}")
+    files = capture.unpack(tmp_path)
+    events = subprocess.run(
+        [*server.lane.command("mariadb-binlog"), "--no-defaults", *map(str, files)], capture_output=True, check=True
+    ).stdout
+    client = [*server.lane.command("mariadb"), "--no-defaults", "--binary-mode", f"--socket={server.socket}", "-uroot"]
+    subprocess.run(client, input=events, capture_output=True, check=True)
+    ours = OurTables(ibbmaster.open(CLASSIC / "11.8" / name).engine)
+
+    asked = ask(server, ours, [])
+
+    if request.config.getoption("--record-answers"):
+        (FOLDER / "11.8" / name).mkdir(exist_ok=True)
+        save(FOLDER / "11.8" / name, asked)
+    assert expect_equal(ours, asked) == 0
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_tables_after_random_ddl_have_the_rows_that_the_real_server_has(
+    new_server: Callable[..., ClassicPrimary], tmp_path: Path, request: pytest.FixtureRequest, seed: int, version: str
+) -> None:
+    rng = random.Random(f"{seed} {version}")
+    images = (*IMAGES, "FULL_NODUP") if version != "10.11" else IMAGES
+    server = new_server(version, f"--binlog-row-metadata={rng.choice(['FULL', 'NO_LOG'])}", "--binlog-format=ROW")
+    campaign = Campaign(server, rng, images)
+    for _ in range(request.config.getoption("--ddl-steps")):
+        campaign.step()
+    campaign.close()
+    ours = OurTables(ibbmaster.open(binlogs_of(server, tmp_path / "binlog")).engine)
+    client = RawClient.of_root(server.socket, SESSIONS[0])
+
+    for name in campaign.tables:
+        sql = f"SELECT * FROM {DATABASE}.{name}"
+        assert sorted(ours.answer(sql).rows) == sorted(client.text(sql).rows), name
+
+
+ALTERATIONS = (
+    "ALTER TABLE t ADD COLUMN added INT NOT NULL DEFAULT 7",
+    "ALTER TABLE t ADD COLUMN late VARCHAR(9) CHARACTER SET latin1 DEFAULT 'ä' FIRST",
+    "ALTER TABLE t DROP PRIMARY KEY",
+    "ALTER TABLE t ADD PRIMARY KEY (k)",
+    "ALTER TABLE t MODIFY id BIGINT NOT NULL, MODIFY name VARCHAR(60) CHARACTER SET utf8mb4",
+    "ALTER TABLE t MODIFY at DATETIME(6), MODIFY size ENUM('small', 'large', 'huge')",
+    "ALTER TABLE t CHANGE price cost DECIMAL(14, 4)",
+    "ALTER TABLE t DROP COLUMN added, ADD COLUMN added VARCHAR(5) NOT NULL DEFAULT 'again'",
+    "ALTER TABLE t DROP PRIMARY KEY, ADD UNIQUE KEY (name)",
+    "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4",
+    "RENAME TABLE t TO other, spare TO t, other TO spare",
+    "RENAME TABLE t TO other, spare TO t, other TO spare",
+    "ALTER TABLE t ADD COLUMN zero DATE NOT NULL, ADD COLUMN flag BIT(3) NOT NULL DEFAULT b'101'",
+)
+
+
+def test_rows_keep_their_values_through_every_alteration(
+    new_server: Callable[..., ClassicPrimary], tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    server = new_server("11.8", "--binlog-format=ROW")
+    connection = server.connect()
+    cursor = connection.cursor()
+    cursor.execute("CREATE DATABASE d")
+    cursor.execute("USE d")
+    cursor.execute("SET sql_mode = ''")
+    create = (
+        "CREATE TABLE t (id INT NOT NULL, k INT NOT NULL, name VARCHAR(20) CHARACTER SET latin1 NOT NULL, "
+        "price DECIMAL(10, 2), at DATETIME(3), size ENUM('small', 'large'), PRIMARY KEY (id))"
+    )
+    cursor.execute(create)
+    cursor.execute("CREATE TABLE spare LIKE t")
+    client = RawClient.of_root(server.socket, SESSIONS[0])
+    for number, alteration in enumerate(ALTERATIONS):
+        for row in range(5):
+            known = 10 * number + row
+            values = (known, known, f"é{known}", rng.choice(["small", "large"]))
+            cursor.execute("REPLACE INTO t (id, k, name, size) VALUES (%s, %s, %s, %s)", values)
+        cursor.execute(f"UPDATE t SET size = 'small', at = '2024-01-02 03:04:05.678' WHERE k % 3 = {rng.randrange(3)}")
+        cursor.execute(f"DELETE FROM t WHERE k % 7 = {rng.randrange(7)}")
+        cursor.execute(f"SET binlog_row_image = {rng.choice(IMAGES)}")
+        cursor.execute(alteration)
+        ours = OurTables(ibbmaster.open(binlogs_of(server, tmp_path / f"binlog{number}")).engine)
+        for name in ("t", "spare"):
+            sql = f"SELECT * FROM d.{name}"
+            expected = client.text(sql)
+            found = ours.answer(sql)
+            assert found.columns == expected.columns, alteration
+            assert sorted(found.rows) == sorted(expected.rows), alteration
+    connection.close()
+
+
+def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
+    new_server: Callable[..., ClassicPrimary], tmp_path: Path
+) -> None:
+    server = new_server("11.8", "--binlog-format=ROW")
+    run(
+        server,
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE parent (id INT PRIMARY KEY)",
+        "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
+        "CREATE TABLE s (a INT PRIMARY KEY, b INT)",
+        "CREATE TABLE narrow (a INT PRIMARY KEY, b BIGINT)",
+        "INSERT INTO parent VALUES (1), (2)",
+        "INSERT INTO child VALUES (1, 1), (2, 2)",
+        "INSERT INTO s VALUES (1, 1)",
+        "INSERT INTO narrow VALUES (1, 1)",
+        "DELETE FROM parent WHERE id = 1",
+        "SET binlog_format = STATEMENT",
+        "UPDATE s SET b = 2",
+        "SET binlog_format = ROW",
+        "ALTER TABLE narrow MODIFY b TINYINT",
+    )
+    ours = OurTables(ibbmaster.open(binlogs_of(server, tmp_path / "binlog")).engine)
+
+    reasons = {}
+    for sql in ("SELECT * FROM d.child", "SELECT * FROM d.s", "SELECT b FROM d.narrow"):
+        with pytest.raises(RefusedError) as refused:
+            ours.answer(sql)
+        assert refused.value.err.code == 1105
+        reasons[sql] = refused.value.err.text
+
+    assert reasons == {
+        "SELECT * FROM d.child": "the rows of d.child are not known since GTID 0-1-10: its foreign key to d.parent "
+        "deletes or changes rows without an event",
+        "SELECT * FROM d.s": "the rows of d.s are not known since GTID 0-1-11: in statement format: UPDATE",
+        "SELECT b FROM d.narrow": "the rows of d.narrow are not known since GTID 0-1-12: MODIFY or CHANGE of column b "
+        "may change its values",
+    }
+    assert len(ours.answer("SELECT a FROM d.narrow").rows) == 1  # its other columns are
+
+
+@pytest.mark.parametrize("option", ["--skip-hex-blob", "--hex-blob"])
+def test_tables_of_a_dump_go_on_with_the_log_from_its_position(
+    new_server: Callable[..., ClassicPrimary], new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, option: str
+) -> None:
+    server = new_server("11.8", "--binlog-format=ROW")
+    statements = [*filter(str.strip, (TABLES / "tables.sql").read_text().split(";\n"))]
+    run(server, *statements, "DELETE FROM cond.nk LIMIT 1")
+    dumped = subprocess.run(
+        [
+            *server.lane.command("mariadb-dump"),
+            *("--no-defaults", f"--socket={server.socket}", "-uroot", "--databases", "extra", "cond", option),
+            *("--master-data", "--gtid", "--single-transaction"),
+        ],
+        capture_output=True,
+        check=True,
+    ).stdout.decode("utf-8", "surrogateescape")
+    run(
+        server,
+        "DELETE FROM cond.nk LIMIT 1",  # found by what the dump says it holds
+        "UPDATE cond.p SET d = d + 1 WHERE a > 0",
+        "UPDATE extra.misc SET tx = 'new', ts2 = '2021-02-03 04:05:06' WHERE id = 2",
+        "DELETE FROM extra.num WHERE id IN (1, 5)",
+        "INSERT INTO extra.bink VALUES ('c', 3)",
+        "ALTER TABLE extra.uq ADD COLUMN more INT DEFAULT 3",
+        "TRUNCATE cond.q",
+    )
+    directory = binlogs_of(server, tmp_path / "binlog")
+
+    ours = OurTables(ibbmaster.open(directory).engine, dumped)
+
+    asked = ask(server, ours, [])
+    assert expect_equal(ours, [one for one in asked if "num" not in one[0] or not one[2]]) == 0  # FLOAT: six digits
+    too_early = LogSnapshot(end=LOG_START, file_name="", state=GtidState.parse("0-1-3"))
+    with pytest.raises(RefusedError, match=r"rows of tables are known from GTID position 0-1-\d+ on"):
+        ours.answer("SELECT * FROM cond.nk", snapshot=too_early)
+    (tmp_path / "dump.sql").write_text(dumped, encoding="utf-8", errors="surrogateescape")
+    served = new_ibb_primary(directory, "--read-only", "--base", str(tmp_path / "dump.sql"))
+    account = {"host": served.host, "port": served.port, "user": served.user, "password": served.password}
+    sql = "SELECT * FROM cond.nk"
+    assert (
+        RawClient(SESSIONS[0], **account).text(sql).rows == RawClient.of_root(server.socket, SESSIONS[0]).text(sql).rows
+    )
