@@ -17,7 +17,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Each kernel is one loop over arrays that others filled: kernel and reference read the same bytes there.
     "arrow/test_fast_reading.py": (
         *("arrow/arrays.py", "arrow/collecting.py", "arrow/column_reading.py"),
-        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plain_events.py", "arrow/plan.py"),
+        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plain_events.py"),
         *("arrow/reading.py", "arrow/row_columns.py"),
     ),
     "kernel/test_compiling.py": (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibbmaster.arrow.collecting import event_batches
+from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.event_batch import EventBatch
-from ibbmaster.arrow.fast_history import fast_history
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
-from ibbmaster.arrow.schema_reading import declared_schema, readable_history, schema_of_log, versions_of
+from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_of
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
@@ -26,7 +26,7 @@ from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, Ta
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import GroupSelection, LogRange
-from ibbmaster.log.schema_history import CACHE_FILE, LoggedSchema
+from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.schema.history import SchemaHistory
@@ -109,10 +109,7 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     key = (options.path, options.uses_kernels, files, str(log.end()), str(log.state()), repr(options.declarations))
     found = _HISTORIES.get(key)
     if found is None:
-        kernels = load_kernels(options)
-        if kernels is not None and not (Path(options.path) / CACHE_FILE).exists():
-            found = fast_history(log, declared_schema(options.declarations), kernels)
-        found = found or logged_schema(options, log).history()
+        found = logged_schema(options, log).history()
         _HISTORIES.clear()
         _HISTORIES[key] = found
     return found
@@ -130,7 +127,8 @@ def _modified_at(path: str, name: str) -> int:
 def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
     """The schema history of the log of options; who writes the log keeps it beside it, who reads it may take it."""
     directory = None if options.is_classic else Path(options.path)
-    return schema_of_log(log, options.declarations, directory, is_kept=False)
+    scan = scan_ddl if options.uses_kernels else None
+    return schema_of_log(log, options.declarations, directory, is_kept=False, scan=scan)
 
 
 def _end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:

@@ -11,7 +11,7 @@ from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.log.interface import LogEngine, OnFault
 from ibbmaster.log.locating import readable_groups
-from ibbmaster.log.schema_history import LoggedSchema, fold_group
+from ibbmaster.log.schema_history import LoggedSchema, Scan, fold_group
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
@@ -20,17 +20,22 @@ from ibbmaster.schema.versions import TableVersions
 
 
 def schema_of_log(
-    log: LogEngine, declarations: Mapping[str, Declaration], directory: Path | None, *, is_kept: bool
+    log: LogEngine,
+    declarations: Mapping[str, Declaration],
+    directory: Path | None,
+    *,
+    is_kept: bool,
+    scan: Scan | None = None,
 ) -> LoggedSchema:
     """The schema history of a log; `declarations` are what its tables were when it began.
 
     It is taken from its cache in the directory, and kept there if `is_kept`; one that begins with
-    declarations is not.
+    declarations is not. `scan` is a faster way to begin.
     """
     base = declared_schema(declarations)
     if base.tables:
-        return LoggedSchema(log, base=base)
-    return LoggedSchema(log, directory=directory, is_kept=is_kept)
+        return LoggedSchema(log, base=base, scan=scan)
+    return LoggedSchema(log, directory=directory, is_kept=is_kept, scan=scan)
 
 
 def readable_history(log: LogEngine, declarations: Mapping[str, Declaration], on_fault: OnFault) -> SchemaHistory:
