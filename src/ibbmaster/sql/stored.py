@@ -16,6 +16,7 @@ LAYOUTS_MAX = 1 << 16
 
 Span = tuple[int, int] | None  # where the bytes of a value are, without their length; None: it is NULL
 
+
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
     """One column of an image: its id and type in the version, and the bytes of its values, or of the length before."""
