@@ -1,9 +1,9 @@
 """A consumer that costs little, the same for every server: it reads large pieces and walks the packet headers.
 
-`python -m benchmarks.consumer PORT CONNECTIONS` dumps everything over so many connections,
+`python -m benchmarks.consumer PORT CONNECTIONS` dumps everything over CONNECTIONS connections,
 in one thread, to the EOF that follows; with `--raw` it reads what a server of plain bytes
-sends, to the end of the connection; with `--tls` it passes over so many bytes in records of
-TLS without deciphering them: that would cost as much as it costs the server. It stops after
+sends, to the end of the connection; with `--tls BYTES` it skips that many bytes in records of
+TLS without deciphering them, which would cost as much as it costs the server. It stops after
 `--seconds`, as a rate is known by then. It prints one line of JSON.
 """
 
@@ -28,15 +28,18 @@ LEFT, HELD, LENGTH, EVENTS, ENDED = range(5)  # the state of a walk; HELD and LE
 
 
 @njit(cache=True)
+def skip_rest(offset, size, state):  # type: ignore[no-untyped-def]
+    """Where the next header begins or continues: behind what is left of a packet or record, as far as it is here."""
+    step = min(state[LEFT], size - offset)
+    state[LEFT] -= step
+    return offset + step
+
+
+@njit(cache=True)
 def walk(data, size, state):  # type: ignore[no-untyped-def]
-    """Pass over the packets in data[:size]; ENDED becomes 1 at EOF, 2 at an error."""
-    offset = 0
+    """Skip the packets in data[:size]; ENDED becomes 1 at EOF, 2 at an error."""
+    offset = skip_rest(0, size, state)
     while offset < size:
-        if state[LEFT] > 0:
-            step = min(state[LEFT], size - offset)
-            state[LEFT] -= step
-            offset += step
-            continue
         if state[HELD] < 4:
             if state[HELD] < 3:
                 state[LENGTH] |= np.int64(data[offset]) << (8 * state[HELD])
@@ -51,18 +54,14 @@ def walk(data, size, state):  # type: ignore[no-untyped-def]
         state[LEFT] = state[LENGTH]
         state[HELD] = state[LENGTH] = 0
         state[EVENTS] += 1
+        offset = skip_rest(offset, size, state)
 
 
 @njit(cache=True)
 def walk_records(data, size, state):  # type: ignore[no-untyped-def]
-    """Pass over the TLS records in data[:size]; EVENTS counts down the bytes that are still to come."""
-    offset = 0
+    """Skip the TLS records in data[:size]; EVENTS counts down the bytes that are still to come."""
+    offset = skip_rest(0, size, state)
     while offset < size:
-        if state[LEFT] > 0:
-            step = min(state[LEFT], size - offset)
-            state[LEFT] -= step
-            offset += step
-            continue
         if state[HELD] >= 3:
             state[LENGTH] |= np.int64(data[offset]) << (8 * (4 - state[HELD]))
         state[HELD] += 1
@@ -71,6 +70,7 @@ def walk_records(data, size, state):  # type: ignore[no-untyped-def]
             state[LEFT] = state[LENGTH]
             state[EVENTS] -= state[LENGTH] - RECORD_REST
             state[HELD] = state[LENGTH] = 0
+            offset = skip_rest(offset, size, state)
     if state[EVENTS] <= 0:
         state[ENDED] = 1
 

@@ -45,7 +45,7 @@ from ibbmaster.lake.session import open_session
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 
 COLUMNS = {
     "id": "bigint",

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 
 WRITER_OPTIONS = (  # only while it fills its log
     "--sync-binlog=0",
@@ -119,25 +120,34 @@ HEAD_BYTES = 1000  # of a file with a head and no group
 def prepare(workload: Workload, version: str, base: Path, scale: float) -> tuple[Primary, Path]:
     """A primary with the workload in its log, not started, and the same log as .ibb; made if they are not there yet."""
     directory = base / f"{workload.name}-{version}-{scale:g}"
-    is_done = directory / "done"
-    if not is_done.exists():
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
-        primary = Primary(version, directory, *WRITER_OPTIONS)
-        primary.start()
-        primary.begin(workload.column)
+
+    def fill(primary: Primary) -> None:
         primary.sql(f"CALL bench.fill({max(1, round(workload.groups * scale))}, {workload.row_bytes})")
         primary.sql("FLUSH BINARY LOGS")
-        primary.forget_rows()
-        primary.stop()
+
+    if not (directory / "done").exists():
+        primary = filled_primary(version, directory, workload.column, fill)
         files = [path for path in primary.binlogs if path.stat().st_size > HEAD_BYTES]
         subprocess.run(
             [sys.executable, "-m", "ibbmaster", "import", *map(str, files), "--to", str(directory / "ibb")],
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        is_done.touch()
+        (directory / "done").touch()
     return Primary(version, directory), directory / "ibb"
+
+
+def filled_primary(version: str, directory: Path, column: str, fill: Callable[[Primary], None]) -> Primary:
+    """A new primary with the groups that `fill` writes in its log, and no rows; it was stopped."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    primary = Primary(version, directory, *WRITER_OPTIONS)
+    primary.start()
+    primary.begin(column)
+    fill(primary)
+    primary.forget_rows()
+    primary.stop()
+    return primary
 
 
 class HastyDisk(RealDisk):
@@ -229,19 +239,15 @@ def large_log(base: Path, files: int, filled: int) -> LargeLog:
 
 
 def prepare_files(version: str, base: Path, files: int) -> Primary:
-    """A primary with so many files of 20 groups each in its log, not started; made if it is not there yet."""
+    """A primary with `files` files of 20 groups each in its log, not started; made if it is not there yet."""
     directory = base / f"files-{files}-{version}"
-    is_done = directory / "done"
-    if not is_done.exists():
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
-        primary = Primary(version, directory, *WRITER_OPTIONS)
-        primary.start()
-        primary.begin(WORKLOADS["W1"].column)
+
+    def fill(primary: Primary) -> None:
         for _ in range(files):
             primary.sql(f"CALL bench.fill({GROUPS_IN_SMALL_FILE}, {ROW_BYTES})")
             primary.sql("FLUSH BINARY LOGS")
-        primary.forget_rows()
-        primary.stop()
-        is_done.touch()
+
+    if not (directory / "done").exists():
+        filled_primary(version, directory, WORKLOADS["W1"].column, fill)
+        (directory / "done").touch()
     return Primary(version, directory)

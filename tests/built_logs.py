@@ -1,8 +1,11 @@
-"""Logs in memory, built with the appender, and the vector of the format description with three files."""
+"""Logs in memory, built with the appender, and traditional files, built event by event."""
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +21,14 @@ from ibbmaster.ibb.appender import Appender, FileShape, References
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.ibb.oob import OobForest, encode_oob_node
+from ibbmaster.ibb.page import DATA_SIZE
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.wire.packet import PacketReader
+
+CHECKSUM_SWITCH = Path(__file__).parents[1] / "fixtures" / "classic" / "11.8" / "checksum-switch"
+OVERHEAD = 3 + 1 + 38  # chunk header, commit header, GTID event
 
 
 class LogBuilder:
@@ -72,6 +79,24 @@ class LogBuilder:
         self.disk.truncate(f"binlog-{file_no:06d}.ibb", kept * 16384)
 
 
+class ClassicFileBuilder:
+    """Makes the bytes of a traditional file: the head of a real one, and events that say where they end."""
+
+    def __init__(self, *, with_checksums: bool = True) -> None:
+        head = (CHECKSUM_SWITCH / ("binlog.000005" if with_checksums else "binlog.000004")).read_bytes()
+        self.data = bytearray(head[: 4 + struct.unpack_from("<I", head, 4 + 9)[0]])
+        self.with_checksums = with_checksums
+
+    def add(self, event_type: int, body: bytes, *, flags: int = 0) -> None:
+        size = 19 + len(body) + 4 * self.with_checksums
+        end = (len(self.data) + size) & 0xFFFFFFFF
+        event = struct.pack("<IBIIIH", 1700000000, event_type, 1, size, end, flags) + body
+        self.data += event + (struct.pack("<I", zlib.crc32(event)) if self.with_checksums else b"")
+
+    def begin_group(self, seq_no: int, flags: int = 0) -> None:
+        self.add(EventType.GTID, struct.pack("<QIB", seq_no, 0, flags) + bytes(6))
+
+
 def some_event(size: int, fill: int = 7) -> bytes:
     """An event of a given size without meaning."""
     return encode_event(event_type=EventType.ANNOTATE_ROWS, body=bytes([fill]) * (size - 19), server_id=1)
@@ -112,6 +137,26 @@ def dumped():
 @pytest.fixture
 def new_log():
     return LogBuilder
+
+
+@pytest.fixture
+def new_classic_file():
+    return ClassicFileBuilder
+
+
+@pytest.fixture
+def new_paged_log():
+    """Makes a log of two files with four groups on every page, each of which ends on the page it begins on."""
+
+    def make(**shape: int) -> LogBuilder:
+        log, seq_no = LogBuilder(**shape), 0
+        while log.appender.file_no < 2:
+            for size in (4000, 4000, 4000, None):
+                seq_no += 1
+                log.commit(f"0-1-{seq_no}", some_event((size or DATA_SIZE - log.appender.page_offset) - OVERHEAD))
+        return log
+
+    return make
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ IbbMasterError
 ├── StoreError                 a directory cannot be read or written as a binlog
 │   ├── MissingFileError       a binlog file that must be there is not
 │   ├── DiskFullError          no room on the disk; the same call may succeed later
-│   ├── BusyError              another process has the directory, or somebody still needs what should go
+│   ├── BusyError              another process has the directory, or a reader still needs what should go
 │   ├── FailedError            the disk failed before: nothing is written until the store is opened again
 │   ├── GtidOrderError         a GTID that is not newer than what its domain has
 │   │   └── DuplicateGtidError ... of a group that the log has already, event for event
@@ -27,7 +27,7 @@ IbbMasterError
 ├── LocalProtocolError         our own code broke the conversation; fix it
 ├── SourceError                a primary that is read cannot be reached, refuses, or breaks off
 ├── SparkJobError              a job on Spark has failed
-├── InexactError               rows have changed in ways that the log does not tell
+├── InexactError               rows have changed in ways that the log does not say
 └── ConfigurationError         an option or a configuration file cannot be used
 """
 
@@ -145,7 +145,7 @@ class SparkJobError(IbbMasterError):
 
 
 class InexactError(IbbMasterError):
-    """A table cannot be told exactly; `doubts` say since which GTID and why."""
+    """A table cannot be rebuilt exactly; `doubts` say since which GTID and why."""
 
     def __init__(self, table: str, doubts: list[str]) -> None:
         super().__init__(table, doubts)
@@ -170,7 +170,7 @@ class DiskFullError(StoreError):
 
 
 class BusyError(StoreError):
-    """Another process has the directory, or somebody still needs what should be removed."""
+    """Another process has the directory, or a reader still needs what should be removed."""
 
 
 class FailedError(StoreError):
@@ -186,7 +186,7 @@ class DuplicateGtidError(GtidOrderError):
 
 
 class DamageError(StoreError):
-    """Recovery found what no crash leaves behind, and keeps its hands off."""
+    """Recovery found what no crash leaves behind, and changes nothing."""
 
 
 class RemoteProtocolError(IbbMasterError):

@@ -90,7 +90,7 @@ class GtidPosition(Mapping[int, Gtid]):
 class GtidState:
     """What a primary has logged: per domain the last sequence number of each server.
 
-    Inside a domain the servers stand in the order in which they last logged, so the
+    Inside a domain the servers are in the order in which they last logged, so the
     last one is the latest of its domain. Mutable; `copy()` before you keep one.
     """
 
@@ -124,9 +124,9 @@ class GtidState:
 
     def copy(self) -> GtidState:
         """A state of its own with the same content."""
-        twin = GtidState()
-        twin._domains = {domain_id: dict(servers) for domain_id, servers in self._domains.items()}
-        return twin
+        copy = GtidState()
+        copy._domains = {domain_id: dict(servers) for domain_id, servers in self._domains.items()}
+        return copy
 
     def seq_no(self, domain_id: int, server_id: int) -> int | None:
         """The last sequence number this server logged in this domain, if any."""
@@ -151,7 +151,7 @@ class GtidState:
         return list(self._domains)
 
     def position(self) -> GtidPosition:
-        """The latest GTID of every domain: where a replica that has everything stands."""
+        """The latest GTID of every domain: where a replica is that has everything."""
         return GtidPosition(gtid for domain_id in self._domains if (gtid := self.latest(domain_id)) is not None)
 
     def is_before(self, position: GtidPosition) -> bool:

@@ -1,4 +1,4 @@
-"""A place in the log, for everybody who names one."""
+"""A place in the log."""
 
 from __future__ import annotations
 

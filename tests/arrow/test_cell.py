@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import re
+import struct
 from decimal import Decimal
 
 import pytest
 
-from ibbmaster.arrow.cell import cell_reader, date_cell, image_as_map, moment_cell, text_of
+from ibbmaster.arrow.cell import cell_reader, day_cell, image_as_map, moment_cell, text_of
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.encoding import encode_table_map, written_table
+from ibbmaster.event.rows.moment import Moment
+from ibbmaster.event.rows.table_schema import decode_table_schema
 
 TEXTS = {
     "NULL": (None, None),
@@ -54,44 +59,48 @@ def test_an_image_with_more_values_than_columns_is_no_map():
 
 
 @pytest.mark.parametrize(
-    ("spark_type", "value", "cell"),
+    ("declared", "spark_type", "value", "cell"),
     [
-        ("int", 7, 7),
-        ("bigint", 1 << 62, 1 << 62),
-        ("binary", b"\0", b"\0"),
-        ("double", 0.5, 0.5),
-        ("decimal(10,2)", Decimal("1.50"), Decimal("1.50")),
-        ("decimal(20,0)", 18446744073709551615, Decimal("18446744073709551615")),
-        ("string", Decimal("1.50"), "1.50"),
-        ("string", b"\1", "0x01"),
-        ("date", "1970-01-02", 1),
-        ("timestamp", "1970-01-01 00:00:01", 1_000_000),
-        ("timestamp_ntz", "1970-01-01 00:00:01.5", 1_500_000),
-        ("array<float>", (1.0, 2.0), [1.0, 2.0]),
-        ("array<float>", b"\0", None),
+        ("int", "int", 7, 7),
+        ("bigint", "bigint", 1 << 62, 1 << 62),
+        ("varbinary(9)", "binary", b"\0", b"\0"),
+        ("double", "double", 0.5, 0.5),
+        ("decimal(10,2)", "decimal(10,2)", "1.50", Decimal("1.50")),
+        ("bigint unsigned", "decimal(20,0)", 18446744073709551615, Decimal("18446744073709551615")),
+        ("decimal(10,2)", "string", "1.50", "1.50"),
+        ("varbinary(9)", "string", b"\1", "0x01"),
+        ("date", "date", "1970-01-02", 1),
+        ("timestamp", "timestamp", "1970-01-01 00:00:01", 1_000_000),
+        ("datetime(1)", "timestamp_ntz", "1970-01-01 00:00:01.5", 1_500_000),
+        ("datetime(1)", "string", "1970-01-01 00:00:01.5", "1970-01-01 00:00:01.5"),
     ],
 )
-def test_a_value_becomes_what_the_type_of_its_column_takes(spark_type, value, cell):
-    found = cell_reader(column(), spark_type)(value)
+def test_a_value_becomes_what_the_type_of_its_column_takes(declared, spark_type, value, cell):
+    table = written_table("d.t", {"a": declared}, table_id=1)
+    (column,) = decode_table_schema(encode_table_map(table, server_id=1)).columns
+    data = table.columns[0].encode(value)
+    found, end = cell_reader(column, spark_type)(data, 0)
 
-    assert (found, type(found)) == (cell, type(cell))
+    assert (found, type(found), end) == (cell, type(cell), len(data))
 
 
-@pytest.mark.parametrize(
-    "spark_type",
-    ["int", "string", "binary", "date", "timestamp", "timestamp_ntz", "decimal(20,0)", "decimal(5,1)", "array<float>"],
-)
-def test_null_is_null_in_a_column_of_any_type(spark_type):
-    assert cell_reader(column(), spark_type)(None) is None
+def test_a_vector_is_a_list_of_numbers():
+    column = Column(name="a", type=ColumnType.VARCHAR, metadata=8, kind=ValueKind.VECTOR, size=8)
+
+    assert cell_reader(column, "array<float>")(b"\x08" + struct.pack("<2f", 1, 2), 0) == ([1.0, 2.0], 9)
+
+
+def moment(text) -> Moment:
+    return Moment(*map(int, re.split("[-: .]", text)))
 
 
 @pytest.mark.parametrize("text", ["1970-01-01", "1969-12-31", "0001-01-01", "9999-12-31", "2024-02-29", "2000-02-29"])
 def test_a_date_is_a_number_of_days_since_1970(text):
-    days = date_cell(text)
+    days = day_cell(moment(text))
 
     assert isinstance(days, int)
     assert (datetime.date(1970, 1, 1) + datetime.timedelta(days=days)).isoformat() == text
-    assert date_cell(f"{text} 23:59:59.999999") == days
+    assert day_cell(moment(f"{text} 23:59:59.999999")) == days
 
 
 NO_DAYS = [
@@ -108,39 +117,33 @@ NO_DAYS = [
 
 @pytest.mark.parametrize("text", NO_DAYS)
 def test_what_is_no_day_is_no_date_and_no_moment(text):
-    assert date_cell(text) is None
-    assert moment_cell(f"{text} 00:00:00") is None
-    assert moment_cell(f"{text} 12:34:56.789") is None
-
-
-@pytest.mark.parametrize("value", [None, 0, 20240229, b"2024-02-29", "", "yesterday", "24-02-29"])
-def test_what_is_no_text_of_a_date_is_none(value):
-    assert date_cell(value) is None
-    assert moment_cell(value) is None
+    assert day_cell(moment(text)) is None
+    assert moment_cell(moment(f"{text} 00:00:00")) is None
+    assert moment_cell(moment(f"{text} 12:34:56.789000")) is None
 
 
 @pytest.mark.parametrize(
     ("text", "microseconds"),
     [
         ("1970-01-01 00:00:00", 0),
-        ("1970-01-01 00:00:00.1", 100_000),
+        ("1970-01-01 00:00:00.100000", 100_000),
         ("1970-01-01 00:00:00.000001", 1),
-        ("1970-01-01 00:00:00.0203", 20_300),
+        ("1970-01-01 00:00:00.020300", 20_300),
         ("1970-01-02 00:00:00.000000", 86_400_000_000),
-        ("1970-01-01 01:02:03.004", 3_723_004_000),
+        ("1970-01-01 01:02:03.004000", 3_723_004_000),
         ("1969-12-31 23:59:59.999999", -1),
         ("9999-12-31 23:59:59.999999", 253_402_300_799_999_999),
         ("0001-01-01 00:00:00", -62_135_596_800_000_000),
     ],
 )
 def test_a_moment_is_a_number_of_microseconds_since_1970(text, microseconds):
-    assert moment_cell(text) == microseconds
+    assert moment_cell(moment(text)) == microseconds
 
 
 @pytest.mark.parametrize(
     "clock", ["24:00:00", "31:00:00", "00:60:00", "23:63:00", "00:00:60", "23:59:63.999999", "31:63:63", "24:00:00.000"]
 )
 def test_a_clock_beyond_the_last_second_of_a_day_is_no_moment(clock):
-    assert moment_cell(f"2024-02-29 {clock}") is None
-    assert moment_cell(f"9999-12-31 {clock}") is None
-    assert date_cell(f"2024-02-29 {clock}") == date_cell("2024-02-29")
+    assert moment_cell(moment(f"2024-02-29 {clock}")) is None
+    assert moment_cell(moment(f"9999-12-31 {clock}")) is None
+    assert day_cell(moment(f"2024-02-29 {clock}")) == day_cell(moment("2024-02-29"))

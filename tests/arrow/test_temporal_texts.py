@@ -9,13 +9,9 @@ import pytest
 
 from ibbmaster.arrow.temporal_texts import moment_texts
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES, date_text, datetime2_text, timestamp2_text
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 
-READ = {
-    ColumnType.DATE: lambda digits: date_text,
-    ColumnType.DATETIME2: datetime2_text,
-    ColumnType.TIMESTAMP2: timestamp2_text,
-}
 SIZES = {ColumnType.DATE: 3, ColumnType.DATETIME2: 5, ColumnType.TIMESTAMP2: 4}
 CASES = [
     (ColumnType.DATE, 0),
@@ -50,7 +46,7 @@ def test_random_values_read_as_the_reference_reads_them(kind, digits):
     found = moment_texts(column(kind, digits), np.frombuffer(data, dtype=np.uint8), starts, valid)
 
     found.validate(full=True)
-    read = READ[kind](digits)
+    read = kind_of(column(kind, digits)).convert(column(kind, digits))
     assert found.to_pylist() == [None if value is None else read(value) for value in values]
 
 

@@ -17,7 +17,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 
 LISTEN = {
     "127.0.0.1:3307": ("127.0.0.1", 3307),

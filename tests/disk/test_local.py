@@ -15,7 +15,7 @@ from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreEr
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.log_checker import check_log
 
 

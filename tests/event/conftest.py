@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import lzma
-import struct
 from pathlib import Path
 
 import pytest
+from lanes.replay import raw_events
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 CAPTURES = sorted(
@@ -19,22 +18,7 @@ CAPTURES = sorted(
 
 def events_of(capture: str) -> list[bytes]:
     """Every event of a capture, checksums cut off but that of FORMAT_DESCRIPTION."""
-    events = []
-    for path in sorted((CLASSIC / capture).glob("binlog.0*")):
-        data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
-        if path.suffix == ".idx":
-            continue
-        offset, checksum_size = 4, 0
-        while offset + 19 <= len(data):
-            (size,) = struct.unpack_from("<I", data, offset + 9)
-            event = data[offset : offset + size]
-            offset += size
-            if event[4] == 15:
-                checksum_size = 4 if event[-5] else 0
-            elif checksum_size:
-                event = event[:9] + struct.pack("<I", size - 4) + event[13:-4]
-            events.append(event)
-    return events
+    return list(raw_events(CLASSIC / capture))
 
 
 @pytest.fixture(params=CAPTURES)

@@ -17,8 +17,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Each kernel is one loop over arrays that others filled: kernel and reference read the same bytes there.
     "arrow/test_fast_reading.py": (
         *("arrow/arrays.py", "arrow/collecting.py", "arrow/column_reading.py"),
-        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plan.py", "arrow/reading.py"),
-        *("arrow/row_columns.py", "arrow/row_tables.py"),
+        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plain_events.py", "arrow/plan.py"),
+        *("arrow/reading.py", "arrow/row_columns.py", "arrow/row_tables.py"),
     ),
     "kernel/test_compiling.py": (
         *("kernel/checking.py", "kernel/collecting.py", "kernel/columns.py", "kernel/fields.py", "kernel/framing.py"),

@@ -18,6 +18,13 @@ DIALOG_BYTES = 2000  # about what a primary sends before the first event
 TIMEOUT_S = 600.0
 
 
+def check_end(replica: Replica, capture: Capture, version: str) -> None:
+    """Whether a replica comes to all that a real primary would have served."""
+    replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
+    expected = capture.replayed(version).tables
+    assert replica.tables(list(expected)) == expected
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["10.11/domains", "11.8/ddl-trx-xa", "10.11/group-commit", "11.8/large-commit"])
 def test_connections_cut_at_random_bytes_do_no_harm(
@@ -36,10 +43,7 @@ def test_connections_cut_at_random_bytes_do_no_harm(
 
     with CuttingProxy(primary.host, primary.port, cuts) as proxy:
         replica.follow(proxy)
-        replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
-
-        expected = capture.replayed(version).tables
-        assert replica.tables(list(expected)) == expected
+        check_end(replica, capture, version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -53,10 +57,7 @@ def test_a_connection_cut_at_every_step_of_the_dialogue_does_no_harm(
 
     with CuttingProxy(primary.host, primary.port, cuts) as proxy:
         replica.follow(proxy)
-        replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
-
-        expected = capture.replayed(version).tables
-        assert replica.tables(list(expected)) == expected
+        check_end(replica, capture, version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -81,10 +82,7 @@ def test_a_primary_killed_in_mid_stream_is_followed_on_after_its_restart(
         primary.kill()
         cut.proceed.set()
         primary.start()
-        replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
-
-        expected = capture.replayed(version).tables
-        assert replica.tables(list(expected)) == expected
+        check_end(replica, capture, version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -118,10 +116,7 @@ def test_a_killed_replica_goes_on_where_it_was(
     replica.kill()
     replica.start()
     replica.sql("START SLAVE")
-    replica.wait_for_gtid(capture.last_position)
-
-    expected = capture.replayed(version).tables
-    assert replica.tables(list(expected)) == expected
+    check_end(replica, capture, version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -148,9 +143,7 @@ def test_a_directory_that_grows_is_followed(
     primary.start()
     import_files(files[7:], tmp_path / "ibb", "--append")
 
-    replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
-    expected = capture.replayed(version).tables
-    assert replica.tables(list(expected)) == expected
+    check_end(replica, capture, version)
 
 
 def version_options(capture: Capture) -> list[str]:

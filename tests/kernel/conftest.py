@@ -1,6 +1,10 @@
-"""Caches of compiled kernels, for tests that need one of their own."""
+"""Caches of compiled kernels, and processes that have loaded none."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -15,3 +19,21 @@ def filled(tmp_path_factory):
     assert cache.make()
     compile_elsewhere(cache, [KernelSet.VERIFY])
     return cache
+
+
+@pytest.fixture
+def said_by():
+    """What a fresh process prints, on both channels."""
+
+    def run(program, **environment):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=True,
+        )
+        return (done.stdout + done.stderr).strip()
+
+    return run

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,18 +12,6 @@ from ibbmaster.kernel.cache import ENVIRONMENT, READY_FILE, KernelCache, KernelS
 
 PACKAGE = Path(caching.__file__).parents[1]
 KEY = "from ibbmaster.kernel.cache import cache_key; print(cache_key())"
-
-
-def printed(program, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=True,
-    )
-    return done.stdout.strip()
 
 
 def test_a_set_is_there_once_it_was_compiled(filled):
@@ -63,27 +48,27 @@ def test_a_damaged_cache_counts_as_none(filled, tmp_path, damage):
     assert not damaged.has([KernelSet.VERIFY])
 
 
-def test_every_module_that_kernels_import_is_a_source_of_theirs():
+def test_every_module_that_kernels_import_is_a_source_of_theirs(said_by):
     program = (
         "import sys, ibbmaster.kernel.warm; "
         "print(*(module.__file__ for name, module in sys.modules.items() if name.startswith('ibbmaster')))"
     )
-    imported = {Path(name) for name in printed(program).split()}
+    imported = {Path(name) for name in said_by(program).split()}
     assert {path for path in imported if path.name != "__init__.py"} <= set(source_files())
 
 
 @pytest.mark.parametrize("changed", ["kernel/scan.py", "event/rows/number.py", "ibb/chunk.py"])
-def test_a_change_of_any_source_makes_another_key(tmp_path, changed):
+def test_a_change_of_any_source_makes_another_key(tmp_path, changed, said_by):
     copy = tmp_path / "ibbmaster"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "server", "spark", "lake"))
-    before = printed(KEY, PYTHONPATH=str(tmp_path))
+    before = said_by(KEY, PYTHONPATH=str(tmp_path))
     with (copy / changed).open("a") as file:
         file.write("# another\n")
-    assert printed(KEY, PYTHONPATH=str(tmp_path)) != before
+    assert said_by(KEY, PYTHONPATH=str(tmp_path)) != before
 
 
-def test_code_for_another_cpu_has_another_key():
-    assert printed(KEY) != printed(KEY, NUMBA_CPU_NAME="generic")
+def test_code_for_another_cpu_has_another_key(said_by):
+    assert said_by(KEY) != said_by(KEY, NUMBA_CPU_NAME="generic")
 
 
 DIRECTORIES = {

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -154,28 +152,20 @@ def test_files_of_real_servers(path):
         check_equal(careful, fast, profile)
 
 
-def write_file(path, groups, *, with_checksums):
+def write_file(path, file, groups):
     """A file that a server has closed; each group is a list of event types and bodies behind its GTID event."""
-    head = (CLASSIC / "11.8/checksum-switch" / ("binlog.000005" if with_checksums else "binlog.000004")).read_bytes()
-    data = bytearray(head[: 4 + struct.unpack_from("<I", head, 4 + 9)[0]])
-
-    def add(event_type, body, *, flags=0):
-        size = 19 + len(body) + 4 * with_checksums
-        event = struct.pack("<IBIIIH", 1700000000, event_type, 1, size, (len(data) + size) & 0xFFFFFFFF, flags) + body
-        data.extend(event + (struct.pack("<I", zlib.crc32(event)) if with_checksums else b""))
-
-    add(GTID_LIST, bytes(4))
+    file.add(GTID_LIST, bytes(4))
     for seq_no, (flags, events) in enumerate(groups, 1):
-        add(GTID, struct.pack("<QIB", seq_no, 0, flags) + bytes(6))
+        file.begin_group(seq_no, flags)
         for event in events:
-            add(*event[:2], flags=event[2] if len(event) > 2 else 0)
-    add(STOP, b"")
-    path.write_bytes(data)
-    return bytes(data)
+            file.add(*event[:2], flags=event[2] if len(event) > 2 else 0)
+    file.add(STOP, b"")
+    path.write_bytes(file.data)
+    return bytes(file.data)
 
 
 @pytest.mark.parametrize("with_checksums", [True, False])
-def test_groups_and_events_of_any_size(tmp_path, with_checksums):
+def test_groups_and_events_of_any_size(tmp_path, new_classic_file, with_checksums):
     """Pieces of large events end at packets, and the checksum of one may be cut by that."""
     rng = random.Random(3)
     path = tmp_path / "binlog.000001"
@@ -188,7 +178,8 @@ def test_groups_and_events_of_any_size(tmp_path, with_checksums):
             (1, [(QUERY, bytes(600_000))]),
             (0, [(QUERY, query), (ROWS, bytes(8180 + size % 40)), (XID, bytes(8))]),
         ]
-        data = write_file(path, [group for group in groups if size % 2 or group[0]], with_checksums=with_checksums)
+        file = new_classic_file(with_checksums=with_checksums)
+        data = write_file(path, file, [group for group in groups if size % 2 or group[0]])
         for profile in ("engine", "classic-10.11", "classic-11.8"):
             options = rng.choice(OPTIONS)
             careful = Careful(path, profile, **options)

@@ -15,7 +15,7 @@ from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import PAIR_COLUMNS, ChunkColumn, Field, Framing, Status
 from ibbmaster.log.event_groups import decode_first_event
 from ibbmaster.position import LogPosition
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.random_log import random_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 

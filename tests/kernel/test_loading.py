@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
 import tempfile
 
 import pytest
 
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.cache import ENVIRONMENT, KernelSet
-
-
-def run(program, **environment):
-    """What a fresh process prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=True,
-    )
-    return (done.stdout + done.stderr).strip()
-
 
 PROGRAM = """
 import logging
@@ -41,20 +24,20 @@ def test_they_are_there_once_they_are_loaded():
 
 
 @pytest.mark.parametrize("word", ["off", "0", "NO"])
-def test_the_switch_turns_them_off(word):
-    assert run(PROGRAM, **{loading.SWITCH: word}) == "None"
+def test_the_switch_turns_them_off(word, said_by):
+    assert said_by(PROGRAM, **{loading.SWITCH: word}) == "None"
 
 
-def test_without_numba_it_is_said_how_to_get_it(tmp_path):
+def test_without_numba_it_is_said_how_to_get_it(tmp_path, said_by):
     (tmp_path / "numba.py").write_text("raise ImportError('not here')\n")
-    said = run(PROGRAM, PYTHONPATH=str(tmp_path))
+    said = said_by(PROGRAM, PYTHONPATH=str(tmp_path))
     assert said.startswith("None\n")
     assert "pip install ibbmaster[fast]" in said
 
 
-def test_a_broken_numba_is_reported_and_survived(tmp_path):
+def test_a_broken_numba_is_reported_and_survived(tmp_path, said_by):
     (tmp_path / "numba.py").write_text("class config: CACHE_DIR = ''\n")
-    said = run(PROGRAM, PYTHONPATH=str(tmp_path))
+    said = said_by(PROGRAM, PYTHONPATH=str(tmp_path))
     assert said.startswith("None")
     assert "going on without them" in said
 
@@ -67,20 +50,20 @@ print(len(recorder.buffer), "passes of the compiler")
 """
 
 
-def test_they_are_never_compiled_where_they_are_used(tmp_path):
+def test_they_are_never_compiled_where_they_are_used(tmp_path, said_by):
     program = f"PROGRAM = {PROGRAM!r}\n{COMPILED_HERE}"
     environment = {ENVIRONMENT: str(tmp_path / "cache")}
-    assert "\n0 passes of the compiler" in run(program, **environment)
+    assert "\n0 passes of the compiler" in said_by(program, **environment)
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert "\n0 passes of the compiler" in run(program, **environment)
+    assert "\n0 passes of the compiler" in said_by(program, **environment)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files  # it may be read-only
 
 
 NOWHERE = "/proc/no-such-directory"  # cannot be made, not even by root
 
 
-def test_where_no_cache_can_be_written_they_are_compiled_for_now_and_that_is_told_once(tmp_path):
-    said = run(
+def test_where_no_cache_can_be_written_they_are_compiled_for_now_and_that_is_told_once(tmp_path, said_by):
+    said = said_by(
         PROGRAM + "print(loading.load(KernelSet.VERIFY))", TMPDIR=str(tmp_path), **{ENVIRONMENT: NOWHERE}
     ).splitlines()
     assert [line for line in said if "WARNING" in line] == [
@@ -142,8 +125,8 @@ loading.load_in_background(KernelSet.VERIFY)
 """
 
 
-def test_no_thread_loads_kernels_when_the_interpreter_goes(filled):
-    assert run(AT_EXIT, **{ENVIRONMENT: str(filled.path.parent)}) == "[]"
+def test_no_thread_loads_kernels_when_the_interpreter_goes(filled, said_by):
+    assert said_by(AT_EXIT, **{ENVIRONMENT: str(filled.path.parent)}) == "[]"
 
 
 OF_LONG_EVENTS_TOO = {"copy_strings", "decode_rows", "header_columns", "index_events"}  # these are in no buffer of ours

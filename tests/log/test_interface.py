@@ -18,7 +18,7 @@ from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.memory_binlog import MemoryBinlog
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 

@@ -7,25 +7,17 @@ import pytest
 from ibbmaster.errors import RecordError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.misplacement import MisplacementCheck
 from ibbmaster.streaming import shared
 
-OVERHEAD = 3 + 1 + 38  # chunk header, commit header, GTID event
-
 
 @pytest.fixture
-def paged_log(new_log, event):
-    """Two files of 80 pages, four groups on every page, each ends on the page it begins on."""
-    log = new_log(size_pages=80, interval_pages=16)
-    seq_no = 0
-    while log.appender.file_no < 2:
-        for size in (4000, 4000, 4000, None):
-            seq_no += 1
-            log.commit(f"0-1-{seq_no}", event((size or DATA_SIZE - log.appender.page_offset) - OVERHEAD))
-    return log
+def paged_log(new_paged_log):
+    """Two files of 80 pages."""
+    return new_paged_log(size_pages=80, interval_pages=16)
 
 
 def copy_page(log, wrong, place, file_no=0):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
+from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.kernel import loading
 from ibbmaster.log import verify as verifying
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.order_checks import NAMED_MAX
 from ibbmaster.log.verify import verify
 from ibbmaster.testing.disk import MemoryDisk
-
-OVERHEAD = 3 + 1 + 38  # chunk header, commit header, GTID event
 
 
 @pytest.fixture(params=["with kernels", "without"], autouse=True)
@@ -22,15 +20,9 @@ def kernels_or_not(request, monkeypatch):
 
 
 @pytest.fixture
-def paged_log(new_log, event):
-    """Two files of 20 pages, a state every eight; four groups on every page, each ends on the page it begins on."""
-    log = new_log(size_pages=20, interval_pages=8)
-    seq_no = 0
-    while log.appender.file_no < 2:
-        for size in (4000, 4000, 4000, None):
-            seq_no += 1
-            log.commit(f"0-1-{seq_no}", event((size or DATA_SIZE - log.appender.page_offset) - OVERHEAD))
-    return log
+def paged_log(new_paged_log):
+    """Two files of 20 pages, a state every eight."""
+    return new_paged_log(size_pages=20, interval_pages=8)
 
 
 def image(disk, page_no, file_no=0):

@@ -42,7 +42,7 @@ from ibbmaster.streaming.large_group import LargeGroup
 from ibbmaster.streaming.page_blocks import PageBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.streaming.stage import Counter as SentCounter
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 from ibbmaster.wire.auth import answer_native
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability

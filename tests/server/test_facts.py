@@ -10,7 +10,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.memory_binlog import MemoryBinlog
 from ibbmaster.wire.auth import make_account
 

@@ -42,7 +42,7 @@ from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.streaming import block_cache, shared
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.wire.packet import PacketReader
 
 PAGE_SIZE = 16384

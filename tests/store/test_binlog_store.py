@@ -19,7 +19,7 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.life import SIMULATED
 from ibbmaster.testing.log_checker import check_log
 from ibbmaster.testing.scheduler import Scheduler

@@ -11,7 +11,7 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.next_file import make_file
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
 SMALL = {"max_file_bytes": 4 * PAGE_SIZE, "state_interval_bytes": PAGE_SIZE}

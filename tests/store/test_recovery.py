@@ -13,7 +13,7 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_NAMES, scan_redo
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
 OPTIONS = StoreOptions(

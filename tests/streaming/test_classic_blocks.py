@@ -6,8 +6,6 @@ import lzma
 import random
 import re
 import shutil
-import struct
-import zlib
 from pathlib import Path
 
 import pytest
@@ -160,29 +158,21 @@ def test_damage_ends_the_dump_where_and_as_it_does_group_by_group(dump_of, tmp_p
             path.write_bytes(whole)
 
 
-def write_file(path, groups, *, with_checksums=True, in_use=False, is_closed=True):
+def write_file(path, groups, file, *, in_use=False, is_closed=True):
     """A file with groups, each of which is a list of sizes of row events; returns where each begins."""
-    head = (CLASSIC / "11.8/checksum-switch" / ("binlog.000005" if with_checksums else "binlog.000004")).read_bytes()
-    data = bytearray(head[: 4 + struct.unpack_from("<I", head, 4 + 9)[0]])
-    data[4 + 17] |= in_use
+    file.data[4 + 17] |= in_use
     rng = random.Random(1)
-
-    def add(event_type, body):
-        size = 19 + len(body) + 4 * with_checksums
-        event = struct.pack("<IBIIIH", 1700000000, event_type, 1, size, (len(data) + size) & 0xFFFFFFFF, 0) + body
-        data.extend(event + (struct.pack("<I", zlib.crc32(event)) if with_checksums else b""))
-
-    add(GTID_LIST, bytes(6))
+    file.add(GTID_LIST, bytes(6))
     begins = []
     for seq_no, sizes in enumerate(groups, 1):
-        begins.append(len(data))
-        add(GTID, struct.pack("<QIB", seq_no, 0, 0) + bytes(6))
+        begins.append(len(file.data))
+        file.begin_group(seq_no)
         for size in sizes:
-            add(ROWS, rng.randbytes(min(size, 1000)) * (size // 1000 + 1))
-        add(XID, bytes(8))
+            file.add(ROWS, rng.randbytes(min(size, 1000)) * (size // 1000 + 1))
+        file.add(XID, bytes(8))
     if is_closed:
-        add(STOP, b"")
-    path.write_bytes(data)
+        file.add(STOP, b"")
+    path.write_bytes(file.data)
     return begins
 
 
@@ -191,8 +181,8 @@ LONG = [[100], [400_000] * 3, [100], [2_000_000, 50], [17_000_000], [30_000] * 4
 
 @pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8", "engine"])
 @pytest.mark.parametrize("with_checksums", [True, False])
-def test_long_groups_and_events_go_out_in_parts(dump_of, tmp_path, with_checksums, profile):
-    write_file(tmp_path / "binlog.000001", LONG, with_checksums=with_checksums)
+def test_long_groups_and_events_go_out_in_parts(dump_of, tmp_path, with_checksums, profile, new_classic_file):
+    write_file(tmp_path / "binlog.000001", LONG, new_classic_file(with_checksums=with_checksums))
     engine = ClassicBinlog([tmp_path])
     for position in ("", "0-1-1", "0-1-4"):
         _, dumps = check_same(dump_of, engine, profile=profile, position=position)
@@ -201,8 +191,8 @@ def test_long_groups_and_events_go_out_in_parts(dump_of, tmp_path, with_checksum
     assert dumps[1].pumped > 1 << 20
 
 
-def test_damage_in_a_long_group_is_told_where_it_is_met(dump_of, tmp_path):
-    begins = write_file(tmp_path / "binlog.000001", LONG)
+def test_damage_in_a_long_group_is_told_where_it_is_met(dump_of, tmp_path, new_classic_file):
+    begins = write_file(tmp_path / "binlog.000001", LONG, new_classic_file())
     path = tmp_path / "binlog.000001"
     whole = path.read_bytes()
     rng = random.Random(3)
@@ -219,9 +209,9 @@ def test_damage_in_a_long_group_is_told_where_it_is_met(dump_of, tmp_path):
 
 
 @pytest.mark.parametrize("count", range(1, len(LONG) + 1))
-def test_of_a_file_in_use_a_long_group_goes_out_if_it_is_whole(dump_of, tmp_path, count):
+def test_of_a_file_in_use_a_long_group_goes_out_if_it_is_whole(dump_of, tmp_path, count, new_classic_file):
     path = tmp_path / "binlog.000001"
-    begins = write_file(path, LONG, in_use=True, is_closed=False)
+    begins = write_file(path, LONG, new_classic_file(), in_use=True, is_closed=False)
     whole = path.read_bytes()
     end = [*begins, len(whole)][count]
     for missing in (0, 1, 12):
@@ -231,9 +221,9 @@ def test_of_a_file_in_use_a_long_group_goes_out_if_it_is_whole(dump_of, tmp_path
 
 
 @pytest.mark.parametrize("name", ["10.11/domains", "10.11/types-full-crc32", "long"])
-def test_packed_files(dump_of, tmp_path, name):
+def test_packed_files(dump_of, tmp_path, name, new_classic_file):
     if name == "long":
-        write_file(tmp_path / "binlog.000001", LONG[:4])
+        write_file(tmp_path / "binlog.000001", LONG[:4], new_classic_file())
     else:
         shutil.copytree(CLASSIC / name, tmp_path, dirs_exist_ok=True)
     for path in list(tmp_path.glob("binlog.0*")):

@@ -27,8 +27,8 @@ from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import OUT_BYTES
 from ibbmaster.streaming.framing_state import FramingState
 from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.testing.crash import make_event, make_gtid_event
 from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.memory_binlog import MemoryBinlog
 from ibbmaster.testing.random_log import random_log
 from ibbmaster.testing.simulated_disk import SimulatedDisk

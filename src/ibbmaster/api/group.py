@@ -76,7 +76,7 @@ def _named(table: TableSchema, image: Image | None) -> Row | None:
 class Group:
     """A GTID and everything it commits.
 
-    Nothing of it is read before it is asked for, and it may be asked again, also later: small
+    It is read on demand, and may be read again, also later: small
     groups are kept, large ones read from the log each time.
 
     Attributes:

@@ -56,7 +56,7 @@ def as_position(position: Position) -> GtidPosition:
 class Start:
     """Where a dump from a GTID position begins, or why there is none.
 
-    `refusal` is what a replica is told, `reason` what is behind it; both are None where the
+    `refusal` is the error that a replica gets, `reason` what is behind it; both are None where the
     position can be served. Then reading begins at `place`, in file `file_name`, and `state` was
     logged before; `plan` has the steps of the search in `.ibb` files.
     """
@@ -84,7 +84,7 @@ class LogVerification:
 
     Attributes:
         totals: what was read so far.
-        redo: what is in the redo log; None where there is none, or before the first fault was asked for.
+        redo: what is in the redo log; None where there is none, or before the first fault was read.
     """
 
     def __init__(self, log: Log, jobs: int, on_bytes: OnBytes) -> None:
@@ -130,7 +130,7 @@ class LogVerification:
 class Log:
     """A binlog: a directory of `.ibb` files, or traditional files. Made by `ibbmaster.open`.
 
-    May be used by many threads; what `groups` gives belongs to the one that asked for it.
+    May be used by many threads; what `groups` gives belongs to its caller.
     The log may grow meanwhile.
     """
 
@@ -179,7 +179,7 @@ class Log:
 
         Raises:
             GtidError: a text is no position.
-            PositionPurgedError: a group that is asked for is in no file any more.
+            PositionPurgedError: a group that is wanted is in no file any more.
             PositionError: a GTID is not in this log.
             FormatError, ClassicFormatError, StoreError: the log cannot be read; perhaps only on the way.
         """
@@ -211,7 +211,7 @@ class Log:
                     group.detach()
 
     def _find(self, start: LogPosition) -> Generator[EventGroup]:
-        """The group that begins at a place; nothing if it is gone. It is good until more is asked for."""
+        """The group that begins at a place; nothing if it is gone. It is good until the next group is read."""
         try:
             plan = self._engine.start_of_file(start.file_no)
         except LookupError:
@@ -315,7 +315,7 @@ class Log:
         return LogVerification(self, jobs, on_bytes)
 
     def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
-        """Copy the log to a new directory, as it is at one moment, whoever writes it meanwhile.
+        """Copy the log to a new directory, as it is at one moment, also while it is written.
 
         Raises:
             StoreError: there is something at `to`, or the log cannot be copied.
@@ -334,7 +334,7 @@ class Log:
         """See that the files have what the log has, but for what a writer is about to bring there.
 
         Raises:
-            DamageError: the writer is gone, so nobody will.
+            DamageError: the writer is gone, so it never will be.
         """
         if self.classic is not None or not self.files:
             return

@@ -57,12 +57,12 @@ class CheckedOptions:
     """Options that can be used. `primary` has them all, with the profile of a log of `.ibb` files."""
 
     primary: PrimaryOptions
-    has_profile: bool  # one was asked for
+    has_profile: bool  # one was given
     has_version: bool
     password: str = field(repr=False)
 
     def for_log(self, log: Log) -> PrimaryOptions:
-        """Traditional files are served as the server did that wrote them, where nothing else is asked for."""
+        """Traditional files are served as the server did that wrote them, where no profile is given."""
         written = log.classic
         if written is None:
             return self.primary

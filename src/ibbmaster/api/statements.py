@@ -1,4 +1,4 @@
-"""Groups out of what users have at hand: SQL texts, or events as bytes."""
+"""Groups out of what users have: SQL texts, or events as bytes."""
 
 from __future__ import annotations
 

@@ -78,14 +78,14 @@ def as_gtid(gtid: Gtid | str) -> Gtid:
 
 
 def as_xid(xid: Xid | str) -> Xid:
-    """The name of an XA transaction; a text is what stands in XA START 'text'."""
+    """The name of an XA transaction; a text is that of XA START 'text'."""
     return Xid(format_id=1, gtrid=xid.encode(), bqual=b"") if isinstance(xid, str) else xid
 
 
 class OpenGroup:
     """A group that is written in pieces; for one thread at a time. Made by `WritableLog.begin`.
 
-    What is written goes to the log while it comes, in the order of `write`; nobody sees it
+    What is written goes to the log while it comes, in the order of `write`; no reader sees it
     before `commit`. As a context it is rolled back by an exception, and must have been
     committed, prepared or rolled back at the end.
     """
@@ -120,7 +120,7 @@ class OpenGroup:
         self._writer.roll_back_to(name)
 
     def commit(self, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
-        """Log the group, and return once it is as durable as was asked for.
+        """Log the group, and return once it is as durable as `durability` says.
 
         Behind a statement given as text comes the XID event that ends a transaction; who writes
         events brings it. `gtid_event` is the whole event to begin with, if not that of a transaction.
@@ -196,7 +196,7 @@ class WritableLog(Log):
         database: str = "",
         timestamp: int | None = None,
     ) -> LogPosition:
-        """Append one group, and return once it is as durable as was asked for.
+        """Append one group, and return once it is as durable as `durability` says.
 
         `parts` are SQL texts, or whole events; a GTID event among them comes first. Texts that
         change rows are one transaction, any other text is a group by itself. `database` is the

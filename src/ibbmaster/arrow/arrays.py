@@ -43,7 +43,7 @@ def group_array(name: str, batch: EventBatch, rows: Any, kernels: Kernels) -> pa
 
 
 def place_array(groups: Any, rows: Any, column: GroupColumn) -> pa.Array:
-    """A column that tells where groups are; those of a running primary are nowhere."""
+    """A column with the places of groups; those of a running primary are nowhere."""
     import pyarrow as pa
 
     is_nowhere = groups[rows, GroupColumn.FILE_NO] == NOWHERE.file_no

@@ -9,9 +9,11 @@ from decimal import Decimal
 
 from ibbmaster.event.rows.changes import ABSENT, Image
 from ibbmaster.event.rows.column import Column, TableSchema
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.rows.kinds.temporal import moment_reader
+from ibbmaster.event.rows.moment import Moment
+from ibbmaster.event.rows.value import Reader, Value, fixed
 
-Cell = object
-ToCell = Callable[[object], Cell]
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 SECOND_US = 1_000_000
 DAY_US = 86400 * SECOND_US
@@ -39,40 +41,48 @@ def image_as_map(schema: TableSchema, image: Image | None) -> dict[str, str | No
     }
 
 
-def cell_reader(column: Column, spark_type: str) -> ToCell:
-    """How a value of a column becomes a cell of a type that `shape.column_type` gave for it."""
+def cell_reader(column: Column, spark_type: str) -> Reader:
+    """How values of a column are read as cells of a type that `shape.column_type` gave for it.
+
+    Raises:
+        ValueError: values of its type cannot be read at all.
+    """
+    kind = kind_of(column)
     match spark_type:
-        case "date":
-            return date_cell
-        case "timestamp" | "timestamp_ntz":
-            return moment_cell
+        case "date" | "timestamp" | "timestamp_ntz":
+            size, read_moment = kind.fixed_size(column), moment_reader(column)
+            to_cell = day_cell if spark_type == "date" else moment_cell
+            assert size is not None
+            return fixed(size, lambda data: to_cell(read_moment(data)))
         case "decimal(20,0)":
-            return lambda value: None if value is None else Decimal(str(value))
+            return _mapped(kind.reader(column), lambda value: Decimal(str(value)))
         case "string":
-            return text_of
+            return _mapped(kind.reader(column), text_of)
         case "array<float>":
-            return lambda value: list(value) if isinstance(value, tuple) else None
-    return lambda value: value
+            return _mapped(kind.reader(column), list)  # type: ignore[arg-type]  # of a tuple
+    return kind.reader(column)
 
 
-def date_cell(value: object) -> int | None:
+def _mapped(read: Reader, to_cell: Callable[[Value], object]) -> Reader:
+    def read_cell(data: bytes, offset: int) -> tuple[object, int]:
+        value, end = read(data, offset)
+        return to_cell(value), end
+
+    return read_cell
+
+
+def day_cell(moment: Moment) -> int | None:
     """A date as days since 1970; None for what is no day, as 0000-00-00."""
-    if not isinstance(value, str):
-        return None
     try:
-        return datetime.date.fromisoformat(value[:10]).toordinal() - EPOCH
+        return datetime.date(moment.year, moment.month, moment.day).toordinal() - EPOCH
     except ValueError:
         return None
 
 
-def moment_cell(value: object) -> int | None:
+def moment_cell(moment: Moment) -> int | None:
     """A date and time as microseconds since 1970-01-01 00:00:00; None for what is none, as a clock of 24:00:00."""
-    days = date_cell(value)
-    if days is None:
+    days = day_cell(moment)
+    if days is None or moment.hour > 23 or moment.minute > 59 or moment.second > 59:
         return None
-    text = str(value)
-    hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
-    if hour > 23 or minute > 59 or second > 59:
-        return None
-    seconds = (hour * 60 + minute) * 60 + second
-    return days * DAY_US + seconds * SECOND_US + int(text[20:].ljust(6, "0"))
+    seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
+    return days * DAY_US + seconds * SECOND_US + moment.microsecond

@@ -1,4 +1,4 @@
-"""How the values of a column are read by the kernel, and what its numbers stand for."""
+"""How the values of a column are read by the kernel, and what its numbers mean."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Reading:
     op: RowOp
     first: int
     second: int
-    what: str  # number, text, bytes; code: a number that stands for a value; value: bytes that do
+    what: str  # number, text, bytes; code: a number that encodes a value; value: bytes that do
 
 
 def reading_of(column: Column, spark_type: str) -> Reading:

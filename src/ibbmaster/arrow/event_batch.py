@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.position import LogPosition
 
 ALL_BITS = 2**64
-IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # what tells a group from others: GTID, time and place
+IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # identifies a group: GTID, time and place
 Damage = EventError | FormatError | ClassicFormatError
 
 
@@ -45,6 +46,15 @@ class EventBatch:
         name = self.file_name(int(row[GroupColumn.FILE_NO]))
         return _place_text(self.gtid(group), name, int(row[GroupColumn.FILE_OFFSET]))
 
+    def identity(self, group: int) -> tuple[int, ...]:
+        """What identifies a group."""
+        return tuple(self.groups[group, IDENTITY].tolist())
+
+    def start(self, group: int) -> LogPosition:
+        """Where a group begins."""
+        row = self.groups[group]
+        return LogPosition(int(row[GroupColumn.FILE_NO]), int(row[GroupColumn.FILE_OFFSET]))
+
     def event(self, number: int) -> bytes:
         """The bytes of an event."""
         start, size = self.events[number, EventColumn.START], self.events[number, EventColumn.SIZE]
@@ -55,6 +65,15 @@ class EventBatch:
         if wanted.all():
             return self
         return dataclasses.replace(self, events=self.events[wanted[self.events[:, EventColumn.GROUP]]])
+
+    @contextlib.contextmanager
+    def naming_group(self, number: int) -> Iterator[None]:
+        """Let an error about an event name its group, too."""
+        try:
+            yield
+        except EventError as error:
+            group = int(self.events[number, EventColumn.GROUP])
+            raise EventError(f"{self.place(group)}: {error}") from error
 
 
 def wanted_groups(groups: Any, selection: GroupSelection) -> Any:

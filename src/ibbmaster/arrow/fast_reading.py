@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,6 +27,7 @@ from ibbmaster.event.types import type_name
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.log.group_content import TableFilter
+from ibbmaster.position import LOG_START, LogPosition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,22 +40,17 @@ _is_frozen = False
 
 
 def is_fast(task: ReadTask) -> bool:
-    """Whether kernels make what a task asks for; `is_sound` must be asked, too, if damage is to be skipped."""
+    """Whether kernels make what a task wants."""
     options = task.options
     return options.undecodable is FAIL and options.granularity in MADE
 
 
 def is_sound(task: ReadTask, kernels: Kernels) -> bool:
-    """Whether kernels read a whole range without an error; for faults, every value of every row.
-
-    To be known ahead where damage is skipped: of a group that turns out to be damaged
-    nothing may have been given away.
-    """
+    """Whether kernels read every value of every row of a range without an error."""
     if task.options.host is not None:
         return False  # it would be sent twice
-    if task.options.granularity is Granularity.FAULTS:
-        options = dataclasses.replace(task.options, granularity=Granularity.ROWS, columns=())
-        task = dataclasses.replace(task, options=options, fields=find_fields(options))
+    options = dataclasses.replace(task.options, granularity=Granularity.ROWS, columns=())
+    task = dataclasses.replace(task, options=options, fields=find_fields(options))
     try:
         for _ in fast_batches(task, kernels):
             pass
@@ -70,8 +66,6 @@ def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
         FormatError, ClassicFormatError: a file is damaged.
         EventError: an event is damaged, or a value cannot be read; it names the group.
     """
-    import pyarrow as pa
-
     freeze()
     maker = _maker(task, kernels)
     has_yielded = False
@@ -85,8 +79,46 @@ def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
         has_yielded = True
         yield found
     if not has_yielded:
-        schema = arrow_schema(task.fields)
-        yield pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+        yield _no_rows(task)
+
+
+def sound_batches(task: ReadTask, kernels: Kernels) -> Generator[pa.RecordBatch, None, LogPosition | None]:
+    """The record batches of one range up to a damaged group; an empty one if there is nothing.
+
+    Returns where the reference has to continue, None at the end of the range. A group is held
+    until all of it was read: of one that turns out to be damaged nothing may have been given away.
+    """
+    freeze()
+    maker = _maker(task, kernels)
+    held: list[pa.RecordBatch] = []
+    begin, last_group = LOG_START, None
+    has_yielded = False
+    try:
+        with closing(open_source(task.options)) as source:
+            for batch in event_batches(source, task.log_range, kernels):
+                if not len(batch.groups):
+                    continue
+                if batch.identity(0) != last_group:
+                    held += maker.finish()
+                    has_yielded |= bool(held)
+                    yield from held
+                    held, begin = [], batch.start(0)
+                last_group = batch.identity(-1)
+                held += maker.record_batches(batch.of_groups(wanted_groups(batch.groups, task.selection)))
+        held += maker.finish()
+    except IbbMasterError:
+        return begin
+    yield from held
+    if not held and not has_yielded:
+        yield _no_rows(task)
+    return None
+
+
+def _no_rows(task: ReadTask) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    schema = arrow_schema(task.fields)
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
 
 
 class Maker(Protocol):
@@ -95,7 +127,7 @@ class Maker(Protocol):
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]: ...
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """What waited for more."""
+        """What waited for more: the last group has ended."""
 
 
 def _maker(task: ReadTask, kernels: Kernels) -> Maker:

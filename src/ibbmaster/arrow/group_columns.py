@@ -11,7 +11,6 @@ import numpy as np
 from ibbmaster.arrow.arrays import group_array, place_array
 from ibbmaster.arrow.event_batch import IDENTITY, EventBatch
 from ibbmaster.arrow.shape import GROUP_FIELDS, ShapeField, arrow_type
-from ibbmaster.errors import EventError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.types import EventType
@@ -34,7 +33,7 @@ QUERIES = (int(EventType.QUERY), int(EventType.QUERY_COMPRESSED))
 
 
 class GroupColumns:
-    """Collects what is told of each group."""
+    """Collects what the columns hold of each group."""
 
     def __init__(self, fields: tuple[ShapeField, ...], tables: TableFilter, kernels: Kernels) -> None:
         self._fields = fields
@@ -95,11 +94,8 @@ class GroupColumns:
             sums.texts[owners[number]].xid = self._told(batch, number, xid_text, batch.event(number))
 
     def _told(self, batch: EventBatch, number: int, read: Any, event: bytes) -> Any:
-        try:
+        with batch.naming_group(number):
             return read(event)
-        except EventError as error:
-            group = int(batch.events[number, EventColumn.GROUP])
-            raise EventError(f"{batch.place(group)}: {error}") from error
 
     def _batch(self, groups: Any, sums: _Sums) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa

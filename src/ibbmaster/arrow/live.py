@@ -31,7 +31,7 @@ def live_range(start: str, end: str) -> LiveRange:
 
 
 def whole_range(options: ReadOptions) -> LiveRange:
-    """All that options ask for, up to what is logged now, as one range: a primary sends in order."""
+    """All that options select, up to what is logged now, as one range: a primary sends in order."""
     end = str(logged_position(address(options))) if options.ending_gtid is None else options.ending_gtid
     return live_range(options.starting_gtid or "", end)
 

@@ -7,14 +7,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from ibbmaster.arrow.cell import cell_reader
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.read_options import ReadOptions, Undecodable
-from ibbmaster.arrow.shape import ShapeField, generic_shape, named_as_fields, table_shape
+from ibbmaster.arrow.shape import ShapeField, column_type, generic_shape, named_as_fields, table_shape
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import TYPE_OFFSET
-from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.rows.column import Column, TableSchema
+from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.cache import KernelSet
@@ -63,12 +65,20 @@ def load_kernels(options: ReadOptions) -> Kernels | None:
 
 
 def row_reader(options: ReadOptions) -> RowReader:
-    """What reads the changes of rows that options ask for."""
+    """What reads the changes of rows that options select: of one table as cells, of any as values."""
+    keeps_bytes = options.undecodable is Undecodable.BINARY
+    if options.table is None:
+        return RowReader(TableFilter(options.tables), options.declarations, keeps_bytes=keeps_bytes)
+
+    def read_cells(column: Column) -> Reader:
+        return cell_reader(column, column_type(column, options.zero_dates))
+
     return RowReader(
         TableFilter(options.tables),
         options.declarations,
-        keeps_bytes=options.undecodable is Undecodable.BINARY,
-        named=None if options.table is None else named_as_fields,
+        keeps_bytes=keeps_bytes,
+        named=named_as_fields,
+        reader_of=read_cells,
     )
 
 
@@ -149,7 +159,7 @@ def _last_schema_by_reference(
 
 
 def find_selection(options: ReadOptions, log: LogEngine) -> GroupSelection:
-    """Which groups the options ask for.
+    """Which groups the options select.
 
     Raises:
         PositionError: a GTID of them is not in the log.

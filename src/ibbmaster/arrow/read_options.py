@@ -36,7 +36,7 @@ class Undecodable(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What a user asks for. Holds only strings, numbers and containers of them: it is sent to workers."""
+    """The options of a query. Holds only strings, numbers and containers of them: it is sent to workers."""
 
     path: str
     is_classic: bool = False

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.cell import ToCell, cell_reader, image_as_map
+from ibbmaster.arrow.cell import image_as_map
 from ibbmaster.arrow.event_batch import in_group
-from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound
+from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound, sound_batches
 from ibbmaster.arrow.plan import ReadTask, load_kernels, open_source, row_reader
 from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
@@ -34,7 +34,7 @@ from ibbmaster.ibb.scan import page_chunks
 from ibbmaster.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.pages import PageReader
-from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.position import LOG_START, NOWHERE, LogPosition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,23 +56,27 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
     options = task.options
     if options.host is None:
         expect_log(options.path, task.log_range, is_classic=options.is_classic, is_strict=options.is_strict)
-    ready = load_kernels(task.options)
-    if ready is not None and task.options.granularity is Granularity.FAULTS and is_sound(task, ready):
+    ready = load_kernels(options)
+    if ready is not None and options.granularity is Granularity.FAULTS and is_sound(task, ready):
         yield from batches(task.fields, iter(()))
-    elif ready is not None and is_fast(task) and (task.options.is_strict or is_sound(task, ready)):
+    elif ready is not None and is_fast(task) and options.is_strict:
         yield from fast_batches(task, ready)
+    elif ready is not None and is_fast(task) and options.host is None:
+        begin = yield from sound_batches(task, ready)
+        if begin is not None:
+            yield from batches(task.fields, rows_of(task, begin))
     else:
         yield from batches(task.fields, rows_of(task))
 
 
-def rows_of(task: ReadTask) -> Iterator[Row]:
-    """The rows of one range, a cell for each column of the task."""
+def rows_of(task: ReadTask, begin: LogPosition = LOG_START) -> Iterator[Row]:
+    """The rows of one range, a cell for each column of the task; of groups from `begin` on."""
     match task.options.granularity:
         case Granularity.PAGES:
             return _picked(task, _pages(task))
         case Granularity.RECORDS:
             return _picked(task, _records(task))
-    return _group_rows(task)
+    return _group_rows(task, begin)
 
 
 def batches(fields: tuple[ShapeField, ...], rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
@@ -80,7 +84,7 @@ def batches(fields: tuple[ShapeField, ...], rows: Iterator[Row]) -> Iterator[pa.
     schema = arrow_schema(fields)
     columns: list[list[object]] = [[] for _ in fields]
     size = total = 0
-    for total, row in enumerate(rows, start=1):  # noqa: B007  # told below
+    for total, row in enumerate(rows, start=1):  # noqa: B007  # used below
         for column, cell in zip(columns, row, strict=True):
             column.append(cell)
             if type(cell) is bytes:
@@ -176,9 +180,9 @@ def _verified_pages(task: ReadTask) -> Iterator[tuple[int, memoryview]]:
 # Groups and what is in them -------------------------------------------------------------------
 
 
-def _group_rows(task: ReadTask) -> Iterator[Row]:
+def _group_rows(task: ReadTask, begin: LogPosition) -> Iterator[Row]:
     with closing(open_source(task.options)) as source:
-        yield from _Groups(task, source).rows()
+        yield from _Groups(task, source).rows(begin)
 
 
 class _Groups:
@@ -191,12 +195,12 @@ class _Groups:
         self._reader = row_reader(task.options)
         self._tables = TableFilter(task.options.tables)
         self._names = [field.name for field in task.fields]
-        self._plans: dict[TableSchema, list[tuple[int, ToCell] | None]] = {}
+        self._plans: dict[TableSchema, list[int | None]] = {}
         self._faults: list[tuple[LogPosition, str | None, str]] = []
         self._own_fields = self._fields_of_table()
 
-    def rows(self) -> Iterator[Row]:
-        """The rows of every group that is wanted; of a group that is damaged none, or an error."""
+    def rows(self, begin: LogPosition) -> Iterator[Row]:
+        """The rows of every group from `begin` on that is wanted; of a group that is damaged none, or an error."""
         options = self._options
         rows_of: Callable[[EventGroup, dict[str, object]], Iterator[Row]] = {
             Granularity.EVENTS: self._events,
@@ -207,8 +211,8 @@ class _Groups:
         is_lenient = not options.is_strict or options.granularity is Granularity.FAULTS
         groups = self._source.groups_in(self._task.log_range, on_fault=self._note if is_lenient else None)
         for group in groups:
-            if group.gtid is None:
-                continue  # a FORMAT_DESCRIPTION, logged when a server started
+            if group.gtid is None or group.start < begin:
+                continue  # a FORMAT_DESCRIPTION, logged when a server started; or read before
             timestamp = decode_event_header(group.gtid_event).timestamp
             if not self._task.selection.takes(group.gtid, group.start, timestamp):
                 continue
@@ -320,14 +324,14 @@ class _Groups:
                 }
                 number += 1
                 yield tuple(
-                    values[name] if name in values else _cell(step, image)
-                    for name, step in zip(self._names, plan, strict=True)
+                    values[name] if name in values else _cell(number, image)
+                    for name, number in zip(self._names, plan, strict=True)
                 )
 
     def _fields_of_table(self) -> dict[str, ShapeField]:
         return {field.name: field for field in self._task.fields if field.name not in RESERVED}
 
-    def _plan(self, schema: TableSchema) -> list[tuple[int, ToCell] | None]:
+    def _plan(self, schema: TableSchema) -> list[int | None]:
         """For each column of the task where it is in a row of the table as this group has it.
 
         Raises:
@@ -349,17 +353,14 @@ class _Groups:
             found = column_type(column, self._options.zero_dates)
             if found != field.type:
                 raise EventError(f"{schema.name} column {name} is {found} here, the DataFrame has {field.type}")
-            plan.append((number, cell_reader(column, field.type)))
+            plan.append(number)
         self._plans[schema] = plan
         return plan
 
 
-def _cell(step: tuple[int, ToCell] | None, image: Image) -> object:
-    if step is None:
-        return None
-    number, to_cell = step
-    value = image[number]
-    return None if value is ABSENT or type(value) is RawValue else to_cell(value)
+def _cell(number: int | None, image: Image) -> object:
+    cell = None if number is None else image[number]
+    return None if cell is ABSENT or type(cell) is RawValue else cell
 
 
 def _change_types(kind: ChangeKind) -> tuple[str, ...]:

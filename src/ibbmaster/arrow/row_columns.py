@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,18 +11,16 @@ import numpy as np
 from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, string_array, timestamp_array
 from ibbmaster.arrow.cell import cell_reader
 from ibbmaster.arrow.column_reading import Reading, reading_of
-from ibbmaster.arrow.event_batch import IDENTITY, EventBatch
+from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.row_tables import RowTables
 from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, arrow_type
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
-from ibbmaster.event.query import decompress
 from ibbmaster.event.rows.changes import RowDecoder
 from ibbmaster.event.rows.column import Column, ColumnType
-from ibbmaster.event.rows.kinds.registry import value_reader
-from ibbmaster.event.rows.partial import PartialRows
-from ibbmaster.event.table_map import TABLE_ID_SIZE, decode_rows_header
+from ibbmaster.event.table_map import TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
@@ -33,7 +30,6 @@ from ibbmaster.kernel.fields import (
     OPEN_TABLES_MIN,
     UPDATE_AFTER,
     Decoded,
-    EventColumn,
     KnownTables,
     OpenColumn,
     RowField,
@@ -48,12 +44,6 @@ if TYPE_CHECKING:
 
 ROWS_MAX = 1 << 16  # in one record batch
 STRING_BYTES_MAX = 1 << 30  # of all its columns
-SIZE_OFFSET = 9
-COMPRESSED_STEP_V1 = EventType.WRITE_ROWS_COMPRESSED_V1 - EventType.WRITE_ROWS_V1
-COMPRESSED_STEP_V2 = EventType.WRITE_ROWS_COMPRESSED - EventType.WRITE_ROWS
-COMPRESSED_V1 = range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1)
-COMPRESSED_V2 = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1)
-NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, int(EventType.PARTIAL_ROW_DATA))
 
 
 class RowColumns:
@@ -73,7 +63,7 @@ class RowColumns:
         self._table = ""
         self._columns: dict[str, Column] = {}  # by name, as the current table has them
         self._readings: dict[str, Reading] = {}
-        self._partial = PartialRows()
+        self._plain = PlainEvents()
         slots = max(2 * len(self._own), 1)
         self._values = np.zeros((slots, ROWS_MAX), dtype=np.int64)
         self._valid = np.zeros((slots, ROWS_MAX), dtype=np.uint8)
@@ -92,7 +82,7 @@ class RowColumns:
             EventError: an event is damaged, or belongs to no table; it names the group.
             UndecodableError: a value cannot be read.
         """
-        batch = self._plain(batch)
+        batch = self._plain.of(batch)
         state, tables = self._state, self._tables
         # A group that continues from the batch before keeps the tables it has named.
         state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
@@ -116,13 +106,13 @@ class RowColumns:
             number = int(state[RowField.EVENT])
             match RowStatus(status):
                 case RowStatus.NEW_MAP:
-                    with _named(batch, number):
+                    with batch.naming_group(number):
                         tables.add_map(batch.event(number))
                 case RowStatus.NEW_TABLE:
                     yield from self._flush(batch)
                     self._use_table(int(state[RowField.TABLE]))
                 case RowStatus.NEW_VARIANT:
-                    with _named(batch, number):
+                    with batch.naming_group(number):
                         event = batch.event(number)
                         tables.add_variant(event, self._decoder_of(event))
                 case RowStatus.MANY_TABLES:
@@ -141,16 +131,15 @@ class RowColumns:
         Raises:
             EventError: it ends inside the fragments of a row event.
         """
-        if self._partial.is_open:
-            raise EventError("the group ends inside the fragments of a row event")
+        self._plain.finish()
         return iter(())
 
     def _goes_on(self, batch: EventBatch) -> bool:
         """Whether the first group is the last one of the batch before; notes the last one."""
         if not len(batch.groups):
             return False
-        is_same = bool(len(batch.events)) and tuple(batch.groups[0, IDENTITY].tolist()) == self._last_group
-        self._last_group = tuple(batch.groups[-1, IDENTITY].tolist())
+        is_same = bool(len(batch.events)) and batch.identity(0) == self._last_group
+        self._last_group = batch.identity(-1)
         return is_same
 
     def _use_table(self, row: int) -> None:
@@ -184,7 +173,7 @@ class RowColumns:
     def _complain(self, batch: EventBatch, number: int) -> NoReturn:
         """Say what is wrong with an event, as the reference decoder finds it."""
         event = batch.event(number)
-        with _named(batch, number):
+        with batch.naming_group(number):
             if event[TYPE_OFFSET] == EventType.TABLE_MAP:
                 self._reader.decoder(event)
             else:
@@ -270,9 +259,9 @@ class RowColumns:
         lengths = np.diff(np.append(starts, len(groups)))
         numbers = np.arange(len(groups)) - np.repeat(starts, lengths)
         first, count = self._last_rows
-        if tuple(batch.groups[groups[0], IDENTITY].tolist()) == first:
+        if batch.identity(groups[0]) == first:
             numbers[: lengths[0]] += count
-        self._last_rows = tuple(batch.groups[groups[-1], IDENTITY].tolist()), int(numbers[-1]) + 1
+        self._last_rows = batch.identity(groups[-1]), int(numbers[-1]) + 1
         return numbers
 
     def _own_array(self, field: ShapeField, batch: EventBatch, rows: slice) -> pa.Array:
@@ -306,7 +295,7 @@ class RowColumns:
         import pyarrow as pa
 
         slot, reading = self._slots[field.name], self._readings[field.name]
-        read, to_cell = value_reader(column), cell_reader(column, field.type)
+        read = cell_reader(column, field.type)
         data = batch.data
         cache: dict[bytes, object] = {}
         cells: list[object] = []
@@ -330,41 +319,13 @@ class RowColumns:
                 if len(cache) > ROWS_MAX:
                     cache.clear()
                 try:
-                    cache[raw] = to_cell(read(raw, 0)[0])
+                    cache[raw] = read(raw, 0)[0]
                 except (ValueError, OverflowError) as error:
                     group = int(self._row_groups[row])
                     undecodable = UndecodableError(self._table, column.name, column.type_name, str(error))
                     raise EventError(f"{batch.place(group)}: {undecodable}") from None
             cells.append(cache[raw])
         return pa.array(cells, arrow_type(field.type))
-
-    def _plain(self, batch: EventBatch) -> EventBatch:
-        """The same events, compressed ones unpacked and fragments of row events put together."""
-        types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
-        if not np.isin(types, NOT_PLAIN).any() and not self._partial.is_open:
-            return batch
-        data, rows = bytearray(), []
-        for number, row in enumerate(batch.events.tolist()):
-            with _named(batch, number):
-                event = self._plain_event(batch.event(number))
-            if event is not None:
-                rows.append([len(data), len(event), *row[2:]])
-                data += event
-        events = np.array(rows, dtype=np.int64).reshape(-1, EventColumn.COLUMNS)
-        return dataclasses.replace(batch, data=np.frombuffer(data, dtype=np.uint8), events=events)
-
-    def _plain_event(self, event: bytes) -> bytes | None:
-        if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
-            whole = self._partial.take(event)
-            return None if whole is None else self._plain_event(whole)
-        step = COMPRESSED_STEP_V1 if event[TYPE_OFFSET] in COMPRESSED_V1 else COMPRESSED_STEP_V2
-        if event[TYPE_OFFSET] not in COMPRESSED_V1 and event[TYPE_OFFSET] not in COMPRESSED_V2:
-            return event
-        offset = decode_rows_header(event).rows_offset
-        plain = bytearray(event[:offset] + decompress(event[offset:]))
-        plain[TYPE_OFFSET] -= step
-        plain[SIZE_OFFSET : SIZE_OFFSET + 4] = len(plain).to_bytes(4, "little")
-        return bytes(plain)
 
 
 def _open_tables(size: int) -> Any:
@@ -400,13 +361,3 @@ def _picked(places: Any, values: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), values).cast(pa.string())
-
-
-@contextlib.contextmanager
-def _named(batch: EventBatch, number: int) -> Iterator[None]:
-    """Let an error about an event name its group, too."""
-    try:
-        yield
-    except EventError as error:
-        group = int(batch.events[number, EventColumn.GROUP])
-        raise EventError(f"{batch.place(group)}: {error}") from error

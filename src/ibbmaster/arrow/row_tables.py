@@ -1,4 +1,4 @@
-"""The tables and kinds of row events that the kernel knows: what it asks for once, and finds from then on."""
+"""The tables and kinds of row events that the kernel knows: what it is given once, and finds from then on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RowTables:
     number n has these slots.
 
     Attributes:
-        decoders: the reference decoder of each known table; None for one nobody asked for.
+        decoders: the reference decoder of each known table; None for one that is not wanted.
         absent: for each kind of row event the columns that its first image leaves out, and its second.
     """
 
@@ -68,7 +68,7 @@ class RowTables:
         """Know the table of a TABLE_MAP event.
 
         Raises:
-            EventError: its columns have no names, and some of them are asked for.
+            EventError: its columns have no names, and some of them are wanted.
         """
         decoder = self._reader.decoder(event)
         if decoder is not None and self._fields:

@@ -124,7 +124,7 @@ def named_as_fields(schema: TableSchema) -> TableSchema:
 
 
 def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tuple[ShapeField, ...]:
-    """The columns of a granularity, or those of them that are asked for, in the order asked for.
+    """The columns of a granularity, or those that are requested, in the order of the request.
 
     Raises:
         ConfigurationError: there is no such column.
@@ -173,7 +173,7 @@ def table_shape(
 
 
 def expect_names(schema: TableSchema) -> None:
-    """See that a table has names for its columns in this part of a log: else they could not be told apart.
+    """See that a table has names for its columns in this part of a log: else they could not be distinguished.
 
     Raises:
         EventError: it has none, and none are declared.

@@ -60,7 +60,7 @@ def _number(data: Any, places: Any, size: int, *, highest_first: bool = True) ->
 
 
 def _fraction(data: Any, places: Any, digits: int) -> Any | None:
-    """The fraction of a second as a number of so many digits."""
+    """The fraction of a second as a number of `digits` digits."""
     size = FRACTION_SIZES[digits]
     fraction = _number(data, places, size)
     if (fraction >= 10 ** (2 * size)).any():

@@ -27,7 +27,7 @@ class ClassicReader:
     Attributes:
         files: the files in order.
         initial_state: what was logged before the first group.
-        state: what was logged up to the group that was handed over last.
+        state: what was logged up to the last group that was yielded.
         notices: what a user should know, one sentence each; grows while groups are read.
         restart_count: how often a server start began a file, the first file not counted.
 
@@ -37,12 +37,12 @@ class ClassicReader:
     """
 
     def __init__(self, files: tuple[ClassicFile, ...], initial_state: GtidState | None = None) -> None:
-        """Read these files; with `initial_state` their heads were looked at before."""
+        """Read these files; with `initial_state` their heads were read before."""
         self.files = files
         self.notices: list[str] = []
         self.restart_count = 0
         self._bytes_read = 0  # of the files that are behind us
-        self.current: ClassicFileReader | None = None  # of the group that was handed over last
+        self.current: ClassicFileReader | None = None  # of the last group that was yielded
         if initial_state is None:
             states = [head_of(file).state for file in self.files]
             initial_state = states[0] or GtidState()
@@ -62,7 +62,7 @@ class ClassicReader:
     def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Generator[EventGroup]:
         """Every event group, to be called once; each body must be read, or dropped, before the next group.
 
-        `take` is asked first, between groups: it may take whole ones itself, by moving the
+        `take` is called first, between groups: it may read whole ones itself, by moving the
         window, and returns the last GTID of each (domain, server) pair.
 
         Raises:

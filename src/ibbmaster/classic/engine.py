@@ -39,7 +39,7 @@ class ClassicBinlog(LogEngine):
     """The read side of traditional files, which must not grow meanwhile. Thread-safe.
 
     A GTID position is found by what the GTID_LIST at the head of each file says; inside the
-    file whoever reads skips what the replica has.
+    file the reader skips what the replica has.
 
     Raises:
         ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted.
@@ -162,7 +162,7 @@ class ClassicGroups:
 
     @property
     def state(self) -> GtidState:
-        """What is logged up to the group that was handed over last."""
+        """What is logged up to the last group that was read."""
         return self._reader.state
 
     def next_group(self) -> EventGroup | None:
@@ -172,7 +172,7 @@ class ClassicGroups:
             self.position = group.end
         return group
 
-    # For somebody who reads groups himself, from the file of the group that was handed over last.
+    # For callers that read groups themselves, from the file of the last group.
 
     @property
     def is_in_file(self) -> bool:
@@ -182,7 +182,7 @@ class ClassicGroups:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the group that was handed over last was not read as a whole."""
+        """Whether the last group was not read as a whole."""
         return not self._file.is_at_group_end
 
     @property
@@ -233,7 +233,7 @@ class ClassicGroups:
 
     @contextlib.contextmanager
     def group_at(self, position: LogPosition) -> Iterator[EventGroup]:
-        """The group at a position of the same file, by a reader of its own that goes nowhere.
+        """The group at a position of the same file, by a reader of its own.
 
         Raises:
             ClassicFormatError: it is damaged.

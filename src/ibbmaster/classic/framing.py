@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 WINDOW_BYTES = 1 << 20  # of a file that one call of a kernel sees at most
 PAIRS_MAX = 64
+ALL = np.zeros((0, 3), dtype=np.int64)  # GTIDs up to which groups are skipped; none: all are framed, or skipped
 PART_FIELDS = [  # of the kernel's state: what it needs to continue inside a group; `ClassicPart` counts on their order
     ClassicField.KIND,
     ClassicField.IS_LARGE,
@@ -38,11 +39,11 @@ class FileFraming:
 
     Attributes:
         offset: of the next group in the file, or the next byte inside a group in parts.
-        framing: what the kernel works on.
+        framing, state: what the kernel works on, and its state there.
     """
 
     def __init__(self, groups: ClassicGroups, kernels: Kernels, window: Any, framing: Framing, offset: int) -> None:
-        state = framing.state
+        self.state = state = framing.state
         state[ClassicField.CHECKSUM_BYTES] = groups.checksum_size
         state[ClassicField.FILE_SIZE] = groups.file_size
         state[ClassicField.PASSES_OVER] = not len(framing.out)
@@ -52,11 +53,6 @@ class FileFraming:
         self._kernels = kernels
         self._window = window
         self._begin = self.place
-
-    @property
-    def state(self) -> Any:
-        """That of the kernel."""
-        return self.framing.state
 
     @property
     def place(self) -> tuple[int, tuple[int, ...]]:
@@ -85,7 +81,7 @@ class FileFraming:
         self.offset = self._begin[0]
         self.state[PART_FIELDS] = self._begin[1] or 0
 
-    def advance(self, size: int, skips: Any = None) -> bool:
+    def advance(self, size: int, skips: Any = ALL) -> bool:
         """Frame from `size` bytes, or more if the group that begins here is longer; whether it is too long for that.
 
         Raises:
@@ -95,8 +91,7 @@ class FileFraming:
         while True:
             found = self._groups.read_into(self.offset, memoryview(self._window)[:size])
             state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
-            wanted = np.zeros((0, 3), dtype=np.int64) if skips is None else skips
-            status = self._kernels.frame_classic(self._window, found, self.framing, kernel_roles(), wanted)
+            status = self._kernels.frame_classic(self._window, found, self.framing, kernel_roles(), skips)
             self.offset += int(state[ClassicField.READ_AT])
             if self.place != before:
                 return False
@@ -104,7 +99,7 @@ class FileFraming:
                 return status == Status.FULL or (status == Status.NEED_MORE and found == WINDOW_BYTES)
             size = WINDOW_BYTES
 
-    def skip(self, skips: Any = None) -> None:
+    def skip(self, skips: Any = ALL) -> None:
         """Skip the groups in a window, or one that is longer; stay if they are not whole, or damaged.
 
         Raises:
@@ -113,7 +108,7 @@ class FileFraming:
         if self.advance(WINDOW_BYTES, skips):
             self.skip_group(skips)
 
-    def skip_group(self, skips: Any = None) -> None:
+    def skip_group(self, skips: Any = ALL) -> None:
         """Skip the group that begins here, however long it is; stay if it is not all there, or damaged."""
         self.go_in_parts()
         while True:

@@ -1,4 +1,4 @@
-"""Plain groups of traditional binlog files made into commit records many at a time, without a look at each."""
+"""Plain groups of traditional binlog files made into commit records, in batches."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ibbmaster.store.writer import BinlogWriter
 
 PAIRS_MAX = 256
 FAILURES_MAX = 6
-RECORD_BYTES_MAX = 1 << 18  # a longer group takes the slow way, where it costs little
+RECORD_BYTES_MAX = 1 << 18  # a longer group takes the reference path, where it costs little
 
 
 class GroupConverter:
-    """Takes groups from a window on a traditional file and appends them to a log, as far as they are plain.
+    """Takes groups from a window on a traditional file and appends them to a log, while they are plain.
 
     Attributes:
         group_count, event_bytes: what was taken so far.

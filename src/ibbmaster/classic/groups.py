@@ -79,7 +79,7 @@ class ClassicFileReader:
         self.notice: str | None = None
         self._window = EventWindow(file, block_size=block_size)
         self._is_at_group_end = True
-        self._is_passed_over = False  # the rest of the group that was handed over last
+        self._is_passed_over = False  # the rest of the group that was yielded last
         self._groups_end = 0  # of the groups read so far
         self._complete_end: int | None = None  # of a file in use: where its last whole group ends
         try:
@@ -104,24 +104,24 @@ class ClassicFileReader:
 
     @property
     def window(self) -> EventWindow:
-        """The bytes of the file, for somebody who reads groups himself."""
+        """The bytes of the file, for callers that read groups themselves."""
         return self._window
 
     @property
     def is_at_group_end(self) -> bool:
-        """Whether the group handed over last was read as a whole."""
+        """Whether the last group was read as a whole."""
         return self._is_at_group_end
 
     def pass_over(self, offset: int) -> None:
-        """Continue at an offset between groups, after one was handed over: somebody else has read what is before it."""
+        """Continue at an offset between groups, after one was yielded: the caller has read what is before it."""
         self._window.go_to(offset)
         self._is_passed_over = self._is_at_group_end = True
 
     def groups(self, take: Callable[[EventWindow], bool] | None = None) -> Iterator[EventGroup]:
         """Every event group, to be called once.
 
-        `take` is asked first, between groups: it may take whole ones itself, by moving the
-        window, and says whether it did.
+        `take` is called first, between groups: it may read whole ones itself, by moving the
+        window, and returns whether it did.
 
         `end` of a group that is delivered in pieces is how far it was read.
 
@@ -167,7 +167,7 @@ class ClassicFileReader:
                 f"{self.file.name} offset {offset}: the server had not finished what begins here, it is left out"
             )
 
-    # What stands around groups ------------------------------------------------------------
+    # What is around groups ---------------------------------------------------------------
 
     def _ends_file(self, event_type: int, offset: int) -> bool:
         """What an event outside of a group means; True after the last one of the file."""
@@ -211,7 +211,7 @@ class ClassicFileReader:
     def _read_body(self, roles: bytes) -> Iterator[Buffer]:
         """The events after the GTID event, in pieces of about `GROUP_BUFFER_SIZE`.
 
-        `_is_at_group_end` is set before the last piece is handed over. A group that fits
+        `_is_at_group_end` is set before the last piece is yielded. A group that fits
         into one piece was read and verified as a whole when that piece comes.
         """
         window = self._window
@@ -232,7 +232,7 @@ class ClassicFileReader:
             end = position + size
             if end > limit or size < size_min:
                 window.position = position
-                size = window.peek_size()  # raises what is to be said about an impossible size
+                size = window.peek_size()  # raises if the size is impossible
                 if size > LARGE_EVENT_SIZE:
                     if body:
                         yield body
@@ -288,7 +288,7 @@ class ClassicFileReader:
         return role
 
     def _read_large_event(self, size: int) -> Iterator[Buffer]:
-        """One event in pieces; its checksum is verified when the last one has been handed over."""
+        """One event in pieces; its checksum is verified after the last one was yielded."""
         window = self._window
         header = bytearray(window.view[window.position : window.position + EVENT_HEADER_SIZE])
         window.check_log_pos(HEADER.unpack_from(header)[4], size)
@@ -316,12 +316,12 @@ class ClassicFileReader:
     def _find_complete_end(self) -> int:
         """Where the last whole group of this file ends; costs a second reading, once a file."""
         if self._complete_end is None:
-            twin = ClassicFileReader(self.file)
-            twin._complete_end = _BEHIND_ANY_FILE  # it takes every group for complete
+            other = ClassicFileReader(self.file)
+            other._complete_end = _BEHIND_ANY_FILE  # it takes every group for complete
             try:
-                for _ in twin.groups():  # nobody takes a body, so each is read inside this loop
+                for _ in other.groups():  # no body is taken, so each is read inside this loop
                     pass
             finally:
-                twin.close()
-            self._complete_end = twin._groups_end
+                other.close()
+            self._complete_end = other._groups_end
         return self._complete_end

@@ -83,7 +83,7 @@ def _read_head(window: EventWindow) -> FileHead:
 
 
 def _read_format_description(window: EventWindow) -> FormatDescription:
-    """Read the event, and tell the window whether the file is in use and has checksums."""
+    """Read the event, and set in the window whether the file is in use and has checksums."""
     offset = window.offset
     size = window.peek_size()
     if window.peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:

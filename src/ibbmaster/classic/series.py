@@ -22,7 +22,7 @@ XZ_MAGIC = b"\xfd7zXZ\x00"
 XZ_SUFFIX = ".xz"
 XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
 BEHIND_ANY_FILE = 1 << 62
-HELD_BYTES = 2 << 20  # unpacked last: somebody may have read further than he needed
+HELD_BYTES = 2 << 20  # unpacked last: a reader may step back
 INDEX_SUFFIX = ".index"
 INDEX_SIZE_MAX = 64 << 20  # bytes: names of a million files
 
@@ -104,7 +104,7 @@ class ClassicSource:
         self._stream.close()
 
     def _hold(self, offset: int, size: int) -> None:
-        """Have bytes of a packed file at hand, at least one if there is one."""
+        """Unpack ahead, by at least one byte if there is one."""
         if offset < self._held_offset:
             self._stream.seek(0)
             self._unpacker, self._held_offset, self._damage = _new_unpacker(), 0, None

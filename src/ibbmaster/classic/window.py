@@ -17,19 +17,19 @@ from ibbmaster.event.types import type_name
 
 BLOCK_SIZE = 1 << 20  # bytes read at once
 EVENT_SIZE_MAX = (1 << 30) + (1 << 16)  # bytes: max_allowed_packet ends at 1 GiB
-SIZE_AND_LOG_POS = struct.Struct("<II")  # they stand side by side, at `SIZE_OFFSET`
+SIZE_AND_LOG_POS = struct.Struct("<II")  # side by side, at `SIZE_OFFSET`
 CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 behind them
 
 
 class Truncated(Exception):  # noqa: N818  # the reader of the file decides whether that is an error
-    """The file ends inside what was asked for."""
+    """The file ends inside what was to be read."""
 
 
 class EventWindow:
     """The part of a file around the next event: `view` of `block`, and `position` in it.
 
     A block is never changed, so views of it stay good. `block_offset` is where it begins in
-    the file. `checksum_size` and `is_in_use` are set by whoever has read the head of the file.
+    the file. `checksum_size` and `is_in_use` are set when the head of the file is read.
     """
 
     def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE) -> None:
@@ -81,7 +81,7 @@ class EventWindow:
         return True
 
     def require(self, size: int) -> None:
-        """Have at least so many bytes from the next event on in the block.
+        """Have at least `size` bytes from the next event on in the block.
 
         Raises:
             Truncated: the file ends before.

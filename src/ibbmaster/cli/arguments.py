@@ -34,7 +34,7 @@ def size(text: str) -> int:
 
 
 def open_to_change(directory: Path) -> ibbmaster.WritableLog:
-    """The log that a command changes and leaves; a full disk is told, not waited for."""
+    """The log that a command changes and leaves; a full disk is reported, not waited for."""
     import ibbmaster
 
     return ibbmaster.open(directory, writable=True, has_background=False, full_disk_retry_s=0)

@@ -167,7 +167,7 @@ def private_mariadb(directory: Path) -> Iterator[Path]:
 
 
 def _server_user() -> str | None:
-    """mariadbd refuses to run as root unless told a user; its own account is better."""
+    """mariadbd refuses to run as root unless it is given a user; its own account is better."""
     import os
     import pwd
 

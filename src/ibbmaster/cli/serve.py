@@ -172,7 +172,7 @@ def begin_log(*, is_verbose: bool) -> None:
 
 
 def allow_open_files(connections: int) -> None:
-    """Let this process have so many connections, as far as the system lets it choose."""
+    """Let this process have that many connections, as far as the system lets it choose."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * connections + OTHER_FILES  # a replica may hold a block in a file of its own
     if soft != resource.RLIM_INFINITY and soft < wanted:

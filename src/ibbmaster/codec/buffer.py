@@ -1,4 +1,4 @@
-"""The one name for "bytes somebody may read": what every decoder takes."""
+"""The one name for readable bytes: what every decoder takes."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _as_closed(event: Buffer) -> bytes:
 def describe_format(
     server_version: str, *, type_count: int, algorithm: ChecksumAlgorithm = ChecksumAlgorithm.NONE, created: int = 0
 ) -> FormatDescription:
-    """What a server of that version with so many event types announces."""
+    """What a server of that version with `type_count` event types announces."""
     return FormatDescription(
         server_version=server_version,
         created=created,

@@ -34,8 +34,8 @@ _PART_TYPES = frozenset(
 class EventGroup:
     """One group as a reader hands it over.
 
-    `body` gives the rest of the group's bytes, cut anywhere, read when asked for. It is
-    good until the next group is asked for; a group whose body nobody takes is skipped
+    `body` gives the rest of the group's bytes, cut anywhere, and read on demand. It is
+    good until the next group is read; a group whose body the caller does not read is skipped
     without reading what lies out of band.
 
     A group without `gtid` is the FORMAT_DESCRIPTION a server logs when it starts; then
@@ -50,7 +50,7 @@ class EventGroup:
 
 
 class GroupBoundary:
-    """Tells which event ends a group, for readers that see nothing but events.
+    """Recognises the event that ends a group, for readers that see nothing but events.
 
     Feed it the header and the whole bytes of each event after the GTID event; for types it
     does not look into, the bytes may be cut.

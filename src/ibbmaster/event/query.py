@@ -24,7 +24,7 @@ STATUS_TIME_ZONE = 5  # length byte, name
 STATUS_CATALOG = 6  # length byte, name
 STATUS_INVOKER = 11  # user and host, each with a length byte
 STATUS_ALTER_FLAGS = 130  # a byte, and behind COMMIT and ROLLBACK ALTER a sequence number
-STATUS_COLLATIONS = 131  # a count, and so many pairs of collation ids
+STATUS_COLLATIONS = 131  # a count, and that many pairs of collation ids
 ALTER_HAS_SEQ_NO = 0x0C
 
 

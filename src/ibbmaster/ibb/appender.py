@@ -1,6 +1,6 @@
 """Where the bytes of a record go: the writer's side of pages, chunks, state records and file ends.
 
-Pure: an `Appender` says which bytes to place in which page, and somebody else writes
+Pure: an `Appender` says which bytes to place in which page, and its caller writes
 them. Nothing it placed is ever changed; a page only grows. Rules: protocol/ibb/record.md.
 """
 
@@ -31,7 +31,7 @@ class PageChange(NamedTuple):
 class References(NamedTuple):
     """The oldest files still needed, as headers and state records store them."""
 
-    oob_file_no: int | None  # by a group that has written out of band and is not committed; None: by nobody
+    oob_file_no: int | None  # by a group that has written out of band and is not committed; None: there is none
     xa_file_no: int | None  # by a pending XA transaction
 
 
@@ -61,7 +61,7 @@ class Appender:
     record. To continue in a file that has data, give the position behind it, the `shape` its
     header states, and what was logged before page 1 (`base`) and since (`differential`).
 
-    `next_shape` is asked for each new file, `references` for each header and state record.
+    `next_shape` is called for each new file, `references` for each header and state record.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class FileHeader:
     """What a file says about itself; never rewritten after its first use.
 
     `size_pages` is the size at creation; FLUSH cuts the file without changing it.
-    `state_interval_pages` tells where differential GTID state records may stand; 0 is none.
+    `state_interval_pages` is the distance of the pages that may begin with a differential GTID state; 0 is none.
     `oob_file_no` is the oldest file that commit records in this file may point into.
     `xa_file_no` is the oldest file with a pending XA transaction, None if there is none.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-FILE_NO_MAX = 2**64 - 2  # the largest 64-bit number stands for "none"
+FILE_NO_MAX = 2**64 - 2  # the largest 64-bit number means "none"
 _NAME = re.compile(r"binlog-([0-9]{6}|[1-9][0-9]{6,19})\.ibb", re.ASCII)
 
 

@@ -91,7 +91,7 @@ class OobForest:
         self._first: LogPosition | None = None
 
     def next_node(self) -> OobNode:
-        """The header of the next node; write it, then tell `add` where it is."""
+        """The header of the next node; write it, then call `add` with its position."""
         if not self._trees:
             return OobNode(node_index=0, left=None, right=None)
         *_, youngest = self._trees
@@ -121,9 +121,9 @@ class OobForest:
 
     def copy(self) -> OobForest:
         """The forest as it is now, to come back to."""
-        twin = OobForest()
-        twin._trees, twin._first = self._trees, self._first
-        return twin
+        copy = OobForest()
+        copy._trees, copy._first = self._trees, self._first
+        return copy
 
     def _joins(self) -> bool:
         return len(self._trees) >= 2 and self._trees[-1].height == self._trees[-2].height

@@ -7,7 +7,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import RecordError
 from ibbmaster.position import LOG_START, LogPosition
 
-NO_RECORD = LOG_START  # file 0 begins with a header page, so no record can stand there
+NO_RECORD = LOG_START  # file 0 begins with a header page, so no record can begin there
 
 
 def decode_ref(data: Buffer, offset: int) -> tuple[LogPosition, int]:

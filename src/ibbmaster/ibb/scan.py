@@ -14,7 +14,7 @@ from ibbmaster.errors import ChecksumError, ChunkError, Location
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, verify_page
 
-NESTABLE = (RecordType.GTID_STATE, RecordType.DUMMY)  # what may stand between the chunks of another record
+NESTABLE = (RecordType.GTID_STATE, RecordType.DUMMY)  # what may be between the chunks of another record
 NO_RECORD = -1
 
 
@@ -29,7 +29,7 @@ class Misplaced(enum.Enum):
 
 
 class Nesting:
-    """Which record is under way, and which one inside it.
+    """The current record, and the one inside it.
 
     Attributes:
         record_type: of the record that has not ended yet.

@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 
-ENVIRONMENT = "IBBMASTER_KERNEL_CACHE"  # the cache directory; whoever can write there can run code as its users
+ENVIRONMENT = "IBBMASTER_KERNEL_CACHE"  # the cache directory; any user who can write there can run code as its users
 SOURCES = (  # all that kernels import; their values are compiled in
     "kernel/*.py",
     "codec/buffer.py",

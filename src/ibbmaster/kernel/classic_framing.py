@@ -56,15 +56,15 @@ class ClassicField(IntEnum):
     LAST_POSITION = Field.SIZE + 6  # of the event before
     PASSES_OVER = Field.SIZE + 7  # nothing goes out, and no position is counted
     IN_PARTS = Field.SIZE + 8  # one group, as far as it is here; else whole groups
-    KIND = Field.SIZE + 9  # of the group that is under way, 0 for none
-    IS_LARGE = Field.SIZE + 10  # the current event is under way
+    KIND = Field.SIZE + 9  # of the current group, 0 for none
+    IS_LARGE = Field.SIZE + 10  # an event is framed in pieces
     IS_LAST = Field.SIZE + 11  # and ends its group
     PAYLOAD_LEFT = Field.SIZE + 12  # bytes of it that are still to go out
     IS_UNCHANGED = Field.SIZE + 13  # its header went out as it is, so its checksum will
     CHECKSUM_IN = Field.SIZE + 14  # of its bytes that were read
     CHECKSUM_OUT = Field.SIZE + 15  # of its bytes that went out
     MAY_BE_IN_PARTS = Field.SIZE + 16  # a pump may go IN_PARTS
-    GROUP_OFFSET = Field.SIZE + 17  # of the group that is under way, in its file
+    GROUP_OFFSET = Field.SIZE + 17  # of the current group, in its file
     FILE_SIZE = Field.SIZE + 18  # bytes; no event goes out in parts that ends behind it
     SIZE = Field.SIZE + 19
 
@@ -101,7 +101,7 @@ def new_log_pos(rule, position, is_border):
 
 @jit
 def begin_packet(state, out, payload):
-    """The header of a packet of so many bytes."""
+    """The header of a packet of `payload` bytes."""
     store32(out, state[Field.OUT], payload | (state[Field.SEQUENCE] << 24))
     state[Field.OUT] += 4
     state[Field.SEQUENCE] = (state[Field.SEQUENCE] + 1) & 0xFF

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from ibbmaster.kernel.cache import KernelCache, KernelSet, cache_key
 
-NICENESS = 10  # a tenth of what others get of a busy core: it shall be done some time
-DONE = "done "  # begins a line of progress: so many steps, of so many
+NICENESS = 10  # a tenth of what others get of a busy core: it has to end some time
+DONE = "done "  # begins a line of progress: steps done, and all steps
 
 _running: set[subprocess.Popen[str]] = set()
 _lock = threading.Lock()

@@ -23,7 +23,7 @@ from ibbmaster.kernel.memory import copy, jit
 
 @jit
 def record_end(position, size):
-    """Where in the pages a record of so many bytes ends that begins at a position."""
+    """Where in the pages a record of `size` bytes ends that begins at a position."""
     page, offset = position // PAGE, position % PAGE
     left = size
     while left > 0:

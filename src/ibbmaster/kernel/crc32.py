@@ -1,6 +1,6 @@
 """CRC-32 as zlib has it, with carry-less multiplication where the CPU has it.
 
-Lanes of 16 bytes are folded into each other: one that stands some way before another may be
+Lanes of 16 bytes are folded into each other: one that is some way before another may be
 multiplied by what a one becomes on that way, and added to it.
 
 The reference: `zlib.crc32`.
@@ -26,7 +26,7 @@ ZLIB = 0xEDB88320  # its polynomial, lowest power first
 TABLES = byte_tables(ZLIB)
 LANE = 16  # bytes
 WIDE = 4  # lanes of the widest register
-SIZE_AT = SIZE_OFFSET  # in an event; its end position stands behind it
+SIZE_AT = SIZE_OFFSET  # in an event; its end position is behind it
 _I32, _I64, _I128 = ir.IntType(32), ir.IntType(64), ir.IntType(128)
 
 
@@ -61,7 +61,7 @@ def quotient() -> int:
 
 
 def over(lanes: int) -> tuple[int, int]:
-    """What turns the two halves of a lane into what they are worth so many lanes further on."""
+    """What turns the two halves of a lane into what they are worth `lanes` lanes further on."""
     return power(128 * lanes + 32), power(128 * lanes - 32)
 
 
@@ -89,7 +89,7 @@ def _multiply(builder: Any, one: Any, other: Any, halves: int) -> Any:
 
 
 def _folded(builder: Any, vector: Any, lanes: int, onto: Any) -> Any:
-    """A vector and another one that stands so many lanes behind it, as one."""
+    """A vector and another one `lanes` lanes behind it, as one."""
     constants = _constant(*over(lanes) * (vector.type.count // 2))
     low, high = _multiply(builder, vector, constants, 0x00), _multiply(builder, vector, constants, 0x11)
     return builder.xor(builder.xor(low, high), onto)
@@ -132,7 +132,7 @@ class _Folding:
         return self._builder.load(self._lane)
 
     def take_four(self, width: int) -> None:
-        """Fold four vectors of so many lanes at a time, as long as there are so many."""
+        """Fold four vectors of `width` lanes at a time, while there are four."""
         builder = self._builder
         offset = builder.sub(builder.load(self._offset), _number(LANE))
         with builder.if_then(self._has(offset, 4 * width)):

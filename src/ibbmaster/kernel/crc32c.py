@@ -20,7 +20,7 @@ from ibbmaster.kernel.memory import jit, load32, load64
 PAGE = int(_PAGE_SIZE)
 DATA = PAGE - 4
 CASTAGNOLI = 0x82F63B78  # polynomial of CRC-32C
-STREAM_WORDS = 682  # three streams of so many words are 16368 bytes of a page; one word and a half are left
+STREAM_WORDS = 682  # three streams of that many words are 16368 bytes of a page; one word and a half are left
 STREAM_BYTES = 8 * STREAM_WORDS
 
 

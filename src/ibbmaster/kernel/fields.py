@@ -1,4 +1,4 @@
-"""What the kernels and their callers share: the places in what is handed over, and the numbers of the format."""
+"""What the kernels and their callers share: the places in their arguments, and the numbers of the format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHUNKS_PER_PAGE_MAX = int(DATA_SIZE) // int(CHUNK_SIZE_MIN)
 GTID_EVENT, ANNOTATE_ROWS = int(EventType.GTID), int(EventType.ANNOTATE_ROWS)
 EVENT_HEADER = int(EVENT_HEADER_SIZE)
 GTID_EVENT_MIN = int(GTID_EVENT_SIZE_MIN)
-GROUP_BEGIN = int(GTID_FLAGS_OFFSET) + 1  # bytes of a GTID event that tell its group
+GROUP_BEGIN = int(GTID_FLAGS_OFFSET) + 1  # bytes of a GTID event that identify its group
 EVENT_MAX = 1 << 30
 PACKET_MAX = 0xFFFFFF
 SEGMENT_MIN = 8192  # bytes: shorter pieces are copied faster than sent by themselves
@@ -161,7 +161,7 @@ PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that 
 def noted_gtids(pairs: Any, count: int) -> tuple[Gtid, ...]:
     """The last GTID of each of the first `count` pairs that a kernel has noted.
 
-    Domains stand in the order in which they came, servers in that of their last groups:
+    Domains are in the order in which they came, servers in that of their last groups:
     logged like this, they leave the same state as all groups one by one.
     """
     rows = [row for row in pairs[:count].tolist() if row[3]]
@@ -185,7 +185,7 @@ class Progress(IntEnum):
     """Places in the numbers that a pump is given and leaves."""
 
     FILE_OFFSET = 0  # of the current page
-    BUDGET = 1  # end after so many bytes
+    BUDGET = 1  # bytes; end after them
     FRAMED = 2  # bytes of packets
     REST = 3  # bytes that the socket did not take
     NODE = 4  # index of the current node
@@ -303,7 +303,7 @@ class VariantColumn(IntEnum):
 class RowField(IntEnum):
     """Places in the state of a decoding of rows."""
 
-    EVENT = 0  # at hand
+    EVENT = 0  # the current one
     OFFSET = 1  # in the data where the next row of that event begins; 0 before the first
     ROWS = 2  # that are in the output
     GROUP = 3  # of the current event
@@ -317,7 +317,7 @@ INSERT, DELETE, UPDATE_BEFORE, UPDATE_AFTER = range(4)
 CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
 OPEN_TABLES_MIN = 256  # for how many there is room at first; a power of two
 ANY_TABLE = -2
-KIND_BITS = 2  # the lowest of what is told of a row; above them is the kind of row event
+KIND_BITS = 2  # the lowest of what is noted of a row; above them is the kind of row event
 
 
 class OpenColumn(IntEnum):

@@ -62,7 +62,7 @@ def is_same_pair(source, one, other):
 
 @inlined
 def find_pair(source, start, pairs, count):
-    """The row of a group's domain and server; `count` if they are not among so many pairs."""
+    """The row of a group's domain and server; `count` if they are not among the first `count` pairs."""
     server_id, domain_id = server_of(source, start), domain_of(source, start)
     pair = 0
     while pair < count and (pairs[pair, 0] != domain_id or pairs[pair, 1] != server_id):

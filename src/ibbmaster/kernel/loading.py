@@ -1,8 +1,8 @@
 """Whether compiled kernels can be had, and when they are ready.
 
 Compiling takes seconds of a CPU and is done by another process, once on a machine; the code is
-kept in a cache and loaded from there, which takes some 0.3 s. Whoever asks before that goes
-the slow way.
+kept in a cache and loaded from there, which takes some 0.3 s. Until then callers take the
+reference path.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ibbmaster.kernel.compiling import CompilationError, EndingError, compile_el
 
 log = logging.getLogger(__name__)
 
-SWITCH = "IBBMASTER_KERNELS"  # environment variable: "off" goes the slow way, always
+SWITCH = "IBBMASTER_KERNELS"  # environment variable: "off" always takes the reference path
 READY = "fast kernels are ready"
-WORK_TO_LOAD = 8 << 20  # bytes: what the slow way does while kernels are loaded
+WORK_TO_LOAD = 8 << 20  # bytes: what the reference path does while kernels are loaded
 WORK_TO_COMPILE = 64 << 20  # bytes: what it does while they are compiled
 
 Heard = Callable[[int, int], object]  # steps of compiling that are done, of how many

@@ -59,7 +59,7 @@ def days_of(year, month, day):
 
 @inlined
 def fraction_of(data, offset, digits):
-    """Microseconds of the fraction of a second that is stored with so many digits; -1 if it is none."""
+    """Microseconds of the fraction of a second that is stored with `digits` digits; -1 if it is none."""
     if digits == 0:
         return 0
     size = (digits + 1) // 2

@@ -1,6 +1,6 @@
 """A kernel that reads the rows of row events into columns.
 
-Every value becomes one number of 64 bits, or two; what is longer is told by its place. One
+Every value becomes one number of 64 bits, or two; of what is longer they are the place. One
 kernel serves all tables: steps say how each column is read. The reference, which also says what
 is wrong with an event: `ibbmaster.event.rows`.
 """
@@ -138,7 +138,7 @@ def read_rows(data, offset, end, steps, first, count, after_first, after_count, 
 
 @inlined
 def is_equal(one, one_start, other, other_start, size):
-    """Whether two stretches of bytes are equal."""
+    """Whether two ranges of bytes are equal."""
     index = 0
     while index < size and one[one_start + index] == other[other_start + index]:
         index += 1
@@ -161,7 +161,7 @@ def find_map(data, start, size, maps, map_count, known, last):
 
 @jit
 def find_variant(data, bits, end, map_row, kind, column_count, variants, variant_count, known):
-    """The row of the kind of row event whose columns present stand at `bits`, -1 for none."""
+    """The row of the kind of row event whose columns present are at `bits`, -1 for none."""
     for row in range(variant_count):
         size = variants[row, VariantColumn.BITS_SIZE]
         if (

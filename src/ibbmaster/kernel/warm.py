@@ -200,7 +200,7 @@ STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some ke
 
 
 def warm_up(sets: Iterable[KernelSet]) -> None:
-    """Call each kernel of some sets once, so that none is loaded while somebody waits."""
+    """Call each kernel of some sets once, so that none is loaded while a caller waits."""
     for kernel_set in sets:
         for step in STEPS[kernel_set]:
             step()

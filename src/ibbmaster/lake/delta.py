@@ -42,7 +42,7 @@ def publish(directory: Path, runs: Sequence[Sequence[Path]]) -> None:
         _publish(directory, runs)
     except (DeltaError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # it is not from delta-rs, and tells the place
+            raise  # it is not from delta-rs, and names the place
         raise StoreError(f"{directory}: {innermost(str(error))}") from error
 
 
@@ -78,7 +78,7 @@ def _publish(directory: Path, runs: Sequence[Sequence[Path]]) -> None:
 
 
 def _schema_of(path: Path) -> pa.Schema:
-    """The columns of a Parquet file, and the one that its directory stands for."""
+    """The columns of a Parquet file, and the one that its directory names."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -59,7 +59,7 @@ def plain_errors(target: Path | None = None) -> Iterator[None]:
     """What Spark raises becomes one line.
 
     Raises:
-        SparkJobError: the job has failed; tells why and, if files could not be written, `target`.
+        SparkJobError: the job has failed; says why and, if files could not be written, `target`.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -96,7 +96,7 @@ def layers_of(error: BaseException) -> list[Layer]:
 
 
 def cause_in(layers: Sequence[Layer], target: Path | None = None) -> str:
-    """The innermost error that tells something; one of ours or of Python before those of Java."""
+    """The innermost error that says something; one of ours or of Python before those of Java."""
     text = "\n".join(layer.text for layer in layers)
     ours = OURS.findall(text)
     if ours:
@@ -134,7 +134,7 @@ def _python_error(text: str) -> str:
 
 
 def _reasons(layer: Layer) -> list[str]:
-    """What an exception tells and, if its text holds a stack trace, what those inside it told."""
+    """What an exception says and, if its text holds a stack trace, what those inside it say."""
     lines = [line.strip() for line in layer.text.splitlines() if line.strip()]
     inner = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
     found = [_plain(line) for line in [*lines[:1], *inner]]

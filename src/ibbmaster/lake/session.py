@@ -33,7 +33,7 @@ def open_session(master: str | None, *, name: str, settings: Mapping[str, str] |
 
     master = master or "local[*]"
     builder = SparkSession.builder.appName(name).master(master)
-    if master.startswith("local"):  # nobody else needs to find this machine, whose name may lead nowhere
+    if master.startswith("local"):  # no other machine needs to find this one, whose name may lead nowhere
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
@@ -50,7 +50,7 @@ def open_session(master: str | None, *, name: str, settings: Mapping[str, str] |
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel((settings or {}).get("spark.log.level", "OFF"))
     accumulators: Any = session.sparkContext._accumulatorServer
-    accumulators.handle_error = _say_nothing  # it prints a traceback when Java has gone, which the job tells, too
+    accumulators.handle_error = _say_nothing  # it prints a traceback when Java has gone, which the job reports, too
     register(session)
     return session
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibbmaster.arrow.collecting import event_batches
-from ibbmaster.arrow.event_batch import IDENTITY, in_group, wanted_groups
+from ibbmaster.arrow.event_batch import in_group, wanted_groups
 from ibbmaster.arrow.plan import ReadTask, find_fields, open_source, plan_tasks
 from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
 ROWS = frozenset(map(int, (*ROW_EVENT_TYPES, EventType.PARTIAL_ROW_DATA)))
-TOLD = frozenset(map(int, (*STATEMENT_TYPES, *OLD_LOADS, EventType.INCIDENT)))
+LOGGED_TYPES = frozenset(map(int, (*STATEMENT_TYPES, *OLD_LOADS, EventType.INCIDENT)))
 
 
 class Logged(NamedTuple):
-    """Something that a group tells beyond its rows; compares in the order of the log.
+    """Something that a group says beyond its rows; compares in the order of the log.
 
     Attributes:
-        has_rows_before: rows of the group stand in front of it.
-        xid: of the XA transaction that the group prepares, or that it ends, which `verb` tells.
+        has_rows_before: rows of the group precede it.
+        xid: of the XA transaction that the group prepares, or that it ends, as `verb` says.
     """
 
     file_no: int
@@ -118,21 +118,21 @@ class _Found:
                 self.logged.append(Logged(*head, xid=self._xid, verb=" ".join(words[:2])))
                 return
             operations = tuple(statement.operations())
-            if operations and not self._is_told(operations):
+            if operations and not self._is_logged(operations):
                 self.logged.append(Logged(*head, has_rows, statement.thread_id, operations))
-        elif event_type in TOLD:
+        elif event_type in LOGGED_TYPES:
             verb = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
             self.logged.append(Logged(*head, has_rows, 0, (Write(tables=None, verb=verb, adds=True),)))
 
-    def _is_told(self, operations: tuple[Operation, ...]) -> bool:
+    def _is_logged(self, operations: tuple[Operation, ...]) -> bool:
         """Whether the same tables were written before, and nothing else came since: there may be millions of these."""
         if not isinstance(operations[0], Write):
             self._told.clear()
             return False
         tables = operations[0].tables
-        is_told = tables in self._told
+        is_logged = tables in self._told
         self._told.add(tables)
-        return is_told
+        return is_logged
 
     def take_batches(self, batches: Iterable[Any], task: ReadTask) -> None:
         """The same of many events at once."""
@@ -146,12 +146,12 @@ class _Found:
             owners = batch.events[:, EventColumn.GROUP]
             row_events = np.flatnonzero(np.isin(types, list(ROWS)))
             flags = batch.data[batch.events[:, EventColumn.START] + GTID_FLAGS_OFFSET]
-            is_told = np.isin(types, list(TOLD)) | ((types == EventType.GTID) & (flags & OF_XA != 0))
+            is_logged = np.isin(types, list(LOGGED_TYPES)) | ((types == EventType.GTID) & (flags & OF_XA != 0))
             if not len(batch.groups):
                 continue
             ends_with = len(batch.groups) - 1
-            goes_on = tuple(batch.groups[0, IDENTITY].tolist()) == last
-            for number in np.flatnonzero(is_told & wanted[owners]).tolist():
+            goes_on = batch.identity(0) == last
+            for number in np.flatnonzero(is_logged & wanted[owners]).tolist():
                 group = int(owners[number])
                 row = batch.groups[group]
                 head = (
@@ -163,13 +163,11 @@ class _Found:
                 )
                 first_row = int(np.searchsorted(row_events, np.searchsorted(owners, group)))
                 has_rows = first_row < len(row_events) and row_events[first_row] < number
-                try:
+                with batch.naming_group(number):
                     self.take(head, batch.event(number), bool(has_rows) or (not group and goes_on and had_rows))
-                except EventError as error:
-                    raise EventError(f"{batch.place(group)}: {error}") from error
             ends_with_rows = bool(len(row_events)) and int(owners[row_events[-1]]) == ends_with
             had_rows = ends_with_rows or (not ends_with and goes_on and had_rows)
-            last = tuple(batch.groups[ends_with, IDENTITY].tolist())
+            last = batch.identity(-1)
 
 
 def completions(statements: Iterable[Logged]) -> Iterator[tuple[tuple[int, int], Logged | None]]:

@@ -1,4 +1,4 @@
-"""What the statements of a log come to for a table: where it was emptied, and what no row event tells of its rows.
+"""What the statements of a log come to for a table: where it was emptied, and what row events do not say of its rows.
 
 Statements are folded in the order of the log. What is noted of a table is what bears on its
 rows; its columns only as far as they say what a value is that an image leaves out.
@@ -50,7 +50,7 @@ class Truncation(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """Rows have changed, and no event tells how.
+    """Rows have changed, and no event says how.
 
     It counts only if the table `rows_of` had changes of rows between `since` and `place`; None:
     in any case. With `column` only values of that are meant.
@@ -74,11 +74,11 @@ class Cascade:
 
 @dataclass(slots=True)
 class Story:
-    """A table, as far as the statements of a log tell.
+    """A table, as far as the statements of a log say.
 
     Attributes:
         is_whole: the log has it from its beginning: it was created, or dropped, there.
-        columns: by name; None if no statement tells them.
+        columns: by name; None if no statement names them.
         cuts, doubts: in the order of the log.
         past_doubts: those of rows that were gone later.
     """
@@ -99,7 +99,7 @@ class Story:
 
 
 class Stories:
-    """All tables of a log. `declared` has columns by table that no statement tells, but a user."""
+    """All tables of a log. `declared` has columns by table that a user names and no statement."""
 
     @classmethod
     def declared(cls, declarations: Mapping[str, Mapping[str, str]]) -> Stories:

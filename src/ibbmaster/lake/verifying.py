@@ -16,7 +16,7 @@ from ibbmaster.log.verify import Part, joined_faults, parts_of, verify_part
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PARTS_PER_CORE = 4  # so that a file with much in it keeps nobody waiting
+PARTS_PER_CORE = 4  # so that a large file keeps no worker waiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def _difference(base: GtidState, state: GtidState) -> GtidState:
 def _write_position(pages: PageReader, file_no: int, size_pages: int) -> LogPosition:
     """Where the next chunk of a file goes."""
     low, high = FULL_STATE_PAGE, size_pages
-    while low < high:  # only the first byte of a page tells whether it is empty
+    while low < high:  # the first byte of a page says whether it is empty
         middle = (low + high) // 2
         page = pages.page(file_no, middle)
         if page is None or not page[0]:

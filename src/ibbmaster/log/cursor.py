@@ -55,7 +55,7 @@ class ChunkCursor:
         return LogPosition(self.file_no, self.page_no * PAGE_SIZE + chunk.page_offset)
 
     def next_chunk(self) -> Chunk | None:
-        """The next chunk, or None at the end of what can be seen; then ask again later.
+        """The next chunk, or None at the end of what is visible; then call again later.
 
         Raises:
             ChecksumError, ChunkError, HeaderError: what comes next is damaged, or lost before the end of the file.

@@ -103,7 +103,7 @@ class DamagedLog:
             self._state = None
         disk = self._disk if self._is_full(file_no) else _Until(self._disk, file_no)
         page_no: int | None = first_page
-        given = -1  # offset of the group that was handed over last
+        given = -1  # offset of the last group that was yielded
         while page_no is not None and (file_no, page_no * PAGE_SIZE) < end:
             reader = EventGroupReader(disk, file_no=file_no, page_no=page_no, end=end)
             problem: IbbMasterError | None = None
@@ -202,7 +202,7 @@ class DamagedLog:
         if at >= end:
             return None
         is_inside = self._has_record(at)
-        if is_inside:  # a record that has no end: all the pages with data behind its begin are its own
+        if is_inside:  # a record that has no end: all the pages with data behind its beginning are its own
             while not self._is_blank(file_no, page_no + 1):
                 page_no += 1
         following = self._next_data(file_no, page_no)

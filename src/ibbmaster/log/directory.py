@@ -49,7 +49,7 @@ class BinlogDirectory(LogEngine):
         self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
         self._lock = threading.Lock()  # for everything below
         self._state: GtidState | None = None  # what `_tail` has seen
-        self._tail: EventGroupReader | None = None  # stands at the end
+        self._tail: EventGroupReader | None = None  # at the end
         self._seen_end: LogPosition | None = None
         self._misplacement = MisplacementCheck(disk)
         self._end_watch = None if is_end_known else EndWatch(disk)
@@ -62,7 +62,7 @@ class BinlogDirectory(LogEngine):
         return self._disk
 
     def close(self) -> None:
-        """Give back descriptors; what is asked for later opens files again."""
+        """Close descriptors; later calls open files again."""
         self._disk.close()
 
     def file_numbers(self) -> Sequence[int]:
@@ -113,7 +113,7 @@ class BinlogDirectory(LogEngine):
             return state.copy()
 
     def check_end(self, *, patience_s: float = 0.0, pages_max: int | None = None) -> None:
-        """Look behind the end, in all that follows or in so many pages.
+        """Look behind the end, in all that follows or in `pages_max` pages.
 
         Where another process may be writing, what was found must stay there for a while.
 
@@ -193,7 +193,7 @@ class BinlogDirectory(LogEngine):
         return has_grown
 
     def _has_grown(self) -> bool:
-        """Whether the end has moved since the last call, False at first; whoever reads behind damage is woken, too."""
+        """Whether the end has moved since the last call, False at first; readers behind damage are woken, too."""
         with self._at_end() as (_, tail):
             end, stopped_at = tail.position, tail.stopped_at
             has_grown = self._seen_end is not None and end != self._seen_end
@@ -202,7 +202,7 @@ class BinlogDirectory(LogEngine):
             try:
                 self._end_watch.check(stopped_at)
             except FormatError:
-                return True  # whoever reads on is told
+                return True  # waiting readers are notified
         return has_grown
 
     def _find_active(self, pages: PageReader, numbers: Sequence[int]) -> int:
@@ -220,10 +220,10 @@ class BinlogDirectory(LogEngine):
 
     @contextlib.contextmanager
     def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
-        """State and tail, at the end of what can be seen; nobody else has them meanwhile.
+        """State and tail, at the end of what can be seen; exclusive to the caller.
 
         Raises:
-            BlockingIOError: with `only_cached`, somebody has them, or there is something to be read.
+            BlockingIOError: with `only_cached`, another thread has them, or something has to be read.
         """
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
@@ -239,7 +239,7 @@ class BinlogDirectory(LogEngine):
             self._lock.release()
 
     def _stands_still(self, tail: EventGroupReader, *, only_cached: bool) -> bool:
-        """Whether nothing was written where the tail stands; costs a read of one byte, two where a file is ready."""
+        """Whether nothing was written where the tail is; costs a read of one byte, two where a file is ready."""
         file_no, offset = tail.position
         if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
             offset += PAGE_SIZE - offset % PAGE_SIZE
@@ -260,7 +260,7 @@ class BinlogDirectory(LogEngine):
                 self._state.log(group.gtid)
 
     def _open_tail(self) -> tuple[GtidState, EventGroupReader]:
-        """The state at the last state record of the active file, and a reader that stands there."""
+        """The state at the last state record of the active file, and a reader at that place."""
         pages = PageReader(self._disk, readahead_pages_max=1)
         file_no = self.active_file_no(pages)
         header = pages.header(file_no)
@@ -276,7 +276,7 @@ class BinlogDirectory(LogEngine):
         return state, EventGroupReader(self._disk, file_no=file_no, page_no=page_no)
 
     def _last_page_no(self, pages: PageReader, file_no: int) -> int:
-        """The last page with data: the first byte of a page tells, so a search finds it."""
+        """The last page with data: known by the first byte of each page, so a search finds it."""
         low, high = FULL_STATE_PAGE, self._disk.size(format_file_name(file_no)) // PAGE_SIZE
         while low < high:
             middle = (low + high) // 2

@@ -1,7 +1,7 @@
 """Whether a log really ends where nothing was written: what lies behind is damage, not a later part.
 
 A file that is ready before it is needed is all zeros, and a page that was lost looks the
-same. So nobody takes a zero for the end without looking behind it.
+same. So a zero is never taken for the end without looking behind it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) 
     """The first page behind `end`, in its file and in the next, that has data; `end` if that is on its page.
 
     The next file is the one that is ready before it is needed. Holes cost nothing, zeros on the disk are read;
-    with `pages_max` only so many, and those of the next file not.
+    with `pages_max` only that many, and none of the next file.
     """
     found = _data_near(disk, end, pages_max)
     if found is not None or pages_max is not None or format_file_name(end.file_no + 1) not in disk.list():
@@ -80,7 +80,7 @@ def gap_error(end: Location, found: Location) -> ChunkError:
 class EndWatch:
     """Looks behind the end of a log that may be written by another process meanwhile. Thread-safe.
 
-    An end that stands still is looked behind: every page of its file once, some at a time, and
+    An end that does not move is looked behind: every page of its file once, some at a time, and
     the nearest again whenever the file was changed. Data that is found there, and stays
     there while the end does not move, is damage.
     """

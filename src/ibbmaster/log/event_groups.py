@@ -1,4 +1,4 @@
-"""Whole event groups in commit order; what lies out of band is fetched when it is asked for."""
+"""Whole event groups in commit order; what lies out of band is read on demand."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ class EventGroupReader:
         self._may_begin_inside = True
         self._state = None if state is None else state.copy()
         self._base = GtidState() if state is None else state.copy()  # with which the current file begins
-        self._behind: ChunkCursor | None = None  # the commit record handed over last, if it is read chunk by chunk
+        self._behind: ChunkCursor | None = None  # the last commit record, if it is read chunk by chunk
         self._out_of_band = OutOfBandReader(disk)
 
     @property
     def page_reads(self) -> int:
-        """Pages asked of the disk so far."""
+        """Pages read from the disk so far."""
         return self._pages.page_reads + self._out_of_band.page_reads
 
     @property
@@ -109,7 +109,7 @@ class EventGroupReader:
         is_inside_record: bool,
         record_type: int = -1,
     ) -> None:
-        """Continue at a position in the same file that somebody else has read up to; `gtids` are the last of each pair.
+        """Continue at a position in the same file, up to which the caller has read; `gtids` are the last of each pair.
 
         `head` is what the log has where the reader was, `GLANCE_SIZE` bytes, if the caller knows them;
         `record_type` is that of the record that continues at the position, if it is known.
@@ -129,7 +129,7 @@ class EventGroupReader:
         self._may_begin_inside = is_inside_record or not self._has_seen_group
 
     def next_group(self) -> EventGroup | None:
-        """The next group, or None at the end of what can be seen; then ask again later.
+        """The next group, or None at the end of what is visible; then call again later.
 
         The body of the group before is no longer good after this call.
 
@@ -148,7 +148,7 @@ class EventGroupReader:
             try:
                 chunk = cursor.next_chunk()
                 if chunk is None:
-                    self._wait(inside or start)  # nobody could tell later that this is inside a record
+                    self._wait(inside or start)  # later it could not be seen that this is inside a record
                     return None
                 if self._end is not None and cursor.ref_of(chunk) >= self._end:
                     cursor.go_to(inside or start)
@@ -188,7 +188,7 @@ class EventGroupReader:
                 raise
 
     def _check_inside(self, chunk: Chunk) -> None:
-        """Compare the next chunk with the record that somebody else has begun to skip."""
+        """Compare the next chunk with the record that the caller has begun to skip."""
         location = self._cursor.ref_of(chunk).location
         if chunk.record_type == self._inside_type:
             if chunk.is_first:

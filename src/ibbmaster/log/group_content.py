@@ -12,16 +12,18 @@ from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import RowChange, RowDecoder
-from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.declared import Declaration, declare
+from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
 from ibbmaster.event.types import EventType
 
-EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what stands around it
-DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is forgotten first
+EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what is around it
+DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
 _TABLE_ID_END = EVENT_HEADER_SIZE + TABLE_ID_SIZE
@@ -93,7 +95,8 @@ class RowReader:
     """Reads the changes of groups; remembers the tables, which come again in every group.
 
     `declarations` say what the binlog does not, by table (`db.t`). With `keeps_bytes` a value that
-    cannot be read is given as its bytes. `named` changes how the columns are called.
+    cannot be read is given as its bytes. `named` changes how the columns are called, `reader_of`
+    what their values are read as.
     """
 
     def __init__(
@@ -103,7 +106,9 @@ class RowReader:
         *,
         keeps_bytes: bool = False,
         named: Callable[[TableSchema], TableSchema] | None = None,
+        reader_of: Callable[[Column], Reader] = value_reader,
     ) -> None:
+        self._reader_of = reader_of
         self._named = named
         self._keeps_bytes = keeps_bytes
         self._tables = tables or TableFilter()
@@ -117,7 +122,7 @@ class RowReader:
             EventError: an event is damaged, or belongs to no table.
             UndecodableError: a value cannot be read.
         """
-        mapped: dict[int, RowDecoder | None] = {}  # None: a table nobody asked for
+        mapped: dict[int, RowDecoder | None] = {}  # None: a table that is not wanted
         partial = PartialRows()
         for event in events:
             event_type = event[TYPE_OFFSET]
@@ -147,7 +152,7 @@ class RowReader:
                 yield decoder.schema
 
     def decoder(self, event: bytes) -> RowDecoder | None:
-        """What reads the row events of the table that a TABLE_MAP event names; None if nobody asked for it.
+        """What reads the row events of the table that a TABLE_MAP event names; None if it is not wanted.
 
         Raises:
             EventError: the event is damaged.
@@ -164,6 +169,8 @@ class RowReader:
             if len(self._decoders) >= DECODERS_MAX:
                 del self._decoders[next(iter(self._decoders))]
             decoder = self._decoders[key] = RowDecoder(
-                schema if self._named is None else self._named(schema), keeps_bytes=self._keeps_bytes
+                schema if self._named is None else self._named(schema),
+                keeps_bytes=self._keeps_bytes,
+                reader_of=self._reader_of,
             )
         return decoder

@@ -30,7 +30,7 @@ class Ticket(NamedTuple):
 
 
 class GroupSink(Protocol):
-    """What a group is written to; by default it keeps nothing for a group, and nobody waits for it."""
+    """What a group is written to; by default it keeps nothing for a group, and waits for nothing."""
 
     limits: LogLimits
 
@@ -41,7 +41,7 @@ class GroupSink(Protocol):
         """Append a commit record; with a group, it holds on to nothing any more."""
 
     def settle(self, ticket: Ticket) -> None:
-        """Make a group as durable as was asked for."""
+        """Make a group as durable as the options say."""
         return
 
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
@@ -78,7 +78,7 @@ class _Stream:
         return min(border - self.spilled, len(self.buffer), size_max)
 
     def note_savepoints(self) -> None:
-        """Keep the forest for the savepoints that stand where the next piece begins."""
+        """Keep the forest for the savepoints that are where the next piece begins."""
         for point in self.savepoints:
             if point.size == self.spilled:
                 point.forest = self.forest.copy()
@@ -144,7 +144,7 @@ class GroupWriter:
         raise StoreError(f"there is no savepoint {name!r}")
 
     def commit(self, gtid: Gtid | None, gtid_event: Buffer) -> LogPosition:
-        """Log the group; returns where its commit record is, once it is as durable as was asked for."""
+        """Log the group; returns where its commit record is, once it is as durable as the options say."""
         ticket = self.commit_ordered(gtid, gtid_event)
         self._sink.settle(ticket)
         return ticket.ref
@@ -232,7 +232,7 @@ class GroupWriter:
 
 
 def write_whole_group(sink: GroupSink, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
-    """Append a group whose events are at hand: as one record if it is small, else as `GroupWriter` does."""
+    """Append a group whose events are in memory: as one record if it is small, else as `GroupWriter` does."""
     parts: list[Buffer] = [NO_STREAM, gtid_event]
     size = len(NO_STREAM) + len(gtid_event)
     pieces = iter(body)

@@ -1,4 +1,4 @@
-"""A binlog to read and to write, whatever the format of its files and whoever keeps it."""
+"""A binlog to read and to write, whatever the format of its files, and in whichever process."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class EventGroups(Protocol):
         """Where `next_group` continues: where the last one ended, or what was read further."""
 
     def close(self) -> None:
-        """Nobody reads here any longer: give back what is held. A second call does nothing."""
+        """Release what is held. A second call does nothing."""
 
     def next_group(self) -> EventGroup | None:
-        """The next durable group, or None at the durable end; then ask again later."""
+        """The next durable group, or None at the durable end; then call again later."""
 
 
 @runtime_checkable
 class FramedEventGroups(EventGroups, Protocol):
-    """Groups that lie in files, so that somebody may read them there."""
+    """Groups that lie in files, where a kernel may read them by itself."""
 
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with.
@@ -126,7 +126,7 @@ class LogEngine(GroupSource, Protocol):
     With `only_cached` a call takes what is in memory, for those who may not wait.
 
     Raises:
-        BlockingIOError: with `only_cached`, somebody else or the disk would have to be waited for.
+        BlockingIOError: with `only_cached`, another thread or the disk would have to be waited for.
     """
 
     def files(self) -> list[LogFile]:
@@ -194,10 +194,10 @@ class WritableLogEngine(LogEngine, Protocol):
         """Append one group behind all that were appended before; it need not be durable yet."""
 
     def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
-        """Append one group, and return once it is as durable as was asked for."""
+        """Append one group, and return once it is as durable as the options say."""
 
     def group_commit_ordered(self, last: Ticket) -> None:
-        """Make a batch of groups as durable as was asked for, given the last of them."""
+        """Make a batch of groups as durable as the options say, given the last of them."""
 
     def open_group(self) -> GroupWriter:
         """Begin a group that comes in pieces."""
@@ -209,4 +209,4 @@ class WritableLogEngine(LogEngine, Protocol):
         """Remove every file, and begin again with `state`."""
 
     def purge(self, request: PurgeRequest) -> PurgeResult:
-        """Remove the oldest files, up to what was asked for or what somebody still needs."""
+        """Remove the oldest files, up to what is requested or a file that is still needed."""

@@ -16,7 +16,7 @@ PAIR_SIZE_MAX = 5 + 5 + 9  # bytes of a (domain, server, number) in a state reco
 
 
 class LogLimits:
-    """What was asked for, made to fit the GTID state: no record spans more than two files.
+    """What the options say, made to fit the GTID state: no record spans more than two files.
 
     `record_size_max` is the largest record that may be written, `inline_size_max` the
     largest group in one record, `piece_size_max` the largest piece of a larger one. All
@@ -54,7 +54,7 @@ class LogLimits:
         self._limit_records()
 
     def next_file(self) -> tuple[int, int]:
-        """Pages and interval of the next file: what was asked for, or more for a large GTID state."""
+        """Pages and interval of the next file: as the options say, or more for a large GTID state."""
         return self._next_file
 
     def _fit_next_file(self) -> tuple[int, int]:

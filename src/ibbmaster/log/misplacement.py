@@ -1,4 +1,4 @@
-"""Whether a sequence number that goes back is that of a page in the wrong place, asked when one turns up."""
+"""Whether a sequence number that goes back is that of a page in the wrong place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MisplacementCheck:
         """A number goes back in this file, at or behind this place.
 
         Raises:
-            RecordError: a page stands in the wrong place, as a GTID state or its copy proves.
+            RecordError: a page is in the wrong place, as a GTID state or its copy proves.
         """
         is_closed = PageReader(self._disk).header(location.file_no + 1) is not None
         key = location.file_no, -1 if is_closed else location.page_no // STEP_PAGES

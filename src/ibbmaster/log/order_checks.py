@@ -26,7 +26,7 @@ class _Back:
     location: Location
     earlier: tuple[int, Location]
     is_decided: bool = False  # a state record behind it was compared
-    is_contradicted: bool = False  # and told something else than the groups
+    is_contradicted: bool = False  # and says something else than the groups
 
 
 class OrderChecks:
@@ -67,7 +67,7 @@ class OrderChecks:
         self._last.clear()
 
     def finish_file(self) -> Iterator[Fault]:
-        """Tell what was found; every page of the file has been read, and the state that follows it."""
+        """Report what was found; every page of the file has been read, and the state that follows it."""
         backs = sorted(self._backs, key=lambda back: (back.location.page_no, back.location.page_offset))
         for back in backs[:NAMED_MAX]:
             seq_no, place = back.earlier

@@ -34,7 +34,7 @@ class OutOfBandReader:
 
     @property
     def page_reads(self) -> int:
-        """Pages asked of the disk so far."""
+        """Pages read from the disk so far."""
         return self._data_pages.page_reads + self._node_pages.page_reads
 
     def data(self, stream: OobStream, commit_ref: LogPosition) -> Iterator[Buffer]:

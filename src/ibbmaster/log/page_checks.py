@@ -1,4 +1,4 @@
-"""Many pages checked at once, as far as they are all right; what is not is left to who can name it."""
+"""Pages checked in batches; stops at the first anomaly, which the reference checker then reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ibbmaster.kernel.fields import CHUNKS_PER_PAGE_MAX, Checking, ChunkColumn, 
 
 PAIRS_MAX = 256
 NODES_MAX = 4096
-SCRATCH_BYTES = 1 << 20  # a longer commit record is left to the slow way
+SCRATCH_BYTES = 1 << 20  # a longer commit record is left to the reference
 
 
 class Checked(NamedTuple):

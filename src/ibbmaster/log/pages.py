@@ -18,7 +18,7 @@ class PageReader:
 
     With `readahead_pages_max` 1 every page is a read of its own, for access at random.
     With `only_cached` each call raises BlockingIOError where it would have to wait for the disk.
-    `page_reads` counts pages asked of the disk. Not thread-safe: one for each reader.
+    `page_reads` counts pages read from the disk. Not thread-safe: one for each reader.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ def read_cached(disk: ReadDisk, name: str, offset: int, size: int) -> bytes:
     """As `disk.read`, of what is in memory.
 
     Raises:
-        BlockingIOError: it is not, or somebody else reads just now.
+        BlockingIOError: it is not, or another thread is reading.
     """
     target = bytearray(size)
     found = disk.read_into(name, offset, memoryview(target), only_cached=True)

@@ -54,7 +54,7 @@ class RecordChecks:
         self._totals = totals
         self._out_of_band = OutOfBandReader(disk)
         self._nesting = Nesting()
-        self._records: list[_Record] = []  # those under way: the second is nested in the first
+        self._records: list[_Record] = []  # the current ones: the second is nested in the first
         self._order = order
         self._groups: GroupsOfFile | None = None  # None: what was logged is not known
         self._state_end: tuple[int, int, int] | None = None  # file, page and offset behind the last state record
@@ -62,7 +62,7 @@ class RecordChecks:
 
     @property
     def open_record(self) -> LogPosition | None:
-        """The record under way, None between records."""
+        """The current record, None between records."""
         return self._records[0].ref if self._records else None
 
     def lose_track(self) -> None:
@@ -89,7 +89,7 @@ class RecordChecks:
             record = self._records[-1]
         else:
             record = _Record(chunk.record_type, ref)
-            if not self._records and chunk.record_type not in NESTABLE:  # those may stand inside one that began earlier
+            if not self._records and chunk.record_type not in NESTABLE:  # those may be inside one that began earlier
                 self.is_lost = False
             self._records.append(record)
         yield from self._add(record, chunk, ref)
@@ -206,7 +206,7 @@ class RecordChecks:
             yield Fault(location=page, problem="the GTID state record that is due on this page is missing")
 
     def _has_room_for_state(self, page: Location) -> bool:
-        """Whether a state record must stand here: it never reaches the last page of a file."""
+        """Whether a state record must be here: it never reaches the last page of a file."""
         if self.header is None or self._groups is None:
             return False
         if self._state_end == (page.file_no, page.page_no - 1, DATA_SIZE):

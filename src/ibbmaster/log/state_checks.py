@@ -30,7 +30,7 @@ class GroupsOfFile:
     def __init__(self, base: GtidState) -> None:
         self.base = base.copy()
         self.state = base.copy()
-        self._logged: dict[Pair, Gtid] = {}  # the pair that was logged last stands last
+        self._logged: dict[Pair, Gtid] = {}  # the pair that was logged last comes last
 
     def log(self, gtid: Gtid) -> None:
         """A group was logged."""

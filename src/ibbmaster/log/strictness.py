@@ -61,7 +61,7 @@ class LenientDirectory(BinlogDirectory):
 
 
 def open_directory(path: Path | str, *, is_strict: bool) -> BinlogDirectory:
-    """The directory at a path, to read as a whole. Nothing is read before it is asked for."""
+    """The directory at a path, to read as a whole. Files are read on demand."""
     return (StrictDirectory if is_strict else LenientDirectory)(RealDisk(path))
 
 

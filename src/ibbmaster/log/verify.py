@@ -40,8 +40,8 @@ def verify(
     """Yield every fault of a directory, in the order of the files.
 
     `others` are the same directory, once for each further thread that shall check a part of
-    the log at the same time. `totals` counts along; `on_pages` hears how many more pages
-    were read.
+    the log at the same time. `totals` counts along; `on_pages` is called with the number of pages
+    that were read.
 
     Raises:
         StoreError: there are no binlog files, or the directory cannot be read.
@@ -70,7 +70,7 @@ class Part(NamedTuple):
 
 
 def parts_of(numbers: list[int], count: int) -> list[Part]:
-    """A log as so many parts, or as many as it has files."""
+    """A log as `count` parts, or as many as it has files."""
     count = min(count, len(numbers))
     starts = [len(numbers) * part // count for part in range(count)] + [len(numbers)]
     return [Part(numbers[start : end + 1], end == len(numbers)) for start, end in itertools.pairwise(starts)]
@@ -87,10 +87,10 @@ def verify_part(
 
 def joined_faults(found: Iterable[tuple[list[Fault], Totals]], totals: Totals) -> Iterator[Fault]:
     """The faults of parts that follow each other, each once; adds up what was read."""
-    told: set[Fault] = set()
+    reported: set[Fault] = set()
     for faults, part_totals in found:
-        yield from (fault for fault in faults if fault not in told)
-        told = set(faults)
+        yield from (fault for fault in faults if fault not in reported)
+        reported = set(faults)
         totals.add(part_totals)
 
 
@@ -105,7 +105,7 @@ class _Verifier:
         self._records = RecordChecks(disk, totals, self._order)
         self._checksums: dict[int, dict[int, bytes]] = {}  # of the pages of the current file, and of the one before
         self._checks: PageChecks | None = None  # once the kernels are ready
-        self._is_joint = False  # the current file is another verifier's, but for its begin
+        self._is_joint = False  # the current file is another verifier's, except its beginning
         self._is_blank_file = False  # it is pre-allocated and was never used
         self._ended_at: Location | None = None  # where its data ends
         self._has_complained = False  # of data behind that
@@ -203,7 +203,7 @@ class _Verifier:
                 yield from self._take_checked(checked, block, first)
                 index, offset = checked.page, checked.offset
                 if index == count or (index and checked.is_cut and due == count):
-                    break  # with the next block, which begins with what is at hand
+                    break  # with the next block, which begins with the current record
                 page_no = first.page_no + index
             page = bytes(block[index * PAGE_SIZE : (index + 1) * PAGE_SIZE])
             location = Location(file_no=first.file_no, page_no=page_no)
@@ -315,7 +315,7 @@ class _Verifier:
                 return 0
 
     def _lost(self, error: FormatError) -> Fault:
-        """The fault that an error tells of, which makes doubtful what is known."""
+        """The fault of an error, after which what was known is doubtful."""
         self._records.lose_track()
         return Fault(location=error.location, problem=error.problem)
 

@@ -140,7 +140,7 @@ class Recorder:
         self._count = 0
 
     def records(self, row: Mapping[str, object]) -> Iterator[Record]:
-        """The records of one row of the DataFrame: none for the first row of an update that the second tells whole."""
+        """The records of one row of the DataFrame: none for the first row of an update that the second holds whole."""
         number = self._count
         self._count += 1
         options = self._options

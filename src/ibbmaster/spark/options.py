@@ -179,7 +179,7 @@ def _time(name: str, value: str | None) -> float | None:
 
 
 def list_of(value: str | None) -> tuple[str, ...]:
-    """What stands between commas; a name in backquotes, as `a,b`, may have commas itself."""
+    """What is between commas; a name in backquotes, as `a,b`, may have commas itself."""
     parts = (match[0].strip() for match in _LISTED.finditer(value or ""))
     return tuple(_QUOTED.sub(lambda match: match[1].replace("``", "`"), part) for part in parts if part)
 

@@ -45,7 +45,7 @@ class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._offsets().next(start, self._limits(limit))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Spark hands this back as the limit of each batch; one of several stands for all of them."""
+        """Spark returns this as the limit of each batch; one of several is enough for all."""
         options = self._options
         if options.bytes_per_trigger_max is not None:
             return ReadMaxBytes(options.bytes_per_trigger_max)

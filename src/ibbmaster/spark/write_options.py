@@ -28,7 +28,7 @@ EVENT_COLUMNS = ("_gtid", "event_no", "data")
 CHANGE_COLUMNS = ("_table", "_change_type", "before", "after")
 EXTRA_COLUMNS = ("_gtid", "_domain", "_server_id", "_seq", "_commit_ts", "_file_no", "_offset")
 CHANGE_EXTRA_COLUMNS = (*EXTRA_COLUMNS, "_table", "_change_type", "_change_no", "_absent")
-TYPES = {  # Spark's simple types as columns of a table that nobody declared
+TYPES = {  # Spark's simple types as columns of a table that is not declared
     "boolean": "tinyint",
     "tinyint": "tinyint",
     "smallint": "smallint",
@@ -46,7 +46,7 @@ TYPES = {  # Spark's simple types as columns of a table that nobody declared
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """What a user asked for. Sent to workers, so it holds only strings, numbers and containers of them."""
+    """The options of a writer. Sent to workers, so it holds only strings, numbers and containers of them."""
 
     path: str
     columns: tuple[str, ...]  # of the DataFrame

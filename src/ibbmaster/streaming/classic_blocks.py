@@ -40,7 +40,7 @@ RULES = {
 
 
 class ClassicPart(NamedTuple):
-    """Inside a group that begins at `position` and goes out in parts; `fields` are `PART_FIELDS`, none at its begin."""
+    """Inside a group that begins at `position` and goes out in parts; `fields` are `PART_FIELDS`, none at first."""
 
     position: LogPosition
     offset: int  # in the file
@@ -102,7 +102,7 @@ class ClassicBlocks:
                     framing.go_in_parts()
                 if framing.is_in_parts:
                     framing.advance(WINDOW_BYTES)
-            except ClassicFormatError:  # damaged packed data: the reference way tells their place
+            except ClassicFormatError:  # damaged packed data: the reference finds their place
                 framing.stay()
             if framing.has_advanced:
                 return framing.block(out, self._buffers)
@@ -143,7 +143,7 @@ class ClassicBlocks:
             return framing.has_advanced
 
     def _problem(self, at: ClassicPart) -> BrokenGroupError:
-        """What is wrong with the rest of a group, as the reference way finds it."""
+        """What is wrong with the rest of a group, as the reference finds it."""
         with self._groups.group_at(at.position) as group:
             try:
                 for _ in group.body:

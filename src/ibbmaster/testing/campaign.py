@@ -50,7 +50,7 @@ def end_at_once() -> None:
 
 
 def add_campaign_options(parser: argparse.ArgumentParser, verb: str) -> None:
-    """What every campaign can be told."""
+    """The options of every campaign."""
     parser.add_argument("--first-seed", type=int, default=1, help="where to begin (default: %(default)s)")
     parser.add_argument("--seed", type=int, help=f"{verb} this seed alone")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many at once (default: %(default)s)")
@@ -59,7 +59,7 @@ def add_campaign_options(parser: argparse.ArgumentParser, verb: str) -> None:
 def run_from_command_line(
     check: Callable[[int], int], arguments: argparse.Namespace, *, unit: str, error: type[Exception]
 ) -> None:
-    """Run what the command line asks for; `error` ends the program with its text and status 1."""
+    """Run what the command line says; `error` ends the program with its text and status 1."""
     total: int = getattr(arguments, unit)
     seeds = itertools.count(arguments.first_seed) if arguments.seed is None else [arguments.seed]
     try:

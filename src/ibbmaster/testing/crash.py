@@ -65,7 +65,7 @@ class Judge:
         return [] if self._workload is None else list(self._workload.log)
 
     def begin(self) -> Workload:
-        """The workload, without a step made and with nobody who judges each operation."""
+        """The workload, without a step made, and with operations that are not judged."""
         workload = self._workload = Workload(
             self.disk, self._rng, self.options, oracle=self._oracle, make_store=self._make_store
         )
@@ -80,7 +80,7 @@ class Judge:
         self._judge(files, random.Random(self.seed), how)
 
     def run(self, verb_count: int, *, checked_max: int | None = None) -> None:
-        """Make so many steps, or stop once so many states were judged.
+        """Make `verb_count` steps, or stop once `checked_max` states were judged.
 
         Raises:
             WrongStateError: a crash leaves what it must not.

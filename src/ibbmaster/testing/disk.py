@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from ibbmaster.codec.buffer import Buffer
@@ -11,8 +12,26 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 
 
-class MemoryDisk:
-    """A `Disk` whose `files` are at hand: name -> bytes. `reads` counts calls of `read`, `pages_read` pages."""
+class MemoryFiles(ABC):
+    """What disks in memory have in common: all of their files is there to be read."""
+
+    @abstractmethod
+    def read(self, name: str, offset: int, size: int) -> bytes: ...
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int:
+        data = self.read(name, offset, len(target))
+        target[: len(data)] = data
+        return len(data)
+
+    def next_data(self, name: str, offset: int) -> int:
+        return offset
+
+    def open(self, name: str) -> int | None:
+        return None
+
+
+class MemoryDisk(MemoryFiles):
+    """A `Disk` that holds its `files`: name -> bytes. `reads` counts calls of `read`, `pages_read` pages."""
 
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
         self.files = {name: bytearray(content) for name, content in (files or {}).items()}
@@ -43,17 +62,6 @@ class MemoryDisk:
         self.reads += 1
         self.pages_read += -(-len(data) // PAGE_SIZE)
         return data
-
-    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int:
-        data = self.read(name, offset, len(target))
-        target[: len(data)] = data
-        return len(data)
-
-    def next_data(self, name: str, offset: int) -> int:
-        return offset
-
-    def open(self, name: str) -> int | None:
-        return None
 
     def create(self, name: str) -> None:
         if name in self.files:

@@ -2,7 +2,7 @@
 
 Speaks on standard output: first `port N recovered STATE`, then `fed N` before and `ack N`
 after each group, N being its sequence number. The groups' bodies follow from N, so that
-whoever reads the log can tell that they are whole.
+a reader of the log can see that they are whole.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What several threads fed to a log, and what of it must be there after a crash, or may be.
 
 Unlike the notes of one thread these know no order of their own: the places that the store
-tells order the groups, once it has told them.
+returns order the groups, once it has returned them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Prepared:
 
 @dataclass(slots=True)
 class Ledger:
-    """Notes of all threads. `purge_to` is how far somebody asked to purge."""
+    """Notes of all threads. `purge_to` is how far a thread asked to purge."""
 
     fed: dict[GtidKey, Fed] = field(default_factory=dict)
     prepared: dict[bytes, Prepared] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Ledger:
         return prepared
 
     def note_logged(self, fed: Fed, position: LogPosition) -> None:
-        """The store has told where a group is."""
+        """The store has returned where a group is."""
         fed.is_logged = True
         if not fed.may_be_gone:
             fed.order, fed.file_no = position, position.file_no

@@ -295,7 +295,7 @@ class Life:
     # Acknowledgements -----------------------------------------------------------------------
 
     def _acknowledge(self, items: list[Fed | Prepared]) -> None:
-        """They are as durable now as was asked for: that is tried at once."""
+        """They are as durable now as the options say: that is tried at once."""
         durability = self.schedule.options.durability
         for item in items:
             item.is_durable |= durability is Durability.SYNC

@@ -91,7 +91,7 @@ class LifeJudge:
             raise CheckError(f"the redo log is durable up to {lsn}, and on the disk up to {scan and scan.end_lsn}")
 
     def _follow(self) -> None:
-        """What another process sees of the redo log: now and then, so that segments come round meanwhile."""
+        """What another process sees of the redo log: now and then, so that segments wrap meanwhile."""
         durable_lsn = read_durable_end(self._disk)
         if durable_lsn is None or self._rng.random() >= FOLLOW_CHANCE:
             return

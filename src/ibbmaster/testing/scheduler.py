@@ -23,14 +23,14 @@ from typing import Any
 WEIGHTS = (0.01, 0.1, 1.0, 1.0, 10.0)  # how likely a thread is chosen; small ones freeze it for a while
 REWEIGH_STEPS = 60  # between two changes of a weight
 STAY_CHANCES = (0.0, 0.5, 0.9)  # that a thread continues although it could lose the baton
-OPCODES_BETWEEN = (4, 40, 400)  # about so many bytecodes between two chances to lose it inside
+OPCODES_BETWEEN = (4, 40, 400)  # about this many bytecodes between two chances to lose it inside
 STEP_S = 0.001  # of the simulated clock
-STEPS_MAX = 200_000  # of one run; more means that somebody runs in circles
+STEPS_MAX = 200_000  # of one run; more means that a thread runs in circles
 TRACE_SIZE = 40
 
 
 class DeadlockError(AssertionError):
-    """Nobody can continue; the text says who waits for what."""
+    """No thread can continue; the text says which waits for what."""
 
 
 class Ended(BaseException):
@@ -87,7 +87,7 @@ class Scheduler:
         """Let all threads run, until the last has ended, one has failed, or `end` was called.
 
         Raises:
-            DeadlockError: nobody can continue.
+            DeadlockError: no thread can continue.
             BaseException: what a thread raised.
         """
         self._hand_over(None)

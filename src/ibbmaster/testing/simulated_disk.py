@@ -1,4 +1,4 @@
-"""A disk that remembers what was asked of it, and what a crash may leave of that.
+"""A disk that remembers what was done to it, and what a crash may leave of that.
 
 The model: what was synced stays. Of what was not, any part may be there: whole writes, or
 one of them torn at the borders of sectors; a longer file without the data that made it
@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import MissingFileError, StoreError
+from ibbmaster.testing.disk import MemoryFiles
 
 _T = TypeVar("_T")
 
@@ -58,7 +59,7 @@ class _NameChange:
             names[self.name] = self.inode
 
 
-class SimulatedDisk:
+class SimulatedDisk(MemoryFiles):
     """A `Disk`; `after` is called with the name of each operation that changed something, once it is done.
 
     `fail` may raise for an operation before it is done: (verb, name) -> None. `pause`, if it is
@@ -83,7 +84,7 @@ class SimulatedDisk:
     def __str__(self) -> str:
         return "(simulated)"
 
-    # The seam -------------------------------------------------------------------------------
+    # The storage layer ----------------------------------------------------------------------
 
     def lock(self) -> None:
         pass
@@ -114,17 +115,6 @@ class SimulatedDisk:
             self.pause("read")
         self.pages_read += -(-size // 16384)
         return bytes(memoryview(self._inode(name).current)[offset : offset + size])
-
-    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int:
-        data = self.read(name, offset, len(target))
-        target[: len(data)] = data
-        return len(data)
-
-    def next_data(self, name: str, offset: int) -> int:
-        return offset
-
-    def open(self, name: str) -> int | None:
-        return None
 
     def create(self, name: str) -> None:
         self._begin("create", name)
@@ -191,7 +181,7 @@ class SimulatedDisk:
         self._done("unlink")
 
     def files(self) -> dict[str, bytes]:
-        """What a killed process leaves: everything that was asked for."""
+        """What a killed process leaves: everything that was written."""
         return {name: bytes(inode.current) for name, inode in self._names.items()}
 
     def durable_files(self) -> dict[str, bytes]:
@@ -311,7 +301,7 @@ def _without(operations: list[_T], others: list[_T]) -> list[_T]:
 
 
 def _subsets(count: int, rng: random.Random) -> Iterator[tuple[int, ...]]:
-    """Which of so many pending operations are there: all ways if they are few, else the telling ones and some more."""
+    """Which of `count` pending operations are there: all ways if they are few, else a sample with the extremes."""
     everything = range(count)
     if count <= EXHAUSTIVE_MAX:
         for size in range(count + 1):

@@ -47,7 +47,7 @@ def installed(
 
 
 class SimulatedThreading:
-    """Stands for the module `threading`."""
+    """Replaces the module `threading`."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -74,7 +74,7 @@ class SimulatedThreading:
 
 
 class SimulatedTime:
-    """Stands for the module `time`."""
+    """Replaces the module `time`."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -139,7 +139,7 @@ class SimulatedLock:
 
 
 class SimulatedCondition:
-    """A condition: nobody wakes up whom nobody has notified."""
+    """A condition: only who is notified wakes up."""
 
     def __init__(self, scheduler: Scheduler, lock: SimulatedLock) -> None:
         self._scheduler = scheduler

@@ -1,6 +1,6 @@
 """A soak: `python -m ibbmaster.testing.soak --seconds 3600` writes, serves, reads, and checks what readers get.
 
-One process writes a log and serves it: groups of all sizes, several under way at once, XA,
+One process writes a log and serves it: groups of all sizes, several at once, XA,
 five domains. Twelve readers follow it here with heartbeats from 20 ms to 30 s, through
 connections that are cut, stall, are killed, or lose to a newer one. Each must get every
 group once, whole, and in the order of its domain. Real replicas may follow, too: it prints
@@ -29,7 +29,7 @@ from ibbmaster.testing.soak_reader import Reader
 
 HEARTBEATS_S = (0.02, 0.02, 0.03, 0.05, 0.05, 0.1, 0.2, 0.35, 1.0, 5.0, 15.0, 30.0)
 PROGRESS_PERIOD_S = 1.0
-GRACE_S = 5.0  # after a fault: what comes late is told apart from what is lost
+GRACE_S = 5.0  # after a fault: what comes late is not what is lost
 CATCH_UP_S = 300.0  # without any progress of a reader, at the end
 STOP_TIMEOUT_S = 60.0
 
@@ -94,7 +94,7 @@ class Soak:
         return [fault for reader in self.readers for fault in reader.checker.faults]
 
     async def run(self, show: Callable[[str], None]) -> None:
-        """Write and read for the time asked for, until every reader has everything."""
+        """Write and read for the time that is set, until every reader has everything."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.feeder.watch)
             for reader in self.readers:

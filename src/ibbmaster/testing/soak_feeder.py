@@ -119,7 +119,7 @@ class Feeder:
 
 
 def feed(log: ibbmaster.WritableLog, seed: int, ended: threading.Event) -> None:
-    """Write until the end is asked for; then say where it is."""
+    """Write until `ended` is set; then say where that is."""
     feeder = Feeder(log, seed)
     rng = random.Random(f"{seed} pace")
     report_due = time.monotonic()

@@ -1,6 +1,6 @@
 """The groups of a soak: what each holds follows from a seed and its GTID.
 
-So a reader can tell whether one is whole. They are statements that real replicas can run:
+So a reader can see whether one is whole. They are statements that real replicas can run:
 each leaves a row whose number says in which order it was applied.
 """
 
@@ -61,7 +61,7 @@ def is_whole(seed: int, gtid: Gtid, events: list[bytes]) -> bool:
 
 @functools.lru_cache(maxsize=32)
 def _body(seed: int, gtid: Gtid) -> list[bytes]:
-    return body_of(seed, gtid)  # many readers ask for the same one
+    return body_of(seed, gtid)  # many readers want the same one
 
 
 def rows_of(seed: int, domain_id: int, last_seq_no: int) -> Iterator[tuple[int, int, int, int, int]]:

@@ -254,7 +254,7 @@ class Reader:
         await client.ask_for_dump(self.checker.position, server_id=self._server_id, heartbeat_s=self._heartbeat_s)
 
     async def _read(self, client: Client, size: float) -> bool:
-        """Take events until so many bytes were received on the connection; False when it has ended."""
+        """Take events until `size` bytes were received on the connection; False when it has ended."""
         while client.received < size:
             payload = await client.packet()
             if payload.startswith(FATAL):

@@ -149,7 +149,7 @@ class _Stream:
             payload = bytes(self.data[at + PACKET_HEADER_SIZE : at + PACKET_HEADER_SIZE + size])
             at += PACKET_HEADER_SIZE + size
             if payload[0]:
-                continue  # EOF or an error; the session tells of it, too
+                continue  # EOF or an error; the session reports it, too
             event = payload[1:]
             if event[TYPE_OFFSET] == EventType.GTID:
                 yield from self.rest()

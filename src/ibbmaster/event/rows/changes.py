@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,8 +67,15 @@ class RowChange:
 class RowDecoder:
     """Reads the row events of one table; made once for each TABLE_MAP that differs."""
 
-    def __init__(self, schema: TableSchema, *, keeps_bytes: bool = False) -> None:
+    def __init__(
+        self,
+        schema: TableSchema,
+        *,
+        keeps_bytes: bool = False,
+        reader_of: Callable[[Column], Reader] = value_reader,
+    ) -> None:
         self.schema = schema
+        self._reader_of = reader_of
         self._keeps_bytes = keeps_bytes  # of a value that cannot be read, instead of an error
         self._readers: list[Reader | None] = [None] * len(schema.columns)
         self._plans: dict[bytes, list[tuple[int, Reader]]] = {}
@@ -145,7 +152,7 @@ class RowDecoder:
         if reader is None:
             column = self.schema.columns[number]
             try:
-                reader = self._readers[number] = value_reader(column)
+                reader = self._readers[number] = self._reader_of(column)
             except ValueError as error:
                 raise self._undecodable(column, str(error)) from None
         return reader

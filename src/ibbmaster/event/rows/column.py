@@ -53,7 +53,7 @@ class ValueKind(enum.Enum):
     DATETIME = "datetime"  # str, YYYY-MM-DD hh:mm:ss[.f]
     TIMESTAMP = "timestamp"  # str, as DATETIME, in UTC; all zeros for the zero time
     TEXT = "text"  # str
-    BINARY = "binary"  # bytes; also text of a character set nobody named
+    BINARY = "binary"  # bytes; also text of a character set that is not known
     ENUM = "enum"  # str, '' for the error value; int if the labels are not known
     SET = "set"  # str, labels joined by commas; int, a bit a label, if they are not known
     GEOMETRY = "geometry"  # bytes: SRID (4, little-endian) and WKB
@@ -72,7 +72,7 @@ class Column:
     """
 
     name: str  # '@1', '@2' and so on where the event has no names
-    type: int  # ColumnType, ENUM and SET told apart
+    type: int  # ColumnType, ENUM and SET apart
     metadata: int
     kind: ValueKind
     size: int = 0

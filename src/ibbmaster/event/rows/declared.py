@@ -2,7 +2,7 @@
 
 A declaration gives column types as CREATE TABLE writes them, by column name. Without names in
 the binlog (`binlog_row_metadata` below FULL) it names every column in order, or some as '@1',
-'@2' and so on. What the event itself tells goes before it: a table may have been altered since,
+'@2' and so on. What the event itself says goes first: a table may have been altered since,
 and each event has it as it was.
 """
 

@@ -1,4 +1,4 @@
-"""TABLE_MAP and row events that are written, with everything that binlog_row_metadata=FULL tells.
+"""TABLE_MAP and row events that are written, with everything that binlog_row_metadata=FULL adds.
 
 The inverse of `table_schema` and `changes`; layout: protocol/event/rows.md.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WORD_DIGITS = 9  # four bytes hold nine digits ...
-PART_SIZES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)  # ... and fewer digits so many bytes
+PART_SIZES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)  # ... and of fewer digits
 
 
 def digit_groups(digits: int, scale: int) -> list[int]:

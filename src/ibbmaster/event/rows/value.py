@@ -22,7 +22,7 @@ class BadValueError(ValueError):
 
 
 def fixed(size: int, convert: Callable[[bytes], Value]) -> Reader:
-    """Reads values of so many bytes."""
+    """Reads values of `size` bytes."""
 
     def read(data: bytes, offset: int) -> tuple[Value, int]:
         end = offset + size
@@ -34,7 +34,7 @@ def fixed(size: int, convert: Callable[[bytes], Value]) -> Reader:
 
 
 def prefixed(length_size: int, convert: Callable[[bytes], Value]) -> Reader:
-    """Reads values behind a length of so many bytes."""
+    """Reads values behind a length of `length_size` bytes."""
 
     def read(data: bytes, offset: int) -> tuple[Value, int]:
         start = offset + length_size

@@ -76,14 +76,14 @@ class AddVersioning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRows:
-    """Rows that are there are changed or removed; no event tells which. `what` names the clause."""
+    """Rows that are there are changed or removed; no event says which. `what` names the clause."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveRows:
-    """Rows change their table; no event tells which."""
+    """Rows change their table; no event says which."""
 
     what: str
     other: str

@@ -26,7 +26,7 @@ class ColumnClause:
     """What a definition says of the values of a column.
 
     Attributes:
-        type: the type and what stands behind it up to an attribute that changes no value.
+        type: the type and what follows it up to an attribute that changes no value.
         is_null_at_first: rows that give it no value have NULL there.
         made_of: the names in the expression of a generated column; None for others.
     """
@@ -64,7 +64,7 @@ class ForeignKey:
 
 
 def parse_column(tokens: Sequence[StatementToken]) -> ColumnClause:
-    """A column from what stands behind its name."""
+    """A column from what follows its name."""
     plain = list(outside_brackets(tokens))
     words = " ".join(token.text.upper() if token.kind is TokenKind.WORD else "'" for token in plain)
     padded = f" {words} "

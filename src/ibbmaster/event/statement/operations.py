@@ -34,7 +34,7 @@ SHOWN = 60  # characters of a statement in a reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """CREATE TABLE. `columns` is None if the statement does not tell them."""
+    """CREATE TABLE. `columns` is None if the statement does not name them."""
 
     table: str
     is_temporary: bool = False
@@ -92,7 +92,7 @@ class CreateRoutine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """Rows are changed by the statement itself, and no row event tells how.
+    """Rows are changed by the statement itself, and no row event says how.
 
     `tables` is None if it may be any; `adds` if there may be rows where there were none.
     """

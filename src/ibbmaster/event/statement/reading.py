@@ -77,7 +77,7 @@ class Cursor:
         return None if second is None else f"{first}.{second}"
 
     def bracketed(self) -> list[StatementToken]:
-        """What stands in the brackets that open here; nothing if none do."""
+        """What is in the brackets that open here; nothing if none do."""
         found: list[StatementToken] = []
         if not self.takes_sign("("):
             return found
@@ -92,7 +92,7 @@ class Cursor:
 
 
 def parts_of(tokens: Sequence[StatementToken]) -> Iterator[list[StatementToken]]:
-    """What stands between the commas that are in no brackets."""
+    """What is between the commas that are in no brackets."""
     part: list[StatementToken] = []
     depth = 0
     for token in tokens:

@@ -62,7 +62,7 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
 
 
 def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
-    """The tokens of a statement, one by one: of a long one only those are cut that somebody takes."""
+    """The tokens of a statement, one by one: of a long one only those are cut that the caller takes."""
     find = _pattern(sql_mode & NO_BACKSLASH_ESCAPES).match
     offset, depth = 0, 0
     while (match := find(sql, offset)) is not None:
@@ -87,7 +87,7 @@ def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
 
 
 def _inside(text: str) -> str:
-    """What stands between quotes, a doubled quote taken once."""
+    """What is between quotes, a doubled quote taken once."""
     quote = text[0]
     inner = text[1:-1] if len(text) > 1 and text.endswith(quote) else text[1:]
     return inner.replace(quote * 2, quote)

@@ -102,7 +102,7 @@ class ColumnKind(ABC):
         return Layout(column_type)
 
     def fixed_size(self, column: Column) -> int | None:
-        """Bytes of each value; None where a length stands before it."""
+        """Bytes of each value; None where a length precedes it."""
         return None
 
     def length_size(self, column: Column) -> int:

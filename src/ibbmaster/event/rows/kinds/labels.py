@@ -37,7 +37,7 @@ class Labels(ColumnKind):
 
     def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
         declared.expect(column, column.type == _WORDS[declared.word])
-        if column.labels is not None and column.charset is not None:  # else nobody can read those of the event
+        if column.labels is not None and column.charset is not None:  # else those of the event cannot be read
             return {}
         return {"labels": _labels(declared)}
 

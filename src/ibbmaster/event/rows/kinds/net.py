@@ -1,4 +1,4 @@
-"""UUID, INET4 and INET6 as text. In rows they look like BINARY; only a declared type tells them."""
+"""UUID, INET4 and INET6 as text. In rows they look like BINARY; they are known by the declared type alone."""
 
 from __future__ import annotations
 

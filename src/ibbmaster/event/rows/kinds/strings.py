@@ -180,10 +180,10 @@ def _charset(column: Column, text: str) -> str:
     The event goes first: the table may have been converted since. But what it has as binary, or
     in a collation that is not known here, is what the user says.
     """
-    told = None if column.charset == "binary" else column.charset
-    if told in CODECS:
-        return told
-    return named_charset(text) or told or "utf8mb4"
+    named = None if column.charset == "binary" else column.charset
+    if named in CODECS:
+        return named
+    return named_charset(text) or named or "utf8mb4"
 
 
 def _decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
+from ibbmaster.event.rows.moment import Moment, civil_date, days_of, moment_of
 from ibbmaster.event.rows.value import Encode, Value
 
 TIME_LIMIT_S = 838 * 3600 + 59 * 60 + 60  # TIME reaches to one second less
 DATETIME2_ZERO = 1 << 39
-ZERO_DATE = "0000-00-00"
-ZERO_DATETIME = "0000-00-00 00:00:00"
 FRACTION_SIZES = (0, 1, 1, 2, 2, 3, 3)  # bytes, by digits: TIMESTAMP2, DATETIME2, TIME2, TIMESTAMP of MariaDB 5.3
 OLD_TIME_SIZES = (3, 4, 4, 5, 5, 5, 6)  # of MariaDB 5.3 to 10.0
 OLD_DATETIME_SIZES = (8, 6, 6, 7, 7, 7, 8)
 DAY_S = 86400
+YEAR_MAX = 9999
 DIGITS_MAX = 6  # of a second
-_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?)?", re.ASCII)
 _TIME = re.compile(r"(-?)(\d{1,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?")
 
 Text = Callable[[bytes], str]
+ReadMoment = Callable[[bytes], Moment]
 
 
 class Date(ColumnKind):
@@ -37,14 +37,14 @@ class Date(ColumnKind):
         return 3
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
-        return date_text
+        return _date_text
 
     def write(self, declared: DeclaredType) -> WrittenType:
         return WrittenType(ColumnType.DATE, b"", _encode_date)
 
 
 class _Clock(ColumnKind):
-    """What has a clock: a format of before 10.1, whose digits only a declared type tells, and the one since."""
+    """What has a clock: a format of before 10.1, whose digits only a declared type has, and the one since."""
 
     old: ColumnType
     new: ColumnType
@@ -63,7 +63,7 @@ class _Clock(ColumnKind):
 
     @abstractmethod
     def _encoder(self, digits: int) -> Encode:
-        """Writes values with so many digits of a second."""
+        """Writes values with `digits` digits of a second."""
 
 
 class Time(_Clock):
@@ -78,7 +78,7 @@ class Time(_Clock):
         return OLD_TIME_SIZES[column.scale] if column.type == self.old else 3 + FRACTION_SIZES[column.scale]
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
-        return (old_time_text if column.type == self.old else time2_text)(column.scale)
+        return (_old_time if column.type == self.old else _time)(column.scale)
 
     def _encoder(self, digits: int) -> Encode:
         return _time_encoder(digits)
@@ -96,7 +96,7 @@ class DateTime(_Clock):
         return OLD_DATETIME_SIZES[column.scale] if column.type == self.old else 5 + FRACTION_SIZES[column.scale]
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
-        return (old_datetime_text if column.type == self.old else datetime2_text)(column.scale)
+        return _moment_text(moment_reader(column), column.scale)
 
     def _encoder(self, digits: int) -> Encode:
         return _datetime_encoder(digits)
@@ -114,7 +114,7 @@ class Timestamp(_Clock):
         return 4 + FRACTION_SIZES[column.scale]
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
-        return (old_timestamp_text if column.type == self.old else timestamp2_text)(column.scale)
+        return _moment_text(moment_reader(column), column.scale)
 
     def _encoder(self, digits: int) -> Encode:
         return _timestamp_encoder(digits)
@@ -127,38 +127,127 @@ def _digits(declared: DeclaredType) -> int:
     return digits
 
 
-def date_text(data: bytes) -> str:
+def moment_reader(column: Column) -> ReadMoment:
+    """How the bytes of a DATE, DATETIME or TIMESTAMP become a moment; they raise ValueError where they make none."""
+    match column.type:
+        case ColumnType.DATETIME2:
+            return _datetime(column.scale)
+        case ColumnType.TIMESTAMP2:
+            return _timestamp(column.scale)
+        case ColumnType.DATETIME:
+            return _old_datetime(column.scale) if column.scale else _old_short_datetime
+        case ColumnType.TIMESTAMP:
+            return _old_timestamp(column.scale)
+    return _date
+
+
+def _date(data: bytes) -> Moment:
     """A DATE: 5 bits day, 4 bits month, the rest year."""
     value = int.from_bytes(data, "little")
-    return f"{value >> 9:04}-{value >> 5 & 15:02}-{value & 31:02}"
+    return Moment(value >> 9, value >> 5 & 15, value & 31)
 
 
-def datetime2_text(digits: int) -> Text:
+def _datetime(digits: int) -> ReadMoment:
     """Reads a DATETIME in the format since 10.1."""
     shift = 8 * FRACTION_SIZES[digits]
     zero = DATETIME2_ZERO << shift
-    fraction = _fraction_text(digits, 2 * FRACTION_SIZES[digits])
+    microseconds = _microseconds(digits, 2 * FRACTION_SIZES[digits])
     mask = (1 << shift) - 1
 
-    def text(data: bytes) -> str:
+    def read(data: bytes) -> Moment:
         packed = int.from_bytes(data, "big") - zero
         if packed < 0:
             raise ValueError(f"datetime {data.hex()} is negative")
         value = packed >> shift
-        year_month = value >> 22
-        date = f"{year_month // 13:04}-{year_month % 13:02}-{value >> 17 & 31:02}"
-        return f"{date} {value >> 12 & 31:02}:{value >> 6 & 63:02}:{value & 63:02}{fraction(packed & mask)}"
+        year_month, day = value >> 22, value >> 17 & 31
+        hour, minute, second = value >> 12 & 31, value >> 6 & 63, value & 63
+        return Moment(year_month // 13, year_month % 13, day, hour, minute, second, microseconds(packed & mask))
+
+    return read
+
+
+def _timestamp(digits: int) -> ReadMoment:
+    """Reads a TIMESTAMP in the format since 10.1; seconds since 1970 without sign, as since 11.5."""
+    microseconds = _microseconds(digits, 2 * FRACTION_SIZES[digits])
+
+    def read(data: bytes) -> Moment:
+        return _since_1970(int.from_bytes(data[:4], "big"), int.from_bytes(data[4:], "big"), microseconds)
+
+    return read
+
+
+def _old_timestamp(digits: int) -> ReadMoment:
+    """Reads a TIMESTAMP of before 10.1: little-endian without a fraction, big-endian with one."""
+    microseconds = _microseconds(digits, digits)
+
+    def read(data: bytes) -> Moment:
+        seconds = int.from_bytes(data[:4], "big" if digits else "little")
+        return _since_1970(seconds, int.from_bytes(data[4:], "big"), microseconds)
+
+    return read
+
+
+def _old_datetime(digits: int) -> ReadMoment:
+    """Reads a DATETIME with a fraction of before 10.1: a packed number."""
+    scale = 10**digits
+    microseconds = _microseconds(digits, digits)
+
+    def read(data: bytes) -> Moment:
+        value, part = divmod(int.from_bytes(data, "big"), scale)
+        value, second = divmod(value, 60)
+        value, minute = divmod(value, 60)
+        value, hour = divmod(value, 24)
+        value, day = divmod(value, 32)
+        year, month = divmod(value, 13)
+        if year > YEAR_MAX:
+            raise ValueError(f"datetime {data.hex()} is out of range")
+        return Moment(year, month, day, hour, minute, second, microseconds(part))
+
+    return read
+
+
+def _old_short_datetime(data: bytes) -> Moment:
+    """A DATETIME without a fraction of before 10.1: decimal digits YYYYMMDDhhmmss."""
+    value = int.from_bytes(data, "little")
+    date, clock = divmod(value, 1_000_000)
+    moment = Moment(date // 10_000, date // 100 % 100, date % 100, clock // 10_000, clock // 100 % 100, clock % 100)
+    if any(found > most for found, most in zip(moment, (YEAR_MAX, 12, 31, 23, 59, 59), strict=False)):
+        raise ValueError(f"datetime {value} is out of range")
+    return moment
+
+
+def _since_1970(seconds: int, part: int, microseconds: Callable[[int], int]) -> Moment:
+    """Seconds since 1970 as a date and time in UTC; 0 is the zero time where there is no fraction either."""
+    if not seconds and not part:
+        return Moment(0, 0, 0)
+    days, clock = divmod(seconds, DAY_S)
+    return Moment(*civil_date(days), clock // 3600, clock // 60 % 60, clock % 60, microseconds(part))
+
+
+def _date_text(data: bytes) -> str:
+    year, month, day, *_ = _date(data)
+    return f"{year:04}-{month:02}-{day:02}"
+
+
+def _moment_text(read: ReadMoment, digits: int) -> Text:
+    """Reads a moment as the text that MariaDB shows."""
+    shown = 1 + digits
+
+    def text(data: bytes) -> str:
+        year, month, day, hour, minute, second, microsecond = read(data)
+        fraction = f".{microsecond:06}"[:shown] if digits else ""
+        return f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}{fraction}"
 
     return text
 
 
-def time2_text(digits: int) -> Text:
+def _time(digits: int) -> Text:
     """Reads a TIME in the format since 10.1: the whole number counts from the middle of its range."""
     size = FRACTION_SIZES[digits]
     shift = 8 * size
     zero = 0x800000 << shift
     mask = (1 << shift) - 1
-    fraction = _fraction_text(digits, 2 * size)
+    microseconds = _microseconds(digits, 2 * size)
 
     def text(data: bytes) -> str:
         packed = int.from_bytes(data, "big") - zero
@@ -166,68 +255,26 @@ def time2_text(digits: int) -> Text:
         packed = abs(packed)
         value = packed >> shift
         hms = f"{value >> 12 & 1023:02}:{value >> 6 & 63:02}:{value & 63:02}"
-        return f"{sign}{hms}{fraction(packed & mask)}"
+        return f"{sign}{hms}{_fraction_text(microseconds(packed & mask), digits)}"
 
     return text
 
 
-def timestamp2_text(digits: int) -> Text:
-    """Reads a TIMESTAMP in the format since 10.1; seconds since 1970 without sign, as since 11.5."""
-    fraction = _fraction_text(digits, 2 * FRACTION_SIZES[digits])
-
-    def text(data: bytes) -> str:
-        return _moment(int.from_bytes(data[:4], "big"), int.from_bytes(data[4:], "big"), fraction)
-
-    return text
-
-
-def old_timestamp_text(digits: int) -> Text:
-    """Reads a TIMESTAMP of before 10.1: little-endian without a fraction, big-endian with one."""
-    fraction = _fraction_text(digits, digits)
-
-    def text(data: bytes) -> str:
-        if not digits:
-            return _moment(int.from_bytes(data, "little"), 0, fraction)
-        return _moment(int.from_bytes(data[:4], "big"), int.from_bytes(data[4:], "big"), fraction)
-
-    return text
-
-
-def old_time_text(digits: int) -> Text:
+def _old_time(digits: int) -> Text:
     """Reads a TIME of before 10.1: decimal digits hhmmss, or with a fraction a number above its lowest value."""
     if not digits:
         return _old_short_time
     scale = 10**digits
     zero = TIME_LIMIT_S * scale
-    fraction = _fraction_text(digits, digits)
+    microseconds = _microseconds(digits, digits)
 
     def text(data: bytes) -> str:
         value = int.from_bytes(data, "big") - zero
         seconds, part = divmod(abs(value), scale)
         if seconds >= TIME_LIMIT_S:
             raise ValueError(f"time {data.hex()} is out of range")
-        return f"{'-' if value < 0 else ''}{_clock(seconds)}{fraction(part)}"
-
-    return text
-
-
-def old_datetime_text(digits: int) -> Text:
-    """Reads a DATETIME of before 10.1: decimal digits YYYYMMDDhhmmss, or with a fraction a packed number."""
-    if not digits:
-        return _old_short_datetime
-    scale = 10**digits
-    fraction = _fraction_text(digits, digits)
-
-    def text(data: bytes) -> str:
-        value, part = divmod(int.from_bytes(data, "big"), scale)
-        value, second = divmod(value, 60)
-        value, minute = divmod(value, 60)
-        value, hour = divmod(value, 24)
-        value, day = divmod(value, 32)
-        year, month = divmod(value, 13)
-        if year > 9999:
-            raise ValueError(f"datetime {data.hex()} is out of range")
-        return f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}{fraction(part)}"
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        return f"{'-' if value < 0 else ''}{clock}{_fraction_text(microseconds(part), digits)}"
 
     return text
 
@@ -241,102 +288,28 @@ def _old_short_time(data: bytes) -> str:
     return f"{'-' if value < 0 else ''}{hours:02}:{minutes:02}:{seconds:02}"
 
 
-def _old_short_datetime(data: bytes) -> str:
-    value = int.from_bytes(data, "little")
-    digits = f"{value:014}"
-    date, clock = digits[:8], digits[8:]
-    if len(digits) > 14 or date[4:6] > "12" or date[6:] > "31" or clock[:2] > "23" or max(clock[2], clock[4]) > "5":
-        raise ValueError(f"datetime {value} is out of range")
-    return f"{date[:4]}-{date[4:6]}-{date[6:]} {clock[:2]}:{clock[2:4]}:{clock[4:]}"
+def _microseconds(digits: int, stored_digits: int) -> Callable[[int], int]:
+    """How a fraction that is stored with `stored_digits` decimal digits is read, those that are not shown left out."""
+    limit: int = 10**stored_digits
+    dropped: int = 10 ** (stored_digits - digits)
+    scale: int = 10 ** (DIGITS_MAX - digits)
 
-
-def _fraction_text(digits: int, stored_digits: int) -> Callable[[int], str]:
-    """How a fraction stored with `stored_digits` decimal digits reads with `digits`."""
-    if not digits:
-        return lambda value: ""
-    limit = 10**stored_digits
-
-    def text(value: int) -> str:
+    def read(value: int) -> int:
         if value >= limit:
             raise ValueError(f"fraction {value} has more than {stored_digits} digits")
-        return f".{value:0{stored_digits}}"[: 1 + digits]
+        return value // dropped * scale
 
-    return text
-
-
-def _clock(seconds: int) -> str:
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return f"{hour:02}:{minute:02}:{second:02}"
+    return read
 
 
-def _moment(seconds: int, part: int, fraction: Callable[[int], str]) -> str:
-    """Seconds since 1970 as a date and time in UTC; 0 is the zero time where there is no fraction either."""
-    if not seconds and not part:
-        return ZERO_DATETIME + fraction(0)
-    days, clock = divmod(seconds, DAY_S)
-    year, month, day = civil_date(days)
-    return f"{year:04}-{month:02}-{day:02} {_clock(clock)}{fraction(part)}"
-
-
-def civil_date(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
-
-    Years are taken to begin in March, so that the day that comes and goes is their last one.
-    """
-    days += 719468  # from 0000-03-01
-    era, day_of_era = divmod(days, 146097)
-    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    month = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * month + 2) // 5 + 1
-    month += 3 if month < 10 else -9
-    return era * 400 + year_of_era + (month <= 2), month, day
-
-
-def days_of(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a day of the Gregorian calendar: the inverse of `civil_date`."""
-    year -= month <= 2
-    era, year_of_era = divmod(year, 400)
-    day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
-    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
-    return era * 146097 + day_of_era - 719468
+def _fraction_text(microsecond: int, digits: int) -> str:
+    return f".{microsecond:06}"[: 1 + digits] if digits else ""
 
 
 def _fraction(microsecond: int, digits: int) -> bytes:
     size = FRACTION_SIZES[digits]
     kept = microsecond // 10 ** (6 - digits) * 10 ** (6 - digits)
     return int(kept // 10 ** (6 - 2 * size)).to_bytes(size, "big")
-
-
-class Moment(NamedTuple):
-    """A date and time."""
-
-    year: int
-    month: int
-    day: int
-    hour: int = 0
-    minute: int = 0
-    second: int = 0
-    microsecond: int = 0
-
-
-def moment_of(value: object) -> Moment:
-    """A moment from one of Python's, or from text as MariaDB shows it; a zone is for the caller.
-
-    Raises:
-        ValueError: it is none, or there is no such day.
-    """
-    if hasattr(value, "year"):
-        return Moment._make(getattr(value, name, 0) for name in Moment._fields)
-    match = _MOMENT.fullmatch(str(value))
-    if match is None:
-        raise ValueError(f"{value!r} is no date and time")
-    numbers = [int(match[number] or 0) for number in range(1, 7)]
-    moment = Moment._make((*numbers, int((match[7] or "").ljust(6, "0"))))
-    if not 1 <= moment.month <= 12 or civil_date(days_of(moment.year, moment.month, moment.day)) != moment[:3]:
-        raise ValueError(f"{value!r}: there is no such day")
-    return moment
 
 
 def _encode_date(value: object) -> bytes:

@@ -1,4 +1,4 @@
-"""VECTOR: numbers of four bytes in a VARCHAR; only a declared type tells it."""
+"""VECTOR: numbers of four bytes in a VARCHAR; known by the declared type alone."""
 
 from __future__ import annotations
 
