@@ -21,6 +21,11 @@ CPUCLOCK_SCHED = 2  # with the process in the bits above: its clock
 MAX_CONNECTIONS = 5000  # a primary keeps those whose replica is gone until it has something to send
 
 
+def process_cpu_s(pid: int) -> float:
+    """Seconds of CPU of a process so far, of all its threads, also those that have ended."""
+    return time.clock_gettime((~pid << 3) | CPUCLOCK_SCHED)
+
+
 @dataclass(frozen=True, slots=True)
 class Contender:
     """A server that is running."""
@@ -32,7 +37,7 @@ class Contender:
 
     def cpu_s(self) -> float:
         """Seconds of CPU so far, of all its threads, also those that have ended."""
-        return time.clock_gettime((~self.pid << 3) | CPUCLOCK_SCHED)
+        return process_cpu_s(self.pid)
 
     def keep_to(self, cpus: set[int]) -> None:
         """Let all its threads, and those they start, run on these CPUs alone."""

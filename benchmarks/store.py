@@ -15,8 +15,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.figures import Bench, Figure, Target, rows, spread, timed
+from benchmarks.servers import process_cpu_s
 from benchmarks.workloads import HastyDisk, Primary, prepare_files, small_group
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.background import Background
@@ -26,7 +28,7 @@ from ibbmaster.store.store_options import StoreOptions
 MB = 1 << 20
 SIZE = 500  # bytes of an event
 SECONDS = (1.5, 0.5)
-BEGINNINGS = 20
+BEGINNINGS = 50
 FILES = (1000, 100)
 MANY_FILES = (10_000, 1000)
 COMMIT = (
@@ -37,8 +39,15 @@ COMMIT = (
 )
 
 
-def rate(commit: Callable[[int, int], object], committers: int, seconds: float) -> float:
-    """Commits in a second by so many threads; `commit` gets the thread's number and that of its commit."""
+class Rate(NamedTuple):
+    """Commits in a second, and microseconds of CPU for each, of all threads."""
+
+    per_s: float
+    cpu_us: float
+
+
+def rate(commit: Callable[[int, int], object], committers: int, seconds: float) -> Rate:
+    """Of so many threads; `commit` gets the thread's number and that of its commit."""
     counts = [0] * committers
     start = threading.Barrier(committers + 1)
     is_over = threading.Event()
@@ -52,28 +61,33 @@ def rate(commit: Callable[[int, int], object], committers: int, seconds: float) 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(committers)]
     for thread in threads:
         thread.start()
+    cpu = time.process_time()
     start.wait()
     begun = time.perf_counter()
     time.sleep(seconds)
     is_over.set()
     for thread in threads:
         thread.join()
-    return sum(counts) / (time.perf_counter() - begun)
+    took = time.perf_counter() - begun
+    return Rate(sum(counts) / took, (time.process_time() - cpu) / sum(counts) * 1e6)
 
 
-def store_rate(base: Path, committers: int, seconds: float) -> float:
-    """Groups of one event, each thread in a domain of its own."""
+@contextlib.contextmanager
+def committing(base: Path) -> Iterator[Callable[[int, int], object]]:
+    """A store; to commit groups of one event to it, each thread in a domain of its own."""
     with tempfile.TemporaryDirectory(dir=base) as name:
         options = StoreOptions(max_file_bytes=64 * MB)
         with BinlogStore(RealDisk(Path(name)), options) as store, Background(store):
-            return rate(
-                lambda thread, number: store.write_direct(*small_group(number, SIZE, domain_id=thread)),
-                committers,
-                seconds,
-            )
+            latest: dict[int, int] = {}
+
+            def commit(thread: int, number: int) -> None:
+                latest[thread] = seq_no = latest.get(thread, 0) + 1
+                store.write_direct(*small_group(seq_no, SIZE, domain_id=thread))
+
+            yield commit
 
 
-def sync_rate(base: Path, committers: int, seconds: float) -> float:
+def sync_rate(base: Path, committers: int, seconds: float) -> Rate:
     """The same bytes, appended to one allocated file, each with an fdatasync of its own."""
     _, event, body = small_group(1, SIZE)
     data = event + body[0]
@@ -94,7 +108,7 @@ def sync_rate(base: Path, committers: int, seconds: float) -> float:
         return rate(commit, committers, seconds)
 
 
-def primary_rate(primary: Primary, committers: int, seconds: float) -> float:
+def primary_rate(primary: Primary, committers: int, seconds: float) -> Rate:
     """Transactions of one row in a table without keys, each thread on a connection of its own."""
     connections = [primary.connect() for _ in range(committers)]
     counts = [0] * committers
@@ -113,8 +127,9 @@ def primary_rate(primary: Primary, committers: int, seconds: float) -> float:
         for thread in threads:
             thread.join()
 
+    cpu = process_cpu_s(primary.pid)
     took = timed(work_all)
-    return sum(counts) / took
+    return Rate(sum(counts) / took, (process_cpu_s(primary.pid) - cpu) / sum(counts) * 1e6)
 
 
 @rows("commit")
@@ -128,23 +143,34 @@ def commits(bench: Bench) -> Iterator[Figure]:
             primary.begin("longblob")
             primary.sql(COMMIT)
             for committers in (1, 8, 64):
-                found = bench.rounds(
-                    {
-                        "ours": lambda count=committers: store_rate(bench.base, count, seconds),  # type: ignore[misc]
-                        "peer": lambda count=committers: primary_rate(primary, count, seconds),  # type: ignore[misc]
-                        "limit": lambda count=committers: sync_rate(bench.base, count, seconds),  # type: ignore[misc]
+                with committing(bench.base) as commit:
+                    work = {
+                        "ours": functools.partial(rate, commit, committers, seconds),
+                        "peer": functools.partial(primary_rate, primary, committers, seconds),
+                        "limit": functools.partial(sync_rate, bench.base, committers, seconds),
                     }
-                )
+                    found = bench.rounds(work)
+                name = f"group commit, {committers} thread{'s' * (committers > 1)}"
+                rates = {who: [run.per_s for run in runs] for who, runs in found.items()}
                 yield Figure(
-                    name=f"group commit, {committers} thread{'s' * (committers > 1)}",
+                    name=name,
                     unit="commits/s",
-                    ours=statistics.median(found["ours"]),
-                    spread=spread(found["ours"]),
-                    peer=statistics.median(found["peer"]),
-                    limit=statistics.median(found["limit"]),
+                    ours=statistics.median(rates["ours"]),
+                    spread=spread(rates["ours"]),
+                    peer=statistics.median(rates["peer"]),
+                    limit=statistics.median(rates["limit"]),
                     limit_name="write + fdatasync each",
                     target=None if committers == 1 else Target(value=1.0, of="peer"),
-                    note=f"peer ±{spread(found['peer']):.0%}",
+                    note=f"peer ±{spread(rates['peer']):.0%}",
+                )
+                cpu = {who: statistics.median(run.cpu_us for run in runs) for who, runs in found.items()}
+                yield Figure(
+                    name=f"{name}: CPU",
+                    unit="us/commit",
+                    ours=cpu["ours"],
+                    peer=cpu["peer"],
+                    limit=cpu["limit"],
+                    limit_name="write + fdatasync each",
                 )
         finally:
             primary.kill()
@@ -164,10 +190,9 @@ def beginnings(bench: Bench) -> Iterator[Figure]:
             directory.mkdir()
             options = StoreOptions(max_file_bytes=MB, is_sparse=True)
             with BinlogStore(HastyDisk(directory), options) as store:
-                for _ in range(files):
+                for _ in range(-(-files // 2)):
                     begin_file(store)
             store = stack.enter_context(BinlogStore(RealDisk(directory), options))
-            stack.enter_context(Background(store))
             work["ours", files] = functools.partial(begin_file, store)
             if files < counts[-1]:
                 primary = prepare_files(bench.peer, bench.base, files)
@@ -190,11 +215,19 @@ def beginnings(bench: Bench) -> Iterator[Figure]:
 
 
 def begin_file(store: BinlogStore) -> tuple[float, float]:
-    """Seconds of ending a file with a group in it, and of CPU, which no sync and no other process changes."""
-    latest = store.state().latest(0)
-    store.write_direct(*small_group(1 + (0 if latest is None else latest.seq_no)))
-    cpu = time.thread_time()
-    return timed(store.flush), time.thread_time() - cpu
+    """Seconds of ending a file with a group in it and making the one to come next, and of CPU for that.
+
+    The latter is done in the background otherwise, by a thread whose CPU would not be counted. The first of two
+    brings code and data back into the caches of a CPU that did something else.
+    """
+    took = cpu = 0.0
+    for _ in range(2):
+        latest = store.state().latest(0)
+        store.write_direct(*small_group(1 + (0 if latest is None else latest.seq_no)))
+        begun = time.thread_time()
+        took = timed(lambda: (store.flush(), store.prepare_next_file()))
+        cpu = time.thread_time() - begun
+    return took, cpu
 
 
 def flush_binlogs(primary: Primary) -> tuple[float, float]:

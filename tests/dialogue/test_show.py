@@ -144,3 +144,11 @@ def test_what_is_for_some_is_refused_to_others(ask, sql):
 def test_a_table_without_a_database_is_in_that_of_the_session(ask):
     assert len(ask("SHOW COLUMNS FROM gtid_slave_pos", database="mysql")[1]) == 4
     assert ask("SHOW TABLES", database="mysql")[1] == [("gtid_slave_pos",)]
+
+
+@pytest.mark.parametrize(("profile", "count"), [("classic-10.11", 506), ("classic-11.8", 552)])
+def test_as_many_are_listed_as_by_real_servers(new_dialog, profile, count):
+    dialog = new_dialog(profile)
+    assert len(list(dialog.query(b"SHOW COLLATION")[0].rows)) == count
+    assert len(list(dialog.query(b"SELECT * FROM information_schema.collations")[0].rows)) == count
+    assert len(list(dialog.query(b"SHOW CHARACTER SET")[0].rows)) == 40

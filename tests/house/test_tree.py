@@ -40,10 +40,16 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # A store is one state behind one lock: its parts are right if it is, in any order of threads and after any crash.
     "store/test_binlog_store.py": (
-        *("store/cleaning.py", "store/flusher.py", "store/in_doubt.py", "store/log_writer.py"),
-        *("store/pending_xa.py", "store/step_writer.py", "store/store_reader.py"),
+        *("store/in_doubt.py", "store/log_writer.py", "store/step_writer.py", "store/store_reader.py"),
     ),
     "store/test_salvage.py": ("log/damaged_log.py",),
+    # One statement after the other through all that reads and folds DDL: what counts is the table behind it.
+    "schema/test_folding.py": (
+        *("schema/alter_clause.py", "schema/altering.py", "schema/building.py", "schema/column_type.py"),
+        *("schema/ddl.py", "schema/definition.py", "schema/indexing.py", "schema/options.py"),
+        *("schema/partitioning.py", "schema/reading.py", "schema/session.py", "schema/type_clause.py"),
+    ),
+    "schema/test_base_dump.py": ("schema/dump_text.py",),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),

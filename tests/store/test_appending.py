@@ -23,9 +23,9 @@ from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.store.appending import open_log
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.store.xa_table import find_pending_xa
 from ibbmaster.testing.events import make_event, make_gtid_event
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "types-full-crc32"

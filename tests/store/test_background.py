@@ -13,7 +13,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.cleaning import NODES_PER_STEP
+from ibbmaster.store.in_doubt import NODES_PER_STEP
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.simulated_disk import SimulatedDisk

@@ -46,7 +46,7 @@ class Works:
         return thread
 
     def until_waiting(self, count):
-        while self.commit._next.waiting < count:
+        while len(self.commit._next) < count:
             threading.Event().wait(0.001)
 
 

@@ -18,7 +18,7 @@ from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.owner import holds_log
+from ibbmaster.store.redo_log import holds_log
 
 log = logging.getLogger(__name__)
 

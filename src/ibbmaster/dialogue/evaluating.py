@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ibbmaster.dialogue import moment
-from ibbmaster.dialogue.collations import character_sets, charset_of_collation
 from ibbmaster.dialogue.conversion import (
     calculate,
     calculate_bits,
@@ -38,6 +37,7 @@ from ibbmaster.dialogue.statement import (
 )
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
+from ibbmaster.schema.collations import character_sets, charset_of_collation
 
 Row = Mapping[str, Value]  # by the name of the column, in lower case
 AGGREGATES = frozenset(("count", "sum", "min", "max", "avg", "group_concat", "std", "variance", "bit_or", "bit_and"))

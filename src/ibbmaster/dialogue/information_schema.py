@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ibbmaster.dialogue.collations import character_sets, collations
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown
+from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
 
 SYSTEM_DATABASES = ("information_schema", "mysql", "performance_schema")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from ibbmaster.dialogue.collations import character_sets, charset_of_collation, find_charset, find_collation
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.moment import parse_time_zone
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
@@ -20,6 +19,7 @@ from ibbmaster.dialogue.variables import (
     variable,
     variable_names,
 )
+from ibbmaster.schema.collations import character_sets, charset_of_collation, find_charset, find_collation
 
 SETTING_SIZE_MAX = 16_384  # characters of the text a variable is set to
 CHARSETS = ("character_set_client", "character_set_connection", "character_set_results")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.collations import character_sets
 from ibbmaster.dialogue.evaluating import Evaluator, Row
 from ibbmaster.dialogue.information_schema import (
     ENGINES,
@@ -29,6 +28,7 @@ from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.statement import Show, TableName, Value
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, SHOWN, read_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown
+from ibbmaster.schema.collations import character_sets
 from ibbmaster.wire.response import ColumnDefinition, Err
 
 _T = ":1/39"  # the flags and decimals of texts that are made up for one answer

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
-from ibbmaster.dialogue.collations import find_charset
 from ibbmaster.dialogue.sql_token import SqlError, SqlToken, SqlTokens, error_at, unquote, words
 from ibbmaster.dialogue.statement import (
     Call,
@@ -21,6 +20,7 @@ from ibbmaster.dialogue.statement import (
     SystemVariable,
     UserVariable,
 )
+from ibbmaster.schema.collations import find_charset
 
 SCOPES = {"global": "global", "session": "session", "local": "session"}
 DEPTH_MAX = 40  # brackets in brackets

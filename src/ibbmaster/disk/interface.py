@@ -6,7 +6,8 @@ Names are plain file names of one directory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from ibbmaster.codec.buffer import Buffer
@@ -83,3 +84,18 @@ class Disk(ReadDisk, Protocol):
     def sync_dir(self) -> None: ...
 
     def unlink(self, name: str) -> None: ...
+
+
+@contextmanager
+def owning(disk: Disk) -> Iterator[None]:
+    """Lock a directory to open the log in it; the lock is given back at once if that fails.
+
+    Raises:
+        BusyError: another process has it.
+    """
+    disk.lock()
+    try:
+        yield
+    except BaseException:
+        disk.close()
+        raise

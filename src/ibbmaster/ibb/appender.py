@@ -16,7 +16,7 @@ from ibbmaster.ibb.chunk import CHUNK_DATA_MAX, CHUNK_HEADER_SIZE, CHUNK_SIZE_MI
 from ibbmaster.ibb.file_header import SIZE_PAGES_MAX, SIZE_PAGES_MIN, FileHeader, encode_file_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
 from ibbmaster.ibb.page import DATA_SIZE
-from ibbmaster.position import LogPosition
+from ibbmaster.position import PAGE_SIZE, LogPosition
 
 
 class PageChange(NamedTuple):
@@ -95,7 +95,7 @@ class Appender:
     @property
     def end(self) -> LogPosition:
         """Where the next chunk goes."""
-        return LogPosition.on_page(self.file_no, self.page_no, self.page_offset)
+        return LogPosition(self.file_no, self.page_no * PAGE_SIZE + self.page_offset)
 
     def append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> Appended:
         """Place one record; a commit record brings the GTID it logs.

@@ -19,8 +19,9 @@ class LogLimits:
     """What the options say, made to fit the GTID state: no record spans more than two files.
 
     `record_size_max` is the largest record that may be written, `inline_size_max` the
-    largest group in one record, `piece_size_max` the largest piece of a larger one. All
-    follow the number of pairs in the state, which only grows.
+    largest group in one record, `piece_size_max` the largest piece of a larger one,
+    `state_size_max` the largest state record. All follow the number of pairs in the state,
+    which only grows; they are numbers at hand, as each commit asks for them.
 
     Raises:
         ConfigurationError: a size the format does not allow.
@@ -64,27 +65,17 @@ class LogLimits:
         state_pages = -(-self.state_size_max // CHUNK_DATA_MAX)
         return max(self._size_pages, SIZE_PAGES_MIN * state_pages), interval_pages
 
-    @property
-    def state_size_max(self) -> int:
-        """Bytes of a state record."""
-        return 2 * 9 + self._pair_count * PAIR_SIZE_MAX
-
-    @property
-    def inline_size_max(self) -> int:
-        return min(self._spill_size, self.record_size_max)
-
-    @property
-    def piece_size_max(self) -> int:
-        return self.record_size_max - HEADER_SIZE_MAX
-
     def _limit_records(self) -> None:
         """Keep records so short that the rest of one, begun in the active file, fits into the next."""
+        self.state_size_max = 2 * 9 + self._pair_count * PAIR_SIZE_MAX
         size_pages, interval_pages = self._next_file = self._fit_next_file()
         state_count = 1 + size_pages // interval_pages
         state_chunks = -(-self.state_size_max // CHUNK_DATA_MAX)
         room = (size_pages - 1) * (DATA_SIZE - CHUNK_HEADER_SIZE - CHUNK_SIZE_MIN)
         room -= state_count * (self.state_size_max + state_chunks * CHUNK_HEADER_SIZE)
         self.record_size_max = min(self._wanted_record_size, room)
+        self.inline_size_max = min(self._spill_size, self.record_size_max)
+        self.piece_size_max = self.record_size_max - HEADER_SIZE_MAX
 
 
 def _file_size_pages(max_file_bytes: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import Disk, owning
 from ibbmaster.errors import BusyError, DiskFullError, GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
@@ -26,15 +26,13 @@ from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.log.seek import SeekPlan, seek
 from ibbmaster.log.states import StateRecords
 from ibbmaster.position import LogPosition
-from ibbmaster.store.cleaning import Cleaning
-from ibbmaster.store.in_doubt import decide
+from ibbmaster.store.in_doubt import Cleaning, decide
 from ibbmaster.store.log_writer import LogWriter
-from ibbmaster.store.owner import owning
+from ibbmaster.store.page_fifo import VisiblePages
 from ibbmaster.store.recovery import recover
 from ibbmaster.store.redo_record import Purge, XaEntry, XaState
 from ibbmaster.store.store_options import DEFAULT_OPTIONS, StoreOptions, StoreStatus
 from ibbmaster.store.store_reader import StoreReader
-from ibbmaster.store.visible_pages import VisiblePages
 
 
 class BinlogStore(WritableLogEngine):

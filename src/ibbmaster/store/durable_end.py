@@ -31,7 +31,8 @@ class DurableEnd:
         self._seen = mark
         self._durable_lsn = 0
         self._pending: deque[Step] = deque()
-        self._growth = threading.Condition()
+        self._lock = threading.Lock()
+        self._growth = threading.Condition(self._lock)
         self._waiting = 0  # for growth
 
     @property
@@ -45,18 +46,19 @@ class DurableEnd:
 
     def snapshot(self) -> tuple[LogPosition, GtidState]:
         """The end, and the GTID state there; the caller may keep it."""
-        with self._growth:
+        with self._lock:
             return self.mark, self._state.copy()
 
     def add(self, step: Step) -> None:
         """Note a step that is in the log, and durable already if a sync of another thread was that quick."""
-        with self._growth:
+        with self._lock:
             self._pending.append(step)
-            self._advance()
+            if step.lsn <= self._durable_lsn or self._waiting:
+                self._advance()
 
     def advance(self, durable_lsn: int) -> None:
         """Move the end to what is durable now."""
-        with self._growth:
+        with self._lock:
             self._durable_lsn = durable_lsn
             self._advance()
 
@@ -73,7 +75,7 @@ class DurableEnd:
 
     def restart(self, mark: LogPosition, state: GtidState) -> None:
         """The log begins anew; nothing waits."""
-        with self._growth:
+        with self._lock:
             self.mark, self._state = mark, state.copy()
             self._growth.notify_all()
 
@@ -90,6 +92,6 @@ class DurableEnd:
 
     def has_moved(self) -> bool:
         """Whether the end has moved since the last call."""
-        with self._growth:
+        with self._lock:
             moved, self._seen = self.mark != self._seen, self.mark
             return moved

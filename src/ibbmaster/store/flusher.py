@@ -16,7 +16,6 @@ from ibbmaster.errors import MissingFileError
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.position import LogPosition
-from ibbmaster.store.next_file import make_file
 from ibbmaster.store.page_fifo import PageFifo, PageRun
 from ibbmaster.store.redo_log import RedoLog
 from ibbmaster.store.redo_record import Checkpoint, Cut, XaEntry
@@ -145,3 +144,23 @@ class Flusher:
         for file_no in sorted(numbers):
             self._disk.sync(format_file_name(file_no))
         self._dirty = self._dirty - numbers
+
+
+def make_file(disk: Disk, file_no: int, size_pages: int, *, is_sparse: bool) -> tuple[int, bool]:
+    """Have an empty file of at least this size; returns the pages it has, and whether anything was changed for it.
+
+    The caller makes it durable.
+    """
+    name = format_file_name(file_no)
+    try:
+        found = disk.size(name)
+    except MissingFileError:
+        disk.create(name)
+        found = 0
+    size = max(size_pages * PAGE_SIZE, found // PAGE_SIZE * PAGE_SIZE)
+    if found != size:
+        if is_sparse:
+            disk.truncate(name, size)
+        else:
+            disk.allocate(name, size)
+    return size // PAGE_SIZE, found != size

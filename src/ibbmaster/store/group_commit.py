@@ -1,26 +1,27 @@
-"""One thread works for all who wait: the leader syncs, and those who follow are released together.
+"""One thread works for all who wait: the leader syncs, and those who follow are released one after the other.
 
 Who comes while a leader works waits for the next work. Its leader begins once all who were
-released have gone on and had time to come again: so batches are as large as they can be, and
-a thread is woken once a batch, by the one before it.
+released have gone on and had time to come again: so batches are as large as they can be, a
+thread is woken once a batch, by the one before it, and no two of them want to run at once.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 
 
-class _Batch:
-    """Threads that wait behind one gate; who gets through opens it for the next."""
+class _Waiter:
+    """A thread before a gate of its own; `is_served` once that is open: whether a leader has worked for it."""
 
-    __slots__ = ("gate", "is_released", "waiting")
+    __slots__ = ("batch", "gate", "is_served")
 
-    def __init__(self) -> None:
+    def __init__(self, batch: deque[_Waiter]) -> None:
+        self.batch = batch  # those who wait with it
         self.gate = threading.Lock()
         self.gate.acquire()
-        self.waiting = 0
-        self.is_released = False  # else whom the gate lets through is a leader
+        self.is_served: bool | None = None
 
 
 class GroupCommit:
@@ -29,7 +30,7 @@ class GroupCommit:
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
         self._lock = threading.Lock()  # held for a few steps only, never while the work is done
-        self._next = _Batch()  # those who came since the last work began
+        self._next: deque[_Waiter] = deque()  # those who came since the last work began
         self._is_led = False
 
     def wait(self, is_done: Callable[[], bool]) -> None:
@@ -38,53 +39,47 @@ class GroupCommit:
         Raises what the work raises, in the thread that does it; others then try it themselves.
         """
         while not is_done():
-            if self._is_leader():
+            with self._lock:
+                waiter = _Waiter(self._next) if self._is_led else None
+                if waiter is None:
+                    self._is_led = True
+                else:
+                    self._next.append(waiter)
+            if waiter is None or not self._is_served(waiter):
                 self._lead()
 
-    def _is_leader(self) -> bool:
-        """Join; False once a leader has worked for this thread."""
-        with self._lock:
-            if not self._is_led:
-                self._is_led = True
-                return True
-            batch = self._next
-            batch.waiting += 1
+    def _is_served(self, waiter: _Waiter) -> bool:
+        """Wait; False if this thread is the next leader."""
         try:
-            batch.gate.acquire()
+            waiter.gate.acquire()
         except BaseException:  # a signal: this thread waits no longer
             with self._lock:
-                batch.waiting -= 1
-                if not batch.waiting and not batch.gate.locked():  # it was the one that was let through
-                    self._next = _Batch() if batch is self._next else self._next
-                    self._appoint()
+                if waiter.is_served is None:
+                    waiter.batch.remove(waiter)
+                else:
+                    self._open_next(waiter.batch if waiter.is_served else deque())
             raise
-        with self._lock:
-            batch.waiting -= 1
-            if not batch.is_released:
-                return True
-            self._release(batch)
+        if waiter.is_served:
+            with self._lock:
+                self._open_next(waiter.batch)
+            return True
         return False
 
     def _lead(self) -> None:
         with self._lock:
-            batch, self._next = self._next, _Batch()
+            batch, self._next = self._next, deque()
         try:
             self._work()
         finally:
             with self._lock:
-                batch.is_released = True
-                self._release(batch)
+                self._open_next(batch)
 
-    def _release(self, batch: _Batch) -> None:
-        """Let the next one through, or have the next leader; under the lock."""
-        if batch.waiting:
-            batch.gate.release()
-        else:
-            self._appoint()
-
-    def _appoint(self) -> None:
-        """Let one of those who wait lead, or who comes next; under the lock."""
-        if self._next.waiting:
-            self._next.gate.release()
+    def _open_next(self, served: deque[_Waiter]) -> None:
+        """Let the next of those through who were served; after the last, one of those who came since leads."""
+        batch = served or self._next
+        if batch:
+            waiter = batch.popleft()
+            waiter.is_served = batch is served
+            waiter.gate.release()
         else:
             self._is_led = False

@@ -1,17 +1,31 @@
-"""Transactions in doubt after a restart: one small decision each, nothing of what they wrote is read.
+"""Transactions in doubt after a restart: one small decision each, then what they wrote is forgotten little by little.
+
+Nothing of what they wrote is read for a decision, which is durable at once. To go through what
+was rolled back, to tell how much of each file is garbage, and then to let go of the files takes
+time in proportion to the transaction, so nobody waits for it: it is done while the store serves,
+can be interrupted anywhere and is begun anew by the next start.
 
 Source of the rules: MariaDB 12.3, handler.cc, ha_recover_engine_binlog().
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.errors import IbbMasterError
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.interface import TransactionEngine
+from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader
 from ibbmaster.store.log_writer import LogWriter
-from ibbmaster.store.redo_record import XaState
+from ibbmaster.store.redo_record import XaEntry, XaState
+
+log = logging.getLogger(__name__)
+
+NODES_PER_STEP = 8  # a few milliseconds
 
 
 def decide(writer: LogWriter, engines: Iterable[TransactionEngine], *, was_replayed: bool) -> None:
@@ -50,3 +64,49 @@ def decide(writer: LogWriter, engines: Iterable[TransactionEngine], *, was_repla
     if incomplete or committed:
         writer.checkpoint()  # so that the next start finds nothing to do
         writer.sync()
+
+
+class Cleaning:
+    """`next_entry` gives a transaction that was rolled back and is not forgotten yet, `finished` forgets it.
+
+    `garbage` counts the records of each file, by its number, that no group refers to.
+    """
+
+    def __init__(
+        self,
+        disk: ReadDisk,
+        next_entry: Callable[[], XaEntry | None],
+        finished: Callable[[XaEntry], None],
+    ) -> None:
+        self._disk = disk
+        self._next_entry = next_entry
+        self._finished = finished
+        self._entry: XaEntry | None = None
+        self._nodes: Iterator[FoundNode] = iter(())
+        self.garbage: Counter[int] = Counter()
+
+    def step(self) -> bool:
+        """Do a little; whether there is more to do.
+
+        Raises:
+            StoreError: the log cannot be written.
+        """
+        if self._entry is None:
+            self._entry = self._next_entry()
+            if self._entry is None:
+                return False
+            stream = self._entry.stream
+            self._nodes = iter(()) if stream is None else OutOfBandReader(self._disk).nodes(stream)
+        try:
+            for _ in range(NODES_PER_STEP):
+                node = next(self._nodes, None)
+                if node is None:
+                    break
+                self.garbage[node.position.file_no] += 1
+            else:
+                return True
+        except IbbMasterError as error:  # garbage that cannot be read is garbage all the same
+            log.warning("cannot go through what a transaction left behind: %s", error)
+        self._finished(self._entry)
+        self._entry = None
+        return True

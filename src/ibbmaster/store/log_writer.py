@@ -258,19 +258,17 @@ class LogWriter(StepWriter):
 
     def _wait_until_ready(self, size: Callable[[], int]) -> None:
         while True:
-            is_ready = False
             self.ordered.acquire()
+            full = None
             try:
-                is_ready = self._is_ready(size())
+                if self._is_ready(size()):
+                    return
             except DiskFullError as error:
-                full: DiskFullError | None = error
-            else:
-                full = None
-            finally:
-                if not is_ready:
-                    self.ordered.release()
-            if is_ready:
-                return
+                full = error
+            except BaseException:
+                self.ordered.release()
+                raise
+            self.ordered.release()
             if full is not None:
                 self._wait_for_room(full)
             else:

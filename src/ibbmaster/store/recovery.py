@@ -18,10 +18,9 @@ from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 from ibbmaster.log.continuation import Continuation, find_continuation
 from ibbmaster.position import LogPosition
-from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import RedoScan, scan_redo
 from ibbmaster.store.redo_record import Cut, Purge, RedoRecord, XaEntry
-from ibbmaster.store.xa_table import XaTable
+from ibbmaster.store.xa_table import XaTable, find_pending_xa
 
 SALVAGE_ADVICE = "`ibbmaster recover DIR --salvage NEWDIR` writes everything that can be read to a new directory"
 

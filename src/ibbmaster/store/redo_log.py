@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from ibbmaster.codec.buffer import Buffer, is_zero
 from ibbmaster.disk.interface import Disk, ReadDisk
 from ibbmaster.errors import DamageError, MissingFileError, StoreError
+from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.store.failure_latch import FailureLatch
 from ibbmaster.store.group_commit import GroupCommit
 from ibbmaster.store.redo_record import (
@@ -52,6 +53,11 @@ SEGMENT_BYTES_MIN = 64 * 1024
 def has_redo_log(disk: ReadDisk) -> bool:
     """Whether there are segments of a redo log, whatever is in them."""
     return not set(SEGMENT_NAMES).isdisjoint(disk.list())
+
+
+def holds_log(disk: ReadDisk) -> bool:
+    """Whether there is a log, in files or in a redo log alone."""
+    return has_redo_log(disk) or any(parse_file_name(name) is not None for name in disk.list())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,12 +184,12 @@ class RedoLog:
         self.is_begun = False  # whether this life has written anything
         self._latch = latch or FailureLatch()
         if scan is None:
-            self._segment, self._segment_bytes, self._segment_lsn = 0, segment_bytes, first_lsn
+            self._use_segment(0, segment_bytes, first_lsn)
             self._life = 1
             self.end_lsn = first_lsn
             self.checkpoint = Checkpoint(lsn=first_lsn, end=None, xa=())
         else:
-            self._segment, self._segment_bytes, self._segment_lsn = scan.segment, scan.segment_bytes, scan.segment_lsn
+            self._use_segment(scan.segment, scan.segment_bytes, scan.segment_lsn)
             self._life = scan.life + 1
             self.end_lsn = scan.end_lsn
             self.checkpoint = scan.checkpoint  # the last durable one
@@ -201,8 +207,8 @@ class RedoLog:
         with self._latch.repeatable:
             if self._is_new:
                 self._make_segments()
-                self._begin_segment(0, self._segment_bytes, record)
-            elif len(record) <= self._left:
+                self._begin_segment(0, self._wanted_bytes, record)
+            elif self.end_lsn + len(record) <= self._segment_end_lsn:
                 self._disk.write(SEGMENT_NAMES[self._segment], self._offset(self.end_lsn), record)
             else:
                 assert self.checkpoint.lsn >= self._segment_lsn
@@ -225,7 +231,7 @@ class RedoLog:
         """
         self._latch.check()
         needed = RECORD_HEADER.size + size + reserve
-        if needed <= self._left:
+        if self.end_lsn + needed <= self._segment_end_lsn:
             return True
         self._wanted_bytes = max(self._wanted_bytes, 2 * (RECORDS_START + needed + reserve))
         if self.checkpoint.lsn < self._segment_lsn:
@@ -246,7 +252,7 @@ class RedoLog:
     def append(self, items: Iterable[Item]) -> int:
         """Append one record for which there is room; returns the LSN behind it."""
         record = encode_record(self.end_lsn, self._life, items)
-        assert len(record) <= self._left
+        assert self.end_lsn + len(record) <= self._segment_end_lsn
         with self._buffer_lock:
             self._buffer += record
             self.end_lsn += len(record)
@@ -323,7 +329,7 @@ class RedoLog:
         if self._disk.size(name) < size:
             self._disk.allocate(name, size)
         self._disk.write(name, 0, encode_segment_header(size, self.end_lsn) + record)
-        self._segment, self._segment_bytes, self._segment_lsn = number, size, self.end_lsn
+        self._use_segment(number, size, self.end_lsn)
 
     def _make_segments(self) -> None:
         names = self._disk.list()
@@ -332,13 +338,13 @@ class RedoLog:
                 self._disk.truncate(name, 0)  # an earlier attempt got no further
             else:
                 self._disk.create(name)
-            self._disk.allocate(name, self._segment_bytes)
+            self._disk.allocate(name, self._wanted_bytes)
         self._publish(self.end_lsn)
         self._disk.sync_dir()
 
+    def _use_segment(self, number: int, size: int, start_lsn: int) -> None:
+        self._segment, self._segment_lsn = number, start_lsn
+        self._segment_end_lsn = start_lsn + size - RECORDS_START
+
     def _offset(self, lsn: int) -> int:
         return RECORDS_START + lsn - self._segment_lsn
-
-    @property
-    def _left(self) -> int:
-        return self._segment_bytes - self._offset(self.end_lsn)

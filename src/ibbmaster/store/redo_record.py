@@ -173,7 +173,7 @@ def decode_durable_end(data: Buffer) -> int | None:
 def encode_record(lsn: int, life: int, items: Iterable[Item]) -> bytes:
     payload = b"".join(map(_encode_item, items))
     head = CHECKED_HEADER.pack(lsn, len(payload), life)
-    return b"".join((head, struct.pack("<I", crc32c(head + payload)), payload))
+    return RECORD_HEADER.pack(lsn, len(payload), life, crc32c(head + payload)) + payload
 
 
 def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord | None:

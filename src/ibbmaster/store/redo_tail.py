@@ -18,7 +18,7 @@ from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.store.page_fifo import PageFifo
+from ibbmaster.store.page_fifo import PageFifo, VisiblePages
 from ibbmaster.store.redo_log import SEGMENT_NAMES, RedoScan, read_records
 from ibbmaster.store.redo_record import (
     RECORDS_START,
@@ -28,7 +28,6 @@ from ibbmaster.store.redo_record import (
     Reset,
     decode_segment_header,
 )
-from ibbmaster.store.visible_pages import VisiblePages
 
 
 class RedoTail:

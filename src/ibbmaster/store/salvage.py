@@ -30,13 +30,12 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.recovery import replay
 from ibbmaster.store.redo_log import RedoScan, scan_redo
 from ibbmaster.store.redo_record import XaEntry, XaState
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.store.xa_table import XaTable
+from ibbmaster.store.xa_table import XaTable, find_pending_xa
 
 PAGES_BEFORE = 1024  # before the first change of the redo log, a record may begin that reaches it
 SEEN_MAX = 200_000  # groups that are known again by their content, before the redo log begins

@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import Disk, owning
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.appender import Appender, FileShape, PageChange
@@ -38,13 +38,11 @@ from ibbmaster.log.continuation import find_continuation
 from ibbmaster.log.group_writer import GroupWriter, write_whole_group
 from ibbmaster.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.position import LogPosition
-from ibbmaster.store.next_file import make_file
-from ibbmaster.store.owner import owning
+from ibbmaster.store.flusher import make_file
 from ibbmaster.store.page_writer import PageWriter
-from ibbmaster.store.pending_xa import find_pending_xa
 from ibbmaster.store.redo_log import has_redo_log
 from ibbmaster.store.step_writer import Note, StepWriter
-from ibbmaster.store.xa_table import XaTable
+from ibbmaster.store.xa_table import XaTable, find_pending_xa
 
 
 class Room(NamedTuple):

@@ -105,7 +105,8 @@ class LifeJudge:
         end = replay(overlay, scan, is_alone=True)
         if end is not None and tail.mark != end:
             raise CheckError(f"followed to {tail.mark}, and durable is {end}")
-        for name in set(overlay.changed_files).intersection(self._disk.list()):  # a reset makes the first one late
+        made = {name for name in self._disk.list() if self._disk.size(name)}  # a reset makes the first one late
+        for name in made.intersection(overlay.changed_files):
             for page_no in overlay.changed_pages(name):
                 offset = page_no * PAGE_SIZE
                 if tail.pages.read(name, offset, PAGE_SIZE) != overlay.read(name, offset, PAGE_SIZE):

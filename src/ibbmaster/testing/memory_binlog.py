@@ -35,9 +35,9 @@ class _Group:
 class _Unlimited(LogLimits):
     """Nothing has to go out of band."""
 
-    @property
-    def inline_size_max(self) -> int:
-        return 2**62
+    def _limit_records(self) -> None:
+        super()._limit_records()
+        self.inline_size_max = 2**62
 
 
 class MemoryBinlog(GroupSink, WritableLogEngine):
