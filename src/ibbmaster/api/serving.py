@@ -256,7 +256,8 @@ async def run_primary(
 ) -> None:
     """`serve_trio` with options that are checked."""
     with _opened(log) as opened:
-        primary = Primary(opened.engine, checked.for_log(opened))
+        directory = opened.path if opened.path.is_dir() else opened.path.parent
+        primary = Primary(opened.engine, checked.for_log(opened), directory)
         with _counted(opened, primary):
 
             def announce(port: int) -> None:

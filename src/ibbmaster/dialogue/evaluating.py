@@ -19,7 +19,7 @@ from ibbmaster.dialogue.conversion import (
 )
 from ibbmaster.dialogue.functions import FUNCTIONS, call_function, check_count
 from ibbmaster.dialogue.matching import like
-from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
+from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, unknown_column
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.statement import (
     Call,
@@ -32,6 +32,7 @@ from ibbmaster.dialogue.statement import (
     Star,
     Subquery,
     SystemVariable,
+    TableName,
     UserVariable,
     Value,
 )
@@ -64,6 +65,17 @@ class Who:
     user: str
     host: str
     database: str = ""  # the default one; empty: none
+
+    def located(self, table: TableName) -> tuple[str, str]:
+        """Database and name of a table; without a database it is in the default one.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        database = table.database or self.database
+        if not database:
+            raise no_database()
+        return database, table.name
 
 
 class Evaluator:
@@ -180,7 +192,7 @@ class Evaluator:
         name = call.name
         if call.database is not None:
             raise RefusedError(1305, "42000", f"FUNCTION {call.database}.{call.written} does not exist")
-        if not self._is_known(name):
+        if not self.is_function(name):
             raise RefusedError(1305, "42000", f"FUNCTION {call.written} does not exist")
         if not call.is_read:
             raise not_supported(f"{call.written}() with these arguments")
@@ -210,7 +222,8 @@ class Evaluator:
         return self._of_session(call, arguments)
 
     @staticmethod
-    def _is_known(name: str) -> bool:
+    def is_function(name: str) -> bool:
+        """Whether there is a function of that name, in lower case."""
         return (
             name in FUNCTIONS
             or name in _CLOCKS
