@@ -200,10 +200,12 @@ class FixtureTable:
     def keep(self, number: int, row: KeptRow | None) -> None:
         """Have a row under a number, or none."""
         version = self._current()
-        old = self._kept.pop(number, None)
+        old = self._kept.get(number)
         if old is not None and version.key:
             self._numbers.pop(self._key(version, self._values(version, old)), None)
-        if row is not None:
+        if row is None:
+            self._kept.pop(number, None)
+        else:
             self._kept[number] = row
             if version.key:
                 self._numbers[self._key(version, self._values(version, row))] = number
@@ -332,7 +334,7 @@ class FixtureTable:
         values: list[Value] = []
         computed = set()
         for number, column in enumerate(version.table.columns):
-            if number not in row or (column.is_auto_increment and row[number] in (0, None)):
+            if number not in row:
                 is_now = column.default is not None and _NOW.fullmatch(column.default) is not None
                 if column.is_auto_increment or is_now:
                     computed.add(number)
