@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -78,6 +79,17 @@ def test_the_fixtures_are_there_and_a_damaged_log_fails_its_test(run):
 
 def test_a_conftest_replaces_a_fixture(run):
     assert "1 passed" in run(conftest=REPLACING, test_replaced=REPLACED)
+
+
+def test_the_tests_in_the_documents_pass(run):
+    blocks = [
+        block
+        for path in (ROOT / "README.md", ROOT / "protocol" / "guide" / "testkit.md")
+        for block in re.findall(r"^```python\n(def test_.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
+    ]
+    assert len(blocks) == 2
+    files = {f"test_document_{number}": block for number, block in enumerate(blocks)}
+    assert "2 passed" in run(**files)
 
 
 def test_it_works_by_being_installed():
