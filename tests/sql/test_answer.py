@@ -33,7 +33,7 @@ def tables_of(tmp_path: Path) -> Callable[[str], OurTables]:
 def test_columns_and_rows_are_those_of_a_real_server(
     tables_of: Callable[[str], OurTables], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer, "kernels", lambda: None)
+    monkeypatch.setattr(answer, "kernels", lambda *sets: None)
 
     assert expect_equal(tables_of(name), load(FOLDER / "11.8" / name)) == 0
 
@@ -69,3 +69,11 @@ def test_a_text_of_the_key_is_found_by_its_bytes(tables_of: Callable[[str], OurT
     assert len(tables.answer("SELECT * FROM cond.q WHERE s = 'ab'").rows) == 1
     assert len(tables.answer("SELECT * FROM cond.q WHERE s = 'ab  '").rows) == 1  # spaces at the end count for nothing
     assert len(tables.answer("SELECT * FROM cond.q WHERE s = 'AB'").rows) == 0
+
+
+def test_a_limit_may_be_larger_than_any_table(tables_of: Callable[[str], OurTables]) -> None:
+    tables = tables_of("tables")
+
+    assert len(tables.answer("SELECT id FROM cond.big LIMIT 18446744073709551615 OFFSET 1990").rows) == 10
+    assert tables.answer("SELECT id FROM cond.big LIMIT 18446744073709551614, 18446744073709551615").rows == []
+    assert tables.answer("SELECT id FROM cond.big LIMIT 0").rows == []

@@ -75,6 +75,8 @@ SERVER_DEFAULT = (
     | Capability.EXPIRED_PASSWORDS
     | Capability.REMEMBER_OPTIONS
 )
+#: What a client is offered: with more said of columns, drivers tell UUID, INET6, JSON and POINT from texts.
+SERVER_OFFERED = SERVER_DEFAULT | Capability.EXTENDED_METADATA
 
 
 class StatusFlag(enum.IntFlag):
