@@ -103,3 +103,14 @@ def test_what_one_replica_has_said_is_not_parsed_again_for_another(new_dialog, m
         assert (asked.variables["a"], other.variables["a"]) == (int(value), int(value))
     assert parsed == ["SET @a = 1", "SET @a = 2"]
     assert light.light_statements.cache_info().maxsize == light.STATEMENTS_KEPT
+
+
+def test_what_is_kept_of_a_text_does_not_serve_a_session_with_other_quotes(new_dialog):
+    text = b'SELECT "a"'
+    plain, ansi = new_dialog(), new_dialog()
+    assert plain.query_at_once(text) is not None
+
+    ansi.query_at_once(b"SET sql_mode = ANSI_QUOTES")
+
+    assert ansi.query_at_once(text) is None
+    assert ansi.query(text)[0].code == 1054

@@ -53,9 +53,8 @@ def test_a_jdbc_driver_sees_the_same_schema_and_the_same_rows(
         url = f"jdbc:mariadb://{primary.host}:{primary.port}/?sslMode=disable&useServerPrepStmts=true"
         return lines_of([*driver("java", "Meta"), url, primary.user, primary.password, "shop"])
 
-    # Names of types beyond the protocol's own are sent by EXTENDED_METADATA, which ours does not offer.
-    theirs = [line.replace(":JSON", ":LONGTEXT").replace(":uuid", ":CHAR") for line in seen(place.real)]
-    assert seen(ours) == theirs
+    for mine, theirs in zip(seen(ours), seen(place.real), strict=True):
+        assert mine.split("\t") == theirs.split("\t")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

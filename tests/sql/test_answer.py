@@ -12,7 +12,9 @@ from lanes.capture import CLASSIC
 
 import ibbmaster
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.sql import answer
+from ibbmaster.sql.definitions import column_definition
 
 RECORDED = ("tables", "types-full-crc32", "vectors")
 
@@ -77,3 +79,22 @@ def test_a_limit_may_be_larger_than_any_table(tables_of: Callable[[str], OurTabl
     assert len(tables.answer("SELECT id FROM cond.big LIMIT 18446744073709551615 OFFSET 1990").rows) == 10
     assert tables.answer("SELECT id FROM cond.big LIMIT 18446744073709551614, 18446744073709551615").rows == []
     assert tables.answer("SELECT id FROM cond.big LIMIT 0").rows == []
+
+
+@pytest.mark.parametrize(
+    ("word", "check", "metadata"),
+    [
+        ("uuid", None, b"\x00\x04uuid"),
+        ("inet6", None, b"\x00\x05inet6"),
+        ("point", None, b"\x00\x05point"),
+        ("geometry", None, b""),
+        ("longtext", "json_valid(`c`)", b"\x01\x04json"),
+        ("longtext", "c <> ''", b""),
+        ("int", None, b""),
+    ],
+)
+def test_a_type_that_the_protocol_has_no_number_for_is_told_by_its_name(word, check, metadata):
+    column = TableColumn(id=1, name="c", type=SqlType(word=word), check=check)
+    table = TableVersion(database="d", name="t", columns=(column,))
+    definition = column_definition(table, column, "c", text_charset="utf8mb4", text_collation_id=45)
+    assert definition.extended_metadata == metadata

@@ -152,7 +152,7 @@ class Dialog:
 
     def query_at_once(self, sql: bytes) -> list[Response | Kill] | None:
         """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
-        if len(sql) > LIGHT_SIZE_MAX or self._settings.has_ansi_quotes:
+        if len(sql) > LIGHT_SIZE_MAX or self._settings.has_ansi_quotes:  # what is kept has texts in double quotes
             return None
         statements = light_statements(sql, version_number(self._facts))
         return None if statements is None else self._answers(lambda: statements)

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import RemoteProtocolError
-from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
+from ibbmaster.wire.capability import Capability, StatusFlag
 
 OK_MARK = 0x00
 EOF_MARK = 0xFE
@@ -192,7 +192,7 @@ def encode_eof(eof: Eof) -> bytes:
     return _EOF.pack(EOF_MARK, eof.warning_count, eof.status)
 
 
-def encode_column(column: ColumnDefinition, capabilities: Capability = SERVER_DEFAULT) -> bytes:
+def encode_column(column: ColumnDefinition, capabilities: Capability = Capability.PROTOCOL_41) -> bytes:
     """The payload of one column definition, in the form that `capabilities` agree to."""
     if len(column.name) <= KEPT_NAME_SIZE:
         return _encode_kept(column, Capability.EXTENDED_METADATA in capabilities)
@@ -235,7 +235,7 @@ def encode_row(row: Row) -> bytes:
     return b"".join([_NULL if value is None else lenenc.encode_bytes(value) for value in row])
 
 
-def encode_response(response: Response, capabilities: Capability = SERVER_DEFAULT) -> Iterator[bytes]:
+def encode_response(response: Response, capabilities: Capability = Capability.PROTOCOL_41) -> Iterator[bytes]:
     """The payloads of an answer, in the order they go out; `capabilities` are those agreed at login."""
     match response:
         case Ok():
@@ -363,7 +363,7 @@ def is_eof(payload: Buffer) -> bool:
     return 0 < len(payload) <= EOF_SIZE_MAX and payload[0] == EOF_MARK
 
 
-def decode_column(payload: Buffer, capabilities: Capability = SERVER_DEFAULT) -> ColumnDefinition:
+def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> ColumnDefinition:
     """The value of a column definition in the form that `capabilities` agree to.
 
     Raises:
@@ -400,7 +400,7 @@ def decode_column(payload: Buffer, capabilities: Capability = SERVER_DEFAULT) ->
     )
 
 
-def decode_column_count(payload: Buffer, capabilities: Capability = SERVER_DEFAULT) -> int:
+def decode_column_count(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> int:
     """The number of columns in the head of a result set.
 
     Raises:

@@ -38,7 +38,13 @@ public class Meta {
         List<String> lines = new ArrayList<>();
         StringBuilder head = new StringBuilder(title);
         for (int i = 1; i <= meta.getColumnCount(); i++) {
-            head.append("\t").append(meta.getColumnLabel(i)).append(":").append(meta.getColumnTypeName(i));
+            head.append("\t").append(meta.getColumnLabel(i));
+            // Of what JDBC computes a driver reads the values, whatever type their expression has.
+            if (title.startsWith("rows") || title.startsWith("prepared")) {
+                head.append(":").append(meta.getColumnTypeName(i)).append(":").append(meta.getPrecision(i));
+                head.append(":").append(meta.getScale(i)).append(":").append(meta.isSigned(i));
+                head.append(":").append(meta.getTableName(i)).append(":").append(meta.isNullable(i));
+            }
         }
         System.out.println(head);
         while (rows.next()) {
