@@ -61,6 +61,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),
     "schema/test_base_dump.py": ("schema/dump_text.py",),
+    # A version of a table is seen in the rows that are written of it.
+    "testkit/test_tables.py": ("testkit/table_version.py",),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import Profile
 from ibbmaster.server.certificate import Certificate
+from ibbmaster.server.observing import Observer
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.stage import Stage
 from ibbmaster.wire.auth import Account
@@ -29,6 +30,8 @@ class PrimaryOptions:
     connections_max: int = 151  # MariaDB's default for max_connections
     base: Path | None = None  # a dump that the log goes on from
     stage: Callable[[Session], Stage] | None = None  # what the bytes of each dump go through
+    has_kernels: bool = True  # compiled kernels are loaded, in a thread
+    observer: Observer | None = None  # who is asked at each step of a connection
 
     def held_by(self, user: str) -> frozenset[str]:
         """The privileges of an account that has logged in."""

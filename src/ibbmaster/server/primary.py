@@ -69,7 +69,8 @@ class Primary:
             self.engine.wait_for_growth, 0.0
         )  # what cannot be read shall fail here, not later
         listeners = await self._listen()
-        load_in_background(KernelSet.SERVE)
+        if self.options.has_kernels:
+            load_in_background(KernelSet.SERVE)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners, nursery)
@@ -133,6 +134,7 @@ class Primary:
             await refuse_connection(stream)
             return
         session = self.registry.open(host, time.monotonic())
+        session.socket = stream.socket
         try:
             with session.scope:
                 await serve_connection(stream, session, self._surroundings)
