@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
-from ibbmaster.store.durable_end import PENDING_MAX, DurableEnd, Step
+from ibbmaster.store.durable_end import PENDING_MAX, DurableEnd, LogStep
 
 
-def step(lsn: int, gtid: str | None = None, dropped: tuple[int, ...] = ()) -> Step:
-    return Step(lsn, LogPosition(0, lsn), None if gtid is None else Gtid.parse(gtid), dropped)
+def step(lsn: int, gtid: str | None = None, dropped: tuple[int, ...] = ()) -> LogStep:
+    return LogStep(lsn, LogPosition(0, lsn), None if gtid is None else Gtid.parse(gtid), dropped)
 
 
 def test_the_end_moves_over_what_is_durable_and_no_further():

@@ -13,7 +13,7 @@ from ibbmaster.position import LogPosition
 PENDING_MAX = 20_000  # steps that are not durable yet
 
 
-class Step(NamedTuple):
+class LogStep(NamedTuple):
     """One step of the log: the LSN that makes it durable, the end behind it, and what it does to the GTID state."""
 
     lsn: int
@@ -30,7 +30,7 @@ class DurableEnd:
         self._state = state.copy()
         self._seen = mark
         self._durable_lsn = 0
-        self._pending: deque[Step] = deque()
+        self._pending: deque[LogStep] = deque()
         self._lock = threading.Lock()
         self._growth = threading.Condition(self._lock)
         self._waiting = 0  # for growth
@@ -50,7 +50,7 @@ class DurableEnd:
         with self._lock:
             return self.mark, self._state.copy()
 
-    def add(self, step: Step) -> None:
+    def add(self, step: LogStep) -> None:
         """Note a step that is in the log, and durable already if a sync of another thread was that quick."""
         with self._lock:
             self._pending.append(step)

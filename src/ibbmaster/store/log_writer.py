@@ -24,7 +24,7 @@ from ibbmaster.ibb.xa import XaComplete, XaPrepare, Xid, encode_xa_complete, enc
 from ibbmaster.log.group_writer import GroupWriter, Ticket
 from ibbmaster.log.limits import PAIR_SIZE_MAX
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.store.durable_end import DurableEnd, Step
+from ibbmaster.store.durable_end import DurableEnd, LogStep
 from ibbmaster.store.flusher import Flusher
 from ibbmaster.store.page_fifo import PageFifo
 from ibbmaster.store.recovery import Recovered
@@ -194,7 +194,7 @@ class LogWriter(StepWriter):
         self.fifo.place(changes, lsn)
         if len(self.fifo) >= WAKE_PAGES or (self._ready is not None and self._ready[0] <= self.appender.file_no):
             self.wake.set()
-        self.durable.add(Step(lsn, self.end, gtid, dropped_domain_ids))
+        self.durable.add(LogStep(lsn, self.end, gtid, dropped_domain_ids))
         return lsn
 
     def reset(self, state: GtidState, remove_files: Callable[[], None]) -> None:
