@@ -30,6 +30,7 @@ from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan
 from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
+from ibbmaster.server.observing import Observer, Step
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.server.sending import Sender
@@ -46,8 +47,8 @@ from ibbmaster.wire.connection import (
     ServerConnection,
 )
 from ibbmaster.wire.handshake import SEED_SIZE
-from ibbmaster.wire.packet import frame_packets
-from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err
+from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_packets, frame_payloads
+from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err, encode_response
 
 log = logging.getLogger(__name__)
 
@@ -79,13 +80,18 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
     try:
         await connection.run()
     except RemoteProtocolError as error:
+        session.reason = f"it broke the protocol: {error}"
         log.info("%s broke the protocol: %s", connection, error)
         await connection.flush()
     except (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError) as error:
-        log.info("%s is gone: %s", connection, error.__cause__ or error or "connection lost")
+        session.reason = str(error.__cause__ or error or "connection lost")
+        log.info("%s is gone: %s", connection, session.reason)
     except trio.TooSlowError:
+        session.reason = "it is too slow"
         log.warning("%s is too slow: dropped", connection)
     finally:
+        if primary.options.observer is not None:
+            primary.options.observer.left(session)
         with trio.move_on_after(1) as cleanup:
             cleanup.shield = True
             await trio.aclose_forcefully(connection.stream)
@@ -106,6 +112,7 @@ class _Connection:
         self._sender = Sender(stream)
         self._session = session
         self._primary = primary
+        self._observer = primary.options.observer
         self._wire = ServerConnection(
             connection_id=session.connection_id,
             server_version=primary.options.profile.greeting_version,
@@ -121,12 +128,17 @@ class _Connection:
         return f"connection {self._session.connection_id} of {self._session.user}@{self._session.host}"
 
     async def run(self) -> None:
+        if self._observer is not None:
+            if await self._replaces_packet(self._observer, Step.ACCEPTED):
+                return
+            await self._observer.reached(Step.GREETED, self._session, None)
         with trio.move_on_after(LOGIN_TIMEOUT_S) as login_timer:
             is_in = await self._login()
         if login_timer.cancelled_caught:
+            self._session.reason = f"it did not log in within {LOGIN_TIMEOUT_S:g} s"
             log.info("%s did not log in within %g s", self, LOGIN_TIMEOUT_S)
             return
-        if is_in:
+        if is_in and (self._observer is None or not await self._replaces_packet(self._observer, Step.LOGGED_IN)):
             await self._converse()
 
     async def flush(self) -> None:
@@ -134,12 +146,26 @@ class _Connection:
         if data := self._wire.data_to_send():
             await self._sender.send(data)
 
+    async def _replaces_packet(self, observer: Observer, step: Step) -> bool:
+        """Send the packet that is ready, or what the observer says instead: then the connection ends."""
+        responses = await observer.reached(step, self._session, None)
+        if responses is None:
+            await self.flush()
+            return False
+        sequence = self._wire.data_to_send()[PACKET_HEADER_SIZE - 1]
+        for response in responses:
+            framed, sequence = frame_payloads(encode_response(response, self._wire.capabilities), sequence)
+            await self._sender.send(framed)
+        return True
+
     async def _login(self) -> bool:
         """Whether the client may stay."""
         while True:
             await self.flush()
             match await self._next_event():
                 case NeedTls():
+                    if self._observer is not None:
+                        await self._observer.reached(Step.TLS, self._session, None)
                     await self._start_tls()
                 case LoggedIn() as login:
                     self._session.user = login.user
@@ -147,6 +173,8 @@ class _Connection:
                     log.debug("%s logged in", self)
                     return True
                 case LoginFailed(user=user, reason=reason):
+                    self._session.user = user
+                    self._session.reason = f"its login was refused: {reason}"
                     log.info("login of %r from %s refused: %s", user, self._session.host, reason)
                     await self.flush()
                     return False
@@ -183,12 +211,26 @@ class _Connection:
                 event = await self._next_event()
                 match event:
                     case CommandReceived(command=commands.BinlogDump() as command):
-                        await self._dump(command)
+                        if self._observer is None or not await self._replaces_answer(self._observer, command):
+                            await self._dump(command)
                         return
                     case CommandReceived(command=command):
-                        await self._answer(command)
+                        if self._observer is None:
+                            await self._answer(command)
+                        elif not await self._replaces_answer(self._observer, command):
+                            await self._answer(command)
+                            await self._observer.reached(Step.ANSWERED, self._session, command)
                         continue
             return
+
+    async def _replaces_answer(self, observer: Observer, command: commands.AnyCommand) -> bool:
+        """Whether the observer answers a command itself."""
+        responses = await observer.reached(Step.ASKED, self._session, command)
+        if responses is None:
+            return False
+        for piece in self._wire.answer(*responses):
+            await self._sender.send(piece)
+        return True
 
     async def _next_event(self) -> Event:
         while True:
@@ -258,15 +300,19 @@ class _Connection:
             except BlockingIOError:
                 dump, groups = await trio.to_thread.run_sync(self._prepare_dump, command)
         except DumpError as error:
+            session.reason = f"its dump was refused: {error}"
             log.warning("%s (server id %d) refused: %s", self, command.server_id, error)
             self._wire.close(error.err)
             await self.flush()
             return
         session.dump_server_id = command.server_id
+        if self._observer is not None:
+            await self._observer.reached(Step.DUMPING, session, command)
         session.note("Binlog Dump", "", time.monotonic())
         await self._run_dump(dump, groups)
         if dump.error is not None:
             name = str(self)  # a log that is kept shall not keep the connection
+            session.reason = f"its dump ended: {dump.error}"
             log.warning("%s (server id %d) ended: %s", name, command.server_id, dump.error)
 
     async def _run_dump(self, dump: DumpSession, groups: EventGroups) -> None:
@@ -319,6 +365,7 @@ class _Connection:
         except (PositionPurgedError, FormatError, ClassicFormatError, StoreError) as error:
             raise seeking_failed(error) from error
         file_name, newest = engine.file_name(plan.position.file_no), engine.end(only_cached=only_cached)
+        self._session.dump_start = None if request.position is None else check.position
         log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, file_name)
         dump = DumpSession(
             request,

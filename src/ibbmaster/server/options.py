@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import Profile
 from ibbmaster.server.certificate import Certificate
+from ibbmaster.server.observing import Observer
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.stage import Stage
 from ibbmaster.wire.auth import Account
@@ -27,6 +28,7 @@ class PrimaryOptions:
     server_id: int = 1
     connections_max: int = 151  # MariaDB's default for max_connections
     stage: Callable[[Session], Stage] | None = None  # what the bytes of each dump go through
+    observer: Observer | None = None  # who is asked at each step of a connection
 
     def held_by(self, user: str) -> frozenset[str]:
         """The privileges of an account that has logged in."""

@@ -131,6 +131,7 @@ class Primary:
             await refuse_connection(stream)
             return
         session = self.registry.open(host, time.monotonic())
+        session.socket = stream.socket
         try:
             with session.scope:
                 await serve_connection(stream, session, self._surroundings)

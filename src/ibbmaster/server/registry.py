@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import trio
 
+from ibbmaster.gtid import GtidPosition
+
 GRACE_S = 5.0  # how long a replica that does not read may hold up the last packet
 
 
@@ -34,6 +36,9 @@ class Session:
     replica_port: int = 0
     dump_server_id: int | None = None  # set while a dump runs
     end_reason: EndReason | None = None
+    reason: str = ""  # why it ended, for people; empty: the client left, or was cut off
+    socket: trio.socket.SocketType | None = None  # what it comes through, in clear or not
+    dump_start: GtidPosition | None = None  # what the replica had before its dump, if it said so by GTID
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)  # the whole connection
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
 
