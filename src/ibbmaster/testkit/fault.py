@@ -1,169 +1,46 @@
-"""Faults as values: what goes wrong, where, and how often; the same seed gives the same bytes.
+"""Faults as values: what goes wrong, where, and how often.
 
-A fault is written as a table of TOML, or as keyword arguments: `place = "after gtid"`,
-`gtid = "0-1-7"`, `action = "cut"`, and what the action needs.
+A fault is written as a table of TOML, as keyword arguments, or as a line: `place = "after gtid"`,
+`gtid = "0-1-7"`, `action = "cut"`, and what the action needs; or `cut after gtid; gtid=0-1-7`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.testkit.place import Place
+from ibbmaster.gtid import Gtid
+from ibbmaster.testkit.action import ACTIONS, CHOICES, FaultAction, PrimaryAction
+from ibbmaster.testkit.place import Moment, Place, Side
 
-SECONDS_MAX = 3600.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultAction:
-    """What goes wrong at a place. `word` names it in scenarios."""
-
-    word: ClassVar[str]
+NUMBER_MAX = 3600.0
+LINE_SIZE_MAX = 4000
+_COMMON = ("place", "at", "gtid", "sql", "replica", "times", "connection", "action")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut(FaultAction):
-    """End the connection: by a reset, by an orderly end, or by never sending anything again."""
-
-    word = "cut"
-    by: str = "reset"  # or "end", "silence"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stall(FaultAction):
-    """Send nothing for a while, heartbeats neither."""
-
-    word = "stall"
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drip(FaultAction):
-    """From here on send so many bytes a second, one by one."""
-
-    word = "drip"
-    bytes_per_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndOfFile(FaultAction):
-    """Send the packet that ends a dump in order."""
-
-    word = "eof"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorPacket(FaultAction):
-    """Send an error, and end."""
-
-    word = "error"
-    code: int = 1236
-    state: str = "HY000"
-    text: str = "a fault of the test"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alter(FaultAction):
-    """Change one byte of the event by XOR; its checksum stays as it was."""
-
-    word = "alter"
-    byte: int = -1
-    bits: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shorten(FaultAction):
-    """Leave out the last bytes of the event; its header still counts them."""
-
-    word = "shorten"
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lengthen(FaultAction):
-    """Add zeros to the event, which its header does not count."""
-
-    word = "lengthen"
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drop(FaultAction):
-    """Leave the event out; a GTID event with its whole group."""
-
-    word = "drop"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeat(FaultAction):
-    """Send the event twice; a GTID event with its whole group."""
-
-    word = "repeat"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swap(FaultAction):
-    """Send the group behind the one that follows it."""
-
-    word = "swap"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header(FaultAction):
-    """Give the event another timestamp, server id, end position, or flags; its checksum is made anew."""
-
-    word = "header"
-    timestamp: int | None = None
-    server_id: int | None = None
-    log_pos: int | None = None
-    flags: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Insert(FaultAction):
-    """Send an artificial event that nobody expects there: `rotate` or `format`."""
-
-    word = "insert"
-    event: str = "rotate"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mute(FaultAction):
-    """From here on send no heartbeats."""
-
-    word = "mute"
-
-
-ACTIONS: dict[str, type[FaultAction]] = {
-    kind.word: kind
-    for kind in (
-        *(Cut, Stall, Drip, EndOfFile, ErrorPacket, Alter, Shorten, Lengthen, Drop, Repeat, Swap, Header, Insert),
-        Mute,
-    )
-}
-CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("cut", "by"): ("reset", "end", "silence"),
-    ("insert", "event"): ("rotate", "format"),
-}
-_COMMON = ("place", "gtid", "times", "connection", "action")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """An action at a place.
+class PlannedFault:
+    """An action at a place, or at a time.
 
     Attributes:
+        place: None: it happens `at` so many seconds on the scenario's clock.
+        replica: the server id whose dump it happens in; None: any.
+        connection: the number of the dump, or of the connection before a dump, counted from 1; None: any.
         times: how often it happens, over all connections; None: whenever its place comes.
-        connection: the number of the dump it happens in, counted from 1; None: any.
     """
 
-    place: Place
+    place: Place | None
+    at: float | None = None
     action: FaultAction
-    times: int | None = 1
+    replica: int | None = None
     connection: int | None = None
+    times: int | None = 1
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
@@ -172,70 +49,141 @@ class Fault:
         Raises:
             ConfigurationError: it has a key or a value that means nothing.
         """
-        word, text = given.get("action"), given.get("place")
+        word = given.get("action")
         kind = ACTIONS.get(word) if isinstance(word, str) else None
         if kind is None:
-            raise ConfigurationError(f"action {word!r}: expected one of {', '.join(ACTIONS)}")
-        if not isinstance(text, str):
-            raise ConfigurationError(f"{word}: place {text!r}: expected words as 'after gtid'")
-        gtid, times, connection = given.get("gtid"), given.get("times", 1), given.get("connection")
-        if gtid is not None and not isinstance(gtid, str):
-            raise ConfigurationError(f"{word}: gtid {gtid!r}: expected a text as '0-1-7'")
-        return cls(
-            place=Place.parse(text, gtid),
-            action=_action(kind, {name: value for name, value in given.items() if name not in _COMMON}),
-            times=None if times == "always" else _count(word, "times", times),
-            connection=None if connection is None else _count(word, "connection", connection),
-        )
+            raise ConfigurationError(f"action {_short(word)}: expected one of {', '.join(ACTIONS)}")
+        common = {
+            "place": _checked(kind, "place", str | None, given.get("place")),
+            "at": _checked(kind, "at", float | None, given.get("at")),
+            "gtid": _checked(kind, "gtid", str | None, given.get("gtid")),
+            "sql": _checked(kind, "sql", str | None, given.get("sql")),
+        }
+        counts = {name: _count(kind, name, given[name]) for name in ("replica", "connection", "times") if name in given}
+        action = _action(kind, {name: value for name, value in given.items() if name not in _COMMON})
+        place = _place(kind, common)
+        fault = cls(place=place, at=typing.cast("float | None", common["at"]), action=action, **counts)
+        fault._check()
+        return fault
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """A fault from one line: action and place, then `; key=value`, as `cut after gtid; gtid=0-1-7; by=end`.
+
+        Raises:
+            ConfigurationError: it says no fault.
+        """
+        if len(line) > LINE_SIZE_MAX:
+            raise ConfigurationError(f"a fault of {len(line)} characters: expected at most {LINE_SIZE_MAX}")
+        first, *rest = (part.strip() for part in line.split(";"))
+        word = next((word for word in sorted(ACTIONS, key=len, reverse=True) if f"{first} ".startswith(f"{word} ")), "")
+        if not word:
+            raise ConfigurationError(f"{_short(first)}: expected an action first: one of {', '.join(ACTIONS)}")
+        given: dict[str, object] = {"action": word}
+        if place := first[len(word) :].strip():
+            given["place"] = place
+        for part in filter(None, rest):
+            key, is_pair, value = part.partition("=")
+            if not is_pair:
+                raise ConfigurationError(f"{word}: {_short(part)}: expected key=value")
+            given[key.strip()] = _value(value.strip())
+        return cls.of(given)
+
+    def _check(self) -> None:
+        word, place = self.action.word, self.place
+        if place is None:
+            if not isinstance(self.action, PrimaryAction):
+                raise ConfigurationError(f"{word}: it needs a place; only what concerns the whole primary has a time")
+            return
+        if place.is_in_conversation:
+            allowed = self.action.in_conversation and (place.moment, place.side) not in self.action.not_at
+        else:
+            allowed = place.side in self.action.sides
+        if not allowed:
+            expected = ", ".join(side.value for side in Side if side in self.action.sides)
+            if self.action.in_conversation:
+                expected += ", or a step of the conversation where it can be sent" if expected else "an answer"
+            raise ConfigurationError(f"{word}: it cannot happen '{place}': expected a place {expected} …")
+        if place.moment is not Moment.GTID and self.action.word == "swap":
+            raise ConfigurationError("swap: it is about whole groups: expected the place 'at gtid'")
 
     def __str__(self) -> str:
-        return f"{self.action.word} {self.place}"
+        return f"{self.action.word} {self.place or f'at {self.at:g} s'}"
+
+
+def _place(kind: type[FaultAction], common: Mapping[str, object]) -> Place | None:
+    text, gtid, sql = (typing.cast("str | None", common[name]) for name in ("place", "gtid", "sql"))
+    if (text is None) == (common["at"] is None):
+        raise ConfigurationError(f"{kind.word}: expected a place as 'after gtid', or at, seconds on the clock: one of both")
+    if gtid is not None:
+        try:
+            gtid = str(Gtid.parse(gtid))
+        except ValueError as error:
+            raise ConfigurationError(f"{kind.word}: gtid {_short(gtid)}: {error}") from None
+    if text is None:
+        return None
+    try:
+        return Place.parse(text, gtid=gtid, sql=sql)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{kind.word}: place {error}") from None
 
 
 def _action(kind: type[FaultAction], given: Mapping[str, object]) -> FaultAction:
     fields = {field.name: field for field in dataclasses.fields(kind)}
+    hints = typing.get_type_hints(kind)
     unknown = next((name for name in given if name not in fields), None)
     if unknown is not None:
         raise ConfigurationError(
-            f"{kind.word}: {unknown!r} means nothing here; it takes {', '.join(fields) or 'nothing'}"
+            f"{kind.word}: {_short(unknown)} means nothing here; it takes {', '.join(fields) or 'nothing'}"
         )
     missing = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name not in given]
     if missing:
         raise ConfigurationError(f"{kind.word}: {missing[0]!r} is missing")
-    return kind(**{name: _checked(kind.word, name, str(fields[name].type), value) for name, value in given.items()})
+    return kind(**{name: _checked(kind, name, hints[name], value) for name, value in given.items()})
 
 
-def _checked(word: str, name: str, wanted: str, value: object) -> object:
-    choices = CHOICES.get((word, name))
-    if choices is not None:
-        if value not in choices:
-            raise ConfigurationError(f"{word}: {name} {value!r}: expected one of {', '.join(choices)}")
+def _checked(kind: type[FaultAction], name: str, wanted: object, value: object) -> object:
+    """A value of the type a field has, and within its bounds."""
+    choices = CHOICES.get((kind.word, name))
+    if choices is not None and value not in choices:
+        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected one of {', '.join(choices)}")
+    accepted = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    if value is None and types.NoneType in accepted:
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if float in accepted and is_number and abs(typing.cast("float", value)) <= NUMBER_MAX:
+        return float(typing.cast("float", value))
+    if int in accepted and is_number and isinstance(value, int) and abs(value) < 1 << 32:
         return value
-    return _CHECKS[wanted.removesuffix(" | None")](word, name, value)
+    if bool in accepted and isinstance(value, bool):
+        return value
+    if str in accepted and isinstance(value, str):
+        return value
+    expected = {
+        float: f"a number up to {NUMBER_MAX:.0f}",
+        int: "a whole number below 2^32",
+        bool: "true or false",
+        str: "a text",
+    }[next(choice for choice in accepted if choice is not types.NoneType)]
+    raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected {expected}")
 
 
-def _count(word: object, name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigurationError(f"{word}: {name} {value!r}: expected a number from 1 on, or for times 'always'")
+def _count(kind: type[FaultAction], name: str, value: object) -> int | None:
+    if name == "times" and value == "always":
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 1 << 32:
+        always = ", or 'always'" if name == "times" else ""
+        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected a number from 1 on{always}")
     return value
 
 
-def _integer(word: str, name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 1 << 32:
-        raise ConfigurationError(f"{word}: {name} {value!r}: expected a whole number below 2^32")
-    return value
+def _value(text: str) -> object:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
-def _number(word: str, name: str, value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= SECONDS_MAX:
-        raise ConfigurationError(f"{word}: {name} {value!r}: expected a number from 0 to {SECONDS_MAX:.0f}")
-    return float(value)
-
-
-def _text(word: str, name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise ConfigurationError(f"{word}: {name} {value!r}: expected a text")
-    return value
-
-
-_CHECKS: dict[str, Callable[[str, str, object], object]] = {"int": _integer, "float": _number, "str": _text}
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,4 +1,4 @@
-"""Places in what a replica is sent, named by what they mean."""
+"""Places in a conversation and in the stream behind it, named by what they mean."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
 
+TEXT_SIZE_MAX = 1000
 
-class Part(enum.Enum):
-    """What an event is to a stream."""
 
+class Moment(enum.Enum):
+    """What a place is beside: a step of the conversation, or an event of the stream."""
+
+    HANDSHAKE = "handshake"
+    GREETING = "greeting"
+    TLS = "tls"
+    LOGIN = "login"
+    STATEMENT = "statement"
+    REGISTRATION = "registration"
+    DUMP = "dump"
     OPENING_ROTATE = "opening rotate"
     OPENING_FORMAT = "opening format description"
     OPENING_GTID_LIST = "opening gtid list"
@@ -21,98 +30,140 @@ class Part(enum.Enum):
     ANNOTATE = "annotate"
     TABLE_MAP = "table map"
     ROWS = "rows"
-    STATEMENT = "statement"
-    COMMIT = "commit"  # XID, XA PREPARE, or the statement that ends a group
-    FILE_END = "file end"  # the ROTATE or STOP at the end of a traditional file
+    QUERY = "query"
+    COMMIT = "commit"
+    FILE_END = "file end"
     FORMAT = "format description"
     HEARTBEAT = "heartbeat"
-    EVENT = "event"  # any at all
+    EVENT = "event"
+    PACKET = "packet"
 
 
 class Side(enum.Enum):
-    """Where a place is to its event."""
+    """Where a place is to its moment; `AT` is the event itself."""
 
     BEFORE = "before"
     INSIDE = "inside"
     AFTER = "after"
+    AT = "at"
 
 
-_PARTS: dict[int, Part] = {
-    EventType.GTID: Part.GTID,
-    EventType.ANNOTATE_ROWS: Part.ANNOTATE,
-    EventType.TABLE_MAP: Part.TABLE_MAP,
-    EventType.XID: Part.COMMIT,
-    EventType.XA_PREPARE: Part.COMMIT,
-    EventType.QUERY: Part.STATEMENT,
-    EventType.QUERY_COMPRESSED: Part.STATEMENT,
-    EventType.EXECUTE_LOAD_QUERY: Part.STATEMENT,
-    EventType.ROTATE: Part.FILE_END,
-    EventType.STOP: Part.FILE_END,
-    EventType.FORMAT_DESCRIPTION: Part.FORMAT,
-    EventType.HEARTBEAT: Part.HEARTBEAT,
-    **dict.fromkeys(ROW_EVENT_TYPES, Part.ROWS),
+#: Every moment, on which sides it has places, and what it is.
+MOMENTS: dict[Moment, tuple[frozenset[Side], str]] = {
+    Moment.HANDSHAKE: (frozenset((Side.BEFORE, Side.AFTER)), "the greeting of a new connection; its first command"),
+    Moment.GREETING: (frozenset((Side.AFTER,)), "the client has the greeting, and has said nothing yet"),
+    Moment.TLS: (frozenset((Side.BEFORE,)), "the client asks for TLS"),
+    Moment.LOGIN: (frozenset((Side.BEFORE,)), "the password was right; the OK comes next"),
+    Moment.STATEMENT: (frozenset((Side.BEFORE, Side.AFTER)), "an SQL statement; with `sql`, one that contains this text"),
+    Moment.REGISTRATION: (frozenset((Side.BEFORE, Side.AFTER)), "COM_REGISTER_SLAVE"),
+    Moment.DUMP: (frozenset((Side.BEFORE,)), "COM_BINLOG_DUMP, before it is looked at"),
+    Moment.OPENING_ROTATE: (frozenset(Side), "the artificial ROTATE that opens a stream"),
+    Moment.OPENING_FORMAT: (frozenset(Side), "the FORMAT_DESCRIPTION that opens a stream"),
+    Moment.OPENING_GTID_LIST: (frozenset(Side), "the GTID_LIST of the opening"),
+    Moment.GTID: (frozenset(Side), "a GTID event; with an action that changes events, its whole group where that makes sense"),
+    Moment.ANNOTATE: (frozenset(Side), "an ANNOTATE_ROWS event"),
+    Moment.TABLE_MAP: (frozenset(Side), "a TABLE_MAP event"),
+    Moment.ROWS: (frozenset(Side), "a row event of any type"),
+    Moment.QUERY: (frozenset(Side), "a QUERY event that ends no transaction"),
+    Moment.COMMIT: (frozenset(Side), "the event that ends a group: XID, XA PREPARE, COMMIT, or a DDL statement"),
+    Moment.FILE_END: (frozenset(Side), "the ROTATE or STOP at the end of a traditional file"),
+    Moment.FORMAT: (frozenset(Side), "a FORMAT_DESCRIPTION behind the opening"),
+    Moment.HEARTBEAT: (frozenset(Side), "a heartbeat"),
+    Moment.EVENT: (frozenset(Side), "any event"),
+    Moment.PACKET: (frozenset((Side.BEFORE, Side.INSIDE, Side.AFTER)), "any packet of the dump; its bytes count the header"),
 }
-_OPENING = {
-    Part.FILE_END: Part.OPENING_ROTATE,
-    Part.FORMAT: Part.OPENING_FORMAT,
+OF_CONVERSATION = frozenset(list(Moment)[: list(Moment).index(Moment.OPENING_ROTATE)])
+
+_OF_TYPE: dict[int, Moment] = {
+    EventType.GTID: Moment.GTID,
+    EventType.ANNOTATE_ROWS: Moment.ANNOTATE,
+    EventType.TABLE_MAP: Moment.TABLE_MAP,
+    EventType.QUERY: Moment.QUERY,
+    EventType.QUERY_COMPRESSED: Moment.QUERY,
+    EventType.EXECUTE_LOAD_QUERY: Moment.QUERY,
+    EventType.ROTATE: Moment.FILE_END,
+    EventType.STOP: Moment.FILE_END,
+    EventType.FORMAT_DESCRIPTION: Moment.FORMAT,
+    EventType.HEARTBEAT: Moment.HEARTBEAT,
+    **dict.fromkeys(ROW_EVENT_TYPES, Moment.ROWS),
+}
+_OPENING: dict[int, Moment] = {
+    EventType.ROTATE: Moment.OPENING_ROTATE,
+    EventType.FORMAT_DESCRIPTION: Moment.OPENING_FORMAT,
+    EventType.GTID_LIST: Moment.OPENING_GTID_LIST,
 }
 _TEXT = re.compile(
-    r"(?P<side>before|inside|after) (?P<part>[a-z ]+?)(?: (?P<nth>[1-9][0-9]{0,8}))?"
+    r"(?P<side>before|inside|after|at) (?P<moment>[a-z ]+?)(?: (?P<nth>[1-9][0-9]{0,8}))?"
     r"(?: at byte (?P<byte>-?[0-9]{1,9}))?"
 )
 
 
-def part_of(event_type: int, *, is_opening: bool, ends_group: bool) -> Part:
+def moment_of(event_type: int, *, is_opening: bool, ends_group: bool) -> Moment:
     """What an event of a type is; `is_opening`: no group came yet, `ends_group`: it is the last of one."""
-    if is_opening and event_type == EventType.GTID_LIST:
-        return Part.OPENING_GTID_LIST
-    part = _PARTS.get(event_type, Part.EVENT)
-    if is_opening:
-        return _OPENING.get(part, part)
-    return Part.COMMIT if ends_group and part is not Part.ROWS else part
+    if is_opening and event_type in _OPENING:
+        return _OPENING[event_type]
+    return Moment.COMMIT if ends_group else _OF_TYPE.get(event_type, Moment.EVENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A place in a stream: `before commit`, `after rows 2`, `inside table map at byte 12`.
+    """A place: `before commit`, `after rows 2`, `inside table map at byte 12`, `before statement`.
 
     Attributes:
-        nth: the how-manieth event of its part: of its group with `gtid`, else of the stream.
-        byte: of the event, header included, from its end if negative; only inside.
+        nth: the how-manieth of its kind: of its group with `gtid`, of its connection in a
+            conversation, else of the dump; None: any.
+        byte: of the event, header included, or of the packet; from its end if negative. Only inside.
         gtid: the group it is in; None: any.
+        sql: a text in the statement, in any case of letters; None: any.
     """
 
     side: Side
-    part: Part
-    nth: int = 1
+    moment: Moment
+    nth: int | None = None
     byte: int | None = None
     gtid: str | None = None
+    sql: str | None = None
 
     @classmethod
-    def parse(cls, text: str, gtid: str | None = None) -> Place:
+    def parse(cls, text: str, *, gtid: str | None = None, sql: str | None = None) -> Place:
         """A place from its words.
 
         Raises:
             ConfigurationError: they name none.
         """
-        match = _TEXT.fullmatch(text.strip().lower())
-        parts = {part.value: part for part in Part}
-        if match is None or match["part"] not in parts:
-            expected = f"before, inside or after, and one of: {', '.join(parts)}; then a number, or 'at byte n'"
-            raise ConfigurationError(f"{text!r} is no place in a stream: expected {expected}")
-        side = Side(match["side"])
+        match = _TEXT.fullmatch(text.strip().lower()) if len(text) <= TEXT_SIZE_MAX else None
+        moments = {moment.value: moment for moment in Moment}
+        if match is None or match["moment"] not in moments:
+            expected = f"before, inside, after or at, and one of: {', '.join(moments)}; then a number, or 'at byte n'"
+            raise ConfigurationError(f"{text[:80]!r} is no place: expected {expected}")
+        side, moment = Side(match["side"]), moments[match["moment"]]
+        sides = MOMENTS[moment][0]
+        if side not in sides:
+            expected = " or ".join(choice.value for choice in Side if choice in sides)
+            raise ConfigurationError(f"{text!r} is no place: expected {expected} {moment.value}")
         if (match["byte"] is not None) != (side is Side.INSIDE):
             raise ConfigurationError(f"{text!r}: a place inside an event needs 'at byte n', and no other has it")
+        if gtid is not None and (moment in OF_CONVERSATION or moment is Moment.PACKET):
+            raise ConfigurationError(f"{text!r} is in no group: it takes no gtid")
+        if sql is not None and moment is not Moment.STATEMENT:
+            raise ConfigurationError(f"{text!r} is at no statement: it takes no sql")
         return cls(
             side=side,
-            part=parts[match["part"]],
-            nth=int(match["nth"] or 1),
+            moment=moment,
+            nth=None if match["nth"] is None else int(match["nth"]),
             byte=None if match["byte"] is None else int(match["byte"]),
             gtid=gtid,
+            sql=sql,
         )
 
+    @property
+    def is_in_conversation(self) -> bool:
+        """Whether it comes before any event is sent."""
+        return self.moment in OF_CONVERSATION
+
     def __str__(self) -> str:
-        number = f" {self.nth}" if self.nth != 1 else ""
+        number = "" if self.nth is None else f" {self.nth}"
         byte = "" if self.byte is None else f" at byte {self.byte}"
         group = "" if self.gtid is None else f" of {self.gtid}"
-        return f"{self.side.value} {self.part.value}{number}{byte}{group}"
+        statement = "" if self.sql is None else f" with {self.sql!r}"
+        return f"{self.side.value} {self.moment.value}{number}{byte}{group}{statement}"

@@ -1,0 +1,293 @@
+"""Faults done to real connections: between the source of a dump and its socket, and at each step before."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import fcntl
+import math
+import re
+import socket
+import struct
+import termios
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import trio
+
+from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.server.observing import Step
+from ibbmaster.server.registry import EndReason, Session
+from ibbmaster.streaming.block import Block, plain_block
+from ibbmaster.streaming.stage import Send
+from ibbmaster.testkit import action as actions
+from ibbmaster.testkit.action import FaultyPrimary, PrimaryAction
+from ibbmaster.testkit.fault import PlannedFault
+from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
+from ibbmaster.testkit.place import Moment, Side
+from ibbmaster.testkit.stream_editor import StreamEditor
+from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, RegisterReplica
+from ibbmaster.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, Response, ResultSet
+
+BY_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, and zero: closing resets
+DRAIN_S = 5.0  # a client that reads slower loses what it has not read
+DRIP_PIECES_PER_S = 1000  # no more than so many bytes are sent one by one
+_SET_FAULT = re.compile(rb"\s*SET\s+GLOBAL\s+ibb_fault\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|\"([^\"\\]*)\")\s*;?\s*", re.I | re.S)
+_EARLY = {
+    Step.ACCEPTED: (Side.BEFORE, Moment.HANDSHAKE),
+    Step.GREETED: (Side.AFTER, Moment.GREETING),
+    Step.TLS: (Side.BEFORE, Moment.TLS),
+    Step.LOGGED_IN: (Side.BEFORE, Moment.LOGIN),
+}
+_OF_COMMAND = {QueryCommand: Moment.STATEMENT, RegisterReplica: Moment.REGISTRATION, BinlogDump: Moment.DUMP}
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """What was counted of one connection."""
+
+    number: int
+    has_asked: bool = False
+    counts: Counter[tuple[Side, Moment]] = field(default_factory=Counter)
+    counts_of_sql: Counter[tuple[Side, str]] = field(default_factory=Counter)
+
+
+class Faults:
+    """The faults of one primary: plan them here; give `stage` and this object itself to its options.
+
+    With `takes_statements`, `SET GLOBAL ibb_fault = 'cut after gtid; gtid=0-1-7'` plans one
+    over any connection, and `SET GLOBAL ibb_fault = ''` clears the plan.
+    """
+
+    def __init__(self, seed: int = 0, *, takes_statements: bool = False) -> None:
+        self.plan = FaultPlan(seed)
+        self.takes_statements = takes_statements
+        self._primary: FaultyPrimary | None = None
+        self._conversations: dict[int, _Conversation] = {}
+        self._connections = 0
+        self._dumps = 0
+        self._acting = threading.Lock()  # what concerns the whole primary happens one after the other
+
+    @property
+    def done(self) -> list[FaultRecord]:
+        """What has happened so far, in this order."""
+        return list(self.plan.done)
+
+    @property
+    def pending(self) -> tuple[PlannedFault, ...]:
+        """What is still to come."""
+        return self.plan.pending
+
+    def attach(self, primary: FaultyPrimary) -> None:
+        """Say which primary crashes, fails over and so on."""
+        self._primary = primary
+
+    def add(self, place: str | None = None, **given: object) -> PlannedFault:
+        """Plan a fault: `add("after gtid", action="cut", gtid="0-1-7", by="end")`.
+
+        Raises:
+            ConfigurationError: a key or a value means nothing.
+        """
+        return self.plan.add(PlannedFault.of({**({} if place is None else {"place": place}), **given}))
+
+    def clear(self) -> None:
+        """Plan nothing any more."""
+        self.plan.clear()
+
+    def act(self, fault: PlannedFault) -> None:
+        """Do now what concerns the whole primary; not from its event loop."""
+        assert isinstance(fault.action, PrimaryAction)
+        with self._acting:
+            problem = ""
+            try:
+                if self._primary is None:
+                    raise ConfigurationError("there is no primary this could happen to")
+                fault.action.happen(self._primary)
+            except IbbMasterError as error:
+                problem = str(error)
+            if problem or fault.place is None:  # a place has noted it already
+                self.plan.note(FaultRecord(fault=fault, problem=problem))
+
+    def stage(self, session: Session) -> FaultStage:
+        """What the bytes of a dump go through."""
+        self._dumps += 1
+        return FaultStage(self, session, self._dumps)
+
+    async def reached(self, step: Step, session: Session, command: AnyCommand | None) -> Sequence[Response] | None:
+        """An observer's part: everything before the stream."""
+        conversation = self._conversations.get(session.connection_id)
+        if step is Step.ACCEPTED or conversation is None:
+            self._connections += 1
+            conversation = self._conversations[session.connection_id] = _Conversation(self._connections)
+        if step is Step.ASKED and self.takes_statements and isinstance(command, QueryCommand):
+            answer = self._answer_to_admin(command.sql)
+            if answer is not None:
+                return (answer,)
+        moments = []
+        if step is Step.ASKED and not conversation.has_asked:
+            conversation.has_asked = True
+            moments.append((Side.AFTER, Moment.HANDSHAKE))
+        if step in _EARLY:
+            moments.append(_EARLY[step])
+        elif step is not Step.DUMPING and type(command) in _OF_COMMAND:
+            moments.append((Side.BEFORE if step is Step.ASKED else Side.AFTER, _OF_COMMAND[type(command)]))
+        sql = command.sql.decode("utf-8", "replace") if isinstance(command, QueryCommand) else ""
+        for side, moment in moments:
+            answer = await self._happen(session, conversation, side, moment, sql)
+            if answer is not None:
+                return (answer,)
+        return None
+
+    def left(self, session: Session) -> None:
+        """An observer's part: the connection has ended."""
+        self._conversations.pop(session.connection_id, None)
+
+    async def do(self, fault: PlannedFault, session: Session) -> Response | None:
+        """Do to a connection what its place asks for; a response is to be sent instead of what would come.
+
+        Raises:
+            trio.BrokenResourceError: the connection shall end now.
+        """
+        match fault.action:
+            case actions.CutConnection(by="silence"):
+                await _wait(session, math.inf)
+                raise trio.BrokenResourceError(f"fault: {fault}")
+            case actions.CutConnection(by=by):
+                if by == "reset" and session.socket is not None:
+                    await _drain(session.socket)
+                    session.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, BY_RESET)
+                raise trio.BrokenResourceError(f"fault: {fault}")
+            case actions.Stall(seconds=seconds):
+                await _wait(session, seconds)
+            case actions.EndDump():
+                return Eof()
+            case actions.SendError(code=code, state=state, text=text):
+                return Err(code=code, sqlstate=state, text=text)
+            case actions.AnswerOtherwise(value=value):
+                return _row(value)
+            case actions.SendGarbage(count=count):
+                await _send_raw(session, self.plan.random_bytes(fault, count))
+            case actions.KillConnection(query=False):
+                session.scope.cancel()
+                await trio.lowlevel.checkpoint()
+            case actions.KillConnection():
+                session.end_dump(EndReason.KILL_QUERY)
+            case actions.TakeOver():
+                session.end_dump(EndReason.NEWER_DUMP)
+            case PrimaryAction():
+                await trio.to_thread.run_sync(self.act, fault, abandon_on_cancel=True)
+        return None
+
+    async def _happen(
+        self, session: Session, conversation: _Conversation, side: Side, moment: Moment, sql: str
+    ) -> Response | None:
+        conversation.counts[side, moment] += 1
+        count = conversation.counts[side, moment]
+        seen = {fault.place.sql for fault in self.plan.pending if fault.place is not None and fault.place.sql}
+        for text in seen:
+            conversation.counts_of_sql[side, text] += text.lower() in sql.lower()
+
+        def is_due(fault: PlannedFault) -> bool:
+            place = fault.place
+            if place is None or (place.side, place.moment) != (side, moment):
+                return False
+            if (fault.connection or conversation.number) != conversation.number:
+                return False
+            if fault.replica is not None and fault.replica != session.replica_server_id:
+                return False
+            if place.sql is not None:
+                number = conversation.counts_of_sql[side, place.sql]
+                return place.sql.lower() in sql.lower() and (place.nth or number) == number
+            return (place.nth or count) == count
+
+        answer: Response | None = None
+        for fault in self.plan.take(is_due):
+            self.plan.note(FaultRecord(fault=fault, connection_id=session.connection_id, event=sql.encode()))
+            answer = await self.do(fault, session) or answer
+        return answer
+
+    def _answer_to_admin(self, sql: bytes) -> Response | None:
+        match = _SET_FAULT.fullmatch(sql[: 2 * 4096])
+        if match is None:
+            return None
+        text = re.sub(r"\\(.)|''", lambda found: found[1] or "'", (match[1] or match[2] or b"").decode("utf-8", "replace"))
+        if not text.strip():
+            self.clear()
+            return Ok()
+        try:
+            fault = PlannedFault.parse(text)
+            if fault.place is None:
+                raise ConfigurationError("what happens at a time belongs into a scenario: expected a place")
+            self.plan.add(fault)
+        except ConfigurationError as error:
+            return Err(code=1231, sqlstate="42000", text=f"ibb_fault: {error}")
+        return Ok()
+
+
+class FaultStage:
+    """One dump: its packets go through a `StreamEditor`, and what that says is done."""
+
+    only_counts = False
+
+    def __init__(self, faults: Faults, session: Session, number: int) -> None:
+        self._faults = faults
+        self._session = session
+        self._editor = StreamEditor(
+            faults.plan, connection_id=session.connection_id, number=number, replica=session.dump_server_id
+        )
+        self._bytes_per_s = 0.0
+
+    async def pass_on(self, block: Block, send: Send) -> None:
+        """Send a block as the plan leaves it."""
+        for item in self._editor.edit(block.data()):
+            if isinstance(item, bytes):
+                await self._send(item, block, send)
+            elif isinstance(item.action, actions.Drip):
+                self._bytes_per_s = item.action.bytes_per_s
+            elif await self._faults.do(item, self._session) is not None:
+                raise trio.BrokenResourceError(f"fault: {item}")
+
+    def note_sent(self, size: int) -> None:
+        """No pump sends past this stage."""
+
+    async def _send(self, data: bytes, block: Block, send: Send) -> None:
+        if not self._bytes_per_s:
+            await send(plain_block(data, block.after))
+            return
+        size = max(1, round(self._bytes_per_s / DRIP_PIECES_PER_S))
+        for start in range(0, len(data), size):
+            await send(plain_block(data[start : start + size], block.after))
+            await trio.sleep(size / self._bytes_per_s)
+
+
+async def _wait(session: Session, seconds: float) -> None:
+    """Wait, unless the dump is to end: nobody shall have to wait for that."""
+    if session.end_reason is None:
+        with trio.move_on_after(seconds) as session.waiting:
+            await trio.sleep_forever()
+        session.waiting = None
+
+
+async def _drain(connection: trio.socket.SocketType) -> None:
+    """Wait until the other side has what was sent, which a reset would throw away."""
+    unsent = array.array("i", [1])
+    with trio.move_on_after(DRAIN_S):
+        while True:
+            fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, unsent)
+            if not unsent[0]:
+                return
+            await trio.sleep(0.001)
+
+
+async def _send_raw(session: Session, data: bytes) -> None:
+    """Past everything that frames, and past TLS."""
+    if session.socket is not None:
+        with contextlib.suppress(OSError):
+            await session.socket.send(data)
+
+
+def _row(value: str) -> ResultSet:
+    column = ColumnDefinition(name="Value", column_type=FieldType.VAR_STRING, length=4 * len(value))
+    return ResultSet(columns=(column,), rows=((value.encode(),),))
