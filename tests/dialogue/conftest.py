@@ -3,22 +3,72 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import random
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
+from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.evaluating import Evaluator, Who
+from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.querying import Querying
-from ibbmaster.dialogue.refusal import unknown_table
-from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.refusal import RefusedError, not_supported
+from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.statement import TableName
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow, version_number
 from ibbmaster.dump.profile import PROFILES
+from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import GtidState
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace, UnknownTable
+from ibbmaster.sql.information import SqliteEngine
+from ibbmaster.wire.response import ColumnDefinition, ResultSet
+
+
+class Tables:
+    """The tables of a log: `catalogs` by the GTID position from which they are so, the newest last."""
+
+    def __init__(self, *catalogs: tuple[str, SchemaCatalog]) -> None:
+        self.catalogs = list(catalogs) or [("", SchemaCatalog())]
+        self.queries: list[TableQuery] = []
+
+    def newest(self):
+        return LogSnapshot(
+            end=LogPosition(1, 16640), file_name="binlog-000001.ibb", state=GtidState.parse("0-1-7,0-2-8,3-1-1")
+        )
+
+    def snapshot_at(self, position):
+        if str(position) not in dict(self.catalogs):
+            raise RefusedError(1945, "HY000", f"{position} is not in this log")
+        return LogSnapshot(end=LogPosition(0, 500), file_name="binlog-000000.ibb", state=GtidState.parse(str(position)))
+
+    def catalog(self, snapshot):
+        return dict(self.catalogs).get(str(snapshot.position), self.catalogs[-1][1])
+
+    def read_table(self, query):
+        self.queries.append(query)
+        return ResultSet(columns=self.table_columns(query), rows=[(b"1",)], is_binary=query.is_binary)
+
+    def table_columns(self, query):
+        return tuple(ColumnDefinition(name=item.name, column_type=3, length=11) for item in query.select.items)
+
+    def information_engine(self):
+        return SqliteEngine()
+
+
+def catalog_of(*statements: str) -> SchemaCatalog:
+    """What there is behind these statements, each in a group of its own."""
+    history = SchemaHistory()
+    for number, text in enumerate(statements, 1):
+        statement = LoggedStatement(text, "shop", 1, 0, has_effect=True)
+        history.add(SchemaPlace(LogPosition(0, number), 1), f"0-1-{number}", 0, statement)
+    return history.at()
 
 
 class Facts(SimpleNamespace):
@@ -61,7 +111,12 @@ def new_facts() -> Callable[..., Facts]:
     """Makes a primary of some profile."""
 
     def make(profile: str = "engine", **facts: object) -> Facts:
-        known = {"server_id": 1, "server_version": PROFILES[profile].server_version, "profile": PROFILES[profile]}
+        known = {
+            "tables": Tables(),
+            "server_id": 1,
+            "server_version": PROFILES[profile].server_version,
+            "profile": PROFILES[profile],
+        }
         return Facts(**{**known, **facts})
 
     return make
@@ -74,15 +129,46 @@ def new_evaluator(new_facts: Callable[..., Facts]) -> Callable[..., Evaluator]:
     def make(profile: str = "classic-10.11", **facts: object) -> Evaluator:
         known = new_facts(profile, **facts)
         evaluator = Evaluator(known, Settings(known), UserVariables(), Who(connection_id=7, user="repl", host="::1"))
-        evaluator.subquery = Querying(evaluator, no_table, version_number(known)).value
+        evaluator.subquery = Querying(evaluator, no_tables, version_number(known)).value
         evaluator.begin_statement()
         return evaluator
 
     return make
 
 
-def no_table(table: TableName) -> Relation:
-    raise unknown_table(table.database or "test", table.name)
+def no_tables(select):
+    raise not_supported("a query over tables")
+
+
+@pytest.fixture
+def shop() -> Tables:
+    """A database of a shop, as it is now and as it was at 0-1-2; nobody knows the columns of one table."""
+    first = (
+        "CREATE DATABASE shop CHARACTER SET latin1 COMMENT 'c'",
+        "CREATE TABLE shop.item (id int PRIMARY KEY, name varchar(20))",
+    )
+    now = (
+        *first,
+        "ALTER TABLE shop.item ADD price decimal(10,2) NOT NULL, ADD secret int INVISIBLE, ADD KEY n (name)",
+        "CREATE TABLE shop.sold (item int, n int, CONSTRAINT f FOREIGN KEY (item) REFERENCES item (id))",
+        "CREATE VIEW shop.all_items AS SELECT id FROM item",
+        "CREATE SEQUENCE shop.numbers START 5",
+    )
+    newest = catalog_of(*now)
+    lost = UnknownTable(database="shop", name="lost", since=None, gtid="0-1-1", reason="shop.lost: give --schema")
+    tables = MappingProxyType({**newest.tables, ("shop", "lost"): lost})
+    return Tables(("0-1-2", catalog_of(*first)), ("", dataclasses.replace(newest, tables=tables)))
+
+
+@pytest.fixture
+def new_schema() -> Callable[..., SessionSchema]:
+    """Makes what a session sees of a primary's databases."""
+
+    def make(facts: Facts, held: frozenset[str] = privileges.READING) -> SessionSchema:
+        catalog = facts.tables.catalog(facts.tables.newest())
+        return SessionSchema(catalog, held, own_databases(Settings(facts)))
+
+    return make
 
 
 @pytest.fixture
@@ -98,3 +184,11 @@ def new_dialog(new_facts: Callable[..., Facts]) -> Callable[..., Dialog]:
 @pytest.fixture
 def dialog(new_dialog: Callable[..., Dialog]) -> Dialog:
     return new_dialog()
+
+
+@pytest.fixture
+def rng() -> random.Random:
+    """Random numbers; a failing test shows the seed, and DIALOGUE_TEST_SEED=<seed> brings the failure back."""
+    seed = int(os.environ.get("DIALOGUE_TEST_SEED") or random.randrange(2**32))
+    print(f"DIALOGUE_TEST_SEED={seed}")
+    return random.Random(seed)

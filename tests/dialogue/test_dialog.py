@@ -6,9 +6,12 @@ import random
 
 import pytest
 
-from ibbmaster.dialogue.dialog import Kill
+from ibbmaster.dialogue.dialog import Dialog, Kill
+from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.dialogue.variables import ProcessRow
 from ibbmaster.dump.error import DumpError
+from ibbmaster.gtid import Gtid
+from ibbmaster.position import LogPosition
 from ibbmaster.wire.response import Err, Ok, ResultSet
 
 
@@ -88,7 +91,7 @@ STATEMENTS = {  # as replicas, mariadb-binlog, CDC clients and operators send th
     "KILL QUERY 8": Kill(connection_id=8, query_only=True),
     "PURGE BINARY LOGS TO 'binlog-000001.ibb'": (1290, "HY000"),
     "RESET MASTER": (1290, "HY000"),
-    "SELECT * FROM information_schema.COLUMNS": [],
+    "SELECT * FROM information_schema.TRIGGERS": [],
     "SELECT no_such_function()": (1305, "42000"),
     "USE nothere": (1049, "42000"),
     "nonsense": (1064, "42000"),
@@ -110,7 +113,8 @@ STATEMENTS = {  # as replicas, mariadb-binlog, CDC clients and operators send th
     "SET SESSION innodb_lock_wait_timeout=10, lock_wait_timeout=10": "OK",
     "FLUSH TABLES WITH READ LOCK": "OK",
     "UNLOCK TABLES": "OK",
-    "LOCK TABLES shop.a READ, shop.b AS x READ LOCAL": "OK",
+    "LOCK TABLES mysql.gtid_slave_pos READ, mysql.gtid_slave_pos AS x READ LOCAL": "OK",
+    "LOCK TABLES shop.a READ": (1146, "42S02"),
     "LOCK TABLES shop.a WRITE": (1290, "HY000"),
     "LOCK TABLES a READ": (1046, "3D000"),
     "START TRANSACTION WITH CONSISTENT SNAPSHOT": "OK",
@@ -434,7 +438,7 @@ CONDITIONAL = {  # what 10.11.19 and 11.8.6 answer
     "/* a comment */": ("OK", "OK"),
     "-- a comment": ("OK", "OK"),
     "FLUSH /*!40101 LOCAL */ TABLES": ("OK", "OK"),
-    "LOCK TABLES shop.`t` READ /*!32311 LOCAL */": ("OK", "OK"),
+    "LOCK TABLES mysql.`gtid_slave_pos` READ /*!32311 LOCAL */": ("OK", "OK"),
     "SELECT 1 /*!40101 +1": (1064, 1064),
     "SELECT 1 /* +1": (1064, 1064),
     "SELECT 1 */": (1064, 1064),
@@ -559,3 +563,106 @@ def test_whatever_comes_is_answered(dialog, seed):
             assert isinstance(answer, (Ok, Err, ResultSet, Kill)), sql
             if isinstance(answer, ResultSet):
                 list(answer.rows)
+
+
+# Where a session is
+
+
+@pytest.fixture
+def shopping(new_facts, shop):
+    """A session with the tables of a shop."""
+    return Dialog(new_facts("classic-11.8", tables=shop), connection_id=7, user="repl", host="127.0.0.1")
+
+
+def grow(dialog):
+    """One more group is logged."""
+    tables = dialog._facts.tables
+    newest = tables.newest()
+    state = newest.state.copy()
+    state.log(Gtid.parse("0-1-9"))
+    tables.newest = lambda: LogSnapshot(end=LogPosition(1, 20000), file_name=newest.file_name, state=state)
+
+
+SEEN = (
+    "SHOW MASTER STATUS; SHOW BINLOG STATUS; SELECT @@gtid_binlog_pos, @@global.gtid_current_pos; "
+    "SHOW STATUS LIKE 'Binlog_snapshot%'; SHOW CREATE TABLE shop.item; "
+    "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'shop'"
+)
+
+
+def seen(dialog):
+    """What a session is told of its position, by every statement that tells it."""
+    return [[tuple(row) for row in answer.rows] for answer in dialog.query(SEEN.encode())]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES"),
+        ("LOCK TABLES shop.item READ", "UNLOCK TABLES"),
+        ("START TRANSACTION WITH CONSISTENT SNAPSHOT", "COMMIT"),
+        ("START TRANSACTION WITH CONSISTENT SNAPSHOT", "ROLLBACK"),
+        ("START TRANSACTION WITH CONSISTENT SNAPSHOT", "BEGIN"),
+        ("FLUSH TABLES WITH READ LOCK; START TRANSACTION WITH CONSISTENT SNAPSHOT; UNLOCK TABLES", "COMMIT"),
+    ],
+)
+def test_a_session_that_has_stopped_is_told_the_same_by_every_statement(shopping, begin, end):
+    assert all(isinstance(answer, Ok) for answer in shopping.query(begin.encode()))
+    before = seen(shopping)
+    grow(shopping)
+    assert seen(shopping) == before
+    shopping.query(end.encode())
+    shopping._facts.binlog_end = lambda: ("binlog-000001.ibb", 20000)
+    assert seen(shopping)[0] == [(b"binlog-000001.ibb", b"20000", b"", b"")] != before[0]
+
+
+def test_flushing_tables_alone_stops_nothing(shopping):
+    shopping.query(b"FLUSH TABLES")
+    assert shopping._position.stopped is None
+
+
+def test_a_savepoint_ends_no_transaction(shopping):
+    shopping.query(b"START TRANSACTION WITH CONSISTENT SNAPSHOT; SAVEPOINT a")
+    stopped = shopping._position.stopped
+    shopping.query(b"ROLLBACK TO SAVEPOINT a; RELEASE SAVEPOINT a")
+    assert shopping._position.stopped is stopped is not None
+
+
+def test_a_session_goes_to_any_place_and_back(shopping):
+    now = seen(shopping)
+    assert ask(shopping, "SET @ibb_position = '0-1-2'") == "OK"
+    then = seen(shopping)
+    assert then[0] == then[1] == [(b"binlog-000000.ibb", b"500", b"", b"")]
+    assert then[2] == [(b"0-1-2", b"0-1-2")]
+    assert then[5] == [(b"2",)]
+    assert ask(shopping, "SET @ibb_position = NULL") == "OK"
+    assert seen(shopping)[2:] == now[2:]
+
+
+def test_a_place_that_is_not_in_the_log_is_refused_and_the_session_stays(shopping):
+    ask(shopping, "SET @ibb_position = '0-1-2'")
+    assert ask(shopping, "SET @ibb_position = '0-1-99'") == (1945, "HY000")
+    assert ask(shopping, "SET @ibb_position = 'nonsense'") == (1941, "HY000")
+    assert seen(shopping)[2] == [(b"0-1-2", b"0-1-2")]
+
+
+def test_a_place_that_a_query_assigns_is_refused_by_the_next_statement(shopping):
+    ask(shopping, "SELECT @ibb_position := '0-1-99'")
+    assert ask(shopping, "SHOW MASTER STATUS") == (1945, "HY000")
+
+
+def test_a_new_session_on_the_same_connection_is_at_the_end(shopping):
+    ask(shopping, "SET @ibb_position = '0-1-2'")
+    shopping.reset()
+    assert shopping._position.stopped is None
+
+
+def test_a_database_of_the_log_can_be_chosen(shopping):
+    assert ask(shopping, "USE nothing") == (1049, "42000")
+    assert ask(shopping, "USE shop; SELECT @@collation_database, DATABASE()") == [("latin1_swedish_ci", "shop")]
+    assert ask(shopping, "SHOW CREATE TABLE nothing") == (1146, "42S02")
+
+
+def test_a_table_that_nobody_knows_says_why(shopping):
+    (answer,) = shopping.query(b"SHOW COLUMNS FROM shop.lost")
+    assert (answer.code, answer.text) == (1105, "shop.lost: give --schema")

@@ -10,12 +10,17 @@ from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA
 
 
 @pytest.fixture
-def catalog(new_facts):
+def catalog_of(new_schema):
+    def make(facts, settings=None):
+        schema = lambda: new_schema(facts)  # noqa: E731
+        return Catalog(facts, settings or Settings(facts), facts.processes, lambda: {"uptime": 60}, schema)
+
+    return make
+
+
+@pytest.fixture
+def catalog(catalog_of, new_facts):
     return catalog_of(new_facts("classic-10.11"))
-
-
-def catalog_of(facts):
-    return Catalog(facts, Settings(facts), facts.processes, lambda: {"uptime": 60})
 
 
 def rows(catalog, table, database="information_schema"):
@@ -47,11 +52,11 @@ def test_databases_are_those_of_every_server(catalog):
     assert [row[1] for row in rows(catalog, "SCHEMATA")] == list(SYSTEM_DATABASES)
 
 
-def test_variables_of_the_session_are_its_own(new_facts):
+def test_variables_of_the_session_are_its_own(catalog_of, new_facts):
     facts = new_facts("classic-10.11")
     settings = Settings(facts)
     settings.values["wait_timeout"] = 5
-    catalog = Catalog(facts, settings, facts.processes, dict)
+    catalog = catalog_of(facts, settings)
     of_session, of_server = dict(rows(catalog, "SESSION_VARIABLES")), dict(rows(catalog, "GLOBAL_VARIABLES"))
 
     assert (of_session["WAIT_TIMEOUT"], of_server["WAIT_TIMEOUT"]) == ("5", "28800")
@@ -67,7 +72,7 @@ def test_status_and_connections_are_those_of_the_server(catalog):
 @pytest.mark.parametrize(
     ("profile", "default"), [("classic-10.11", "utf8mb4_general_ci"), ("classic-11.8", "utf8mb4_uca1400_ai_ci")]
 )
-def test_each_character_set_has_one_default_collation(new_facts, profile, default):
+def test_each_character_set_has_one_default_collation(catalog_of, new_facts, profile, default):
     defaults = {row[0]: row[1] for row in rows(catalog_of(new_facts(profile)), "CHARACTER_SETS")}
     listed = [row[1] for row in collation_rows(new_facts(profile)) if row[3] == "Yes"]
 

@@ -26,6 +26,8 @@ LIGHT = [  # what replicas of 10.11, 11.8 and 12.3, mariadb-binlog and CDC clien
     "SELECT VERSION()",
     "SELECT @@nothing",  # an error is an answer, too
     "COMMIT",
+    "BEGIN",
+    "USE information_schema",
 ]
 HEAVY = [
     "SELECT @@global.gtid_binlog_state",
@@ -45,6 +47,10 @@ HEAVY = [
     "SELECT 1 FROM information_schema.processlist",
     "SELECT 1 WHERE @@gtid_binlog_pos",
     "KILL 8",
+    "SET @ibb_position = '0-1-1'",
+    "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+    "USE shop",
+    "SHOW DATABASES",
     "SELECT",
     "",
     "SET @x = '" + "x" * LIGHT_SIZE_MAX + "'",

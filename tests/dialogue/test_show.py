@@ -20,7 +20,7 @@ ALL = frozenset(
 
 
 @pytest.fixture
-def ask(new_evaluator):
+def ask(new_evaluator, new_schema):
     """The names and rows that a SHOW gives."""
 
     def ask(sql, *, held=ALL, database="", last_error=None):
@@ -28,8 +28,10 @@ def ask(new_evaluator):
         evaluator.who.database = database
         facts = evaluator._facts
         status = lambda: {"Uptime": 60, "Threads": 2}  # noqa: E731
-        catalog = Catalog(facts, evaluator.settings, facts.processes, status)
-        shower = Shower(facts, evaluator, catalog, held, facts.processes, status, last_error)
+        schema = lambda: new_schema(facts, held)  # noqa: E731
+        catalog = Catalog(facts, evaluator.settings, facts.processes, status, schema)
+        end = facts.binlog_end
+        shower = Shower(facts, evaluator, catalog, schema, held, facts.processes, status, end, last_error)
         relation = shower.answer(parse(sql)[0])
         rows = [tuple(row) for row in relation.rows]
         assert all(len(row) == len(relation.columns) for row in rows)
@@ -62,7 +64,9 @@ SHOWN = {
     "SHOW FULL COLUMNS FROM gtid_slave_pos FROM mysql LIKE 'sub%'": [
         ("sub_id", "bigint(20) unsigned", None, "NO", "PRI", None, "", "select", "")
     ],
-    "SHOW CREATE DATABASE mysql": [("mysql", "CREATE DATABASE `mysql` /*!40100 DEFAULT CHARACTER SET utf8mb4 */")],
+    "SHOW CREATE DATABASE mysql": [
+        ("mysql", "CREATE DATABASE `mysql` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci */")
+    ],
     "SHOW ENGINE InnoDB STATUS": [],
     "SHOW PROCEDURE STATUS": [],
     "SHOW PACKAGE BODY STATUS": [],
@@ -117,7 +121,7 @@ REFUSED = {
     "SHOW CREATE PACKAGE BODY shop.p": 1305,
     "SHOW CREATE TRIGGER shop.p": 1360,
     "SHOW CREATE EVENT shop.p": 1539,
-    "SHOW CREATE VIEW information_schema.engines": 1235,
+    "SHOW CREATE VIEW information_schema.engines": 1347,
     "SHOW ENGINE nothing STATUS": 1286,
     "SHOW GRANTS FOR other": 1141,
     "SHOW SLAVE STATUS WHERE nothing = 1": 1054,
@@ -144,3 +148,11 @@ def test_what_is_for_some_is_refused_to_others(ask, sql):
 def test_a_table_without_a_database_is_in_that_of_the_session(ask):
     assert len(ask("SHOW COLUMNS FROM gtid_slave_pos", database="mysql")[1]) == 4
     assert ask("SHOW TABLES", database="mysql")[1] == [("gtid_slave_pos",)]
+
+
+@pytest.mark.parametrize(("profile", "count"), [("classic-10.11", 506), ("classic-11.8", 552)])
+def test_as_many_are_listed_as_by_real_servers(new_dialog, profile, count):
+    dialog = new_dialog(profile)
+    assert len(list(dialog.query(b"SHOW COLLATION")[0].rows)) == count
+    assert len(list(dialog.query(b"SELECT * FROM information_schema.collations")[0].rows)) == count
+    assert len(list(dialog.query(b"SHOW CHARACTER SET")[0].rows)) == 40

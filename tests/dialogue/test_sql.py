@@ -68,10 +68,10 @@ STATEMENTS = {
     "SAVEPOINT s": Savepoint("SAVEPOINT", "s"),
     "RELEASE SAVEPOINT s": Savepoint("RELEASE", "s"),
     "LOCK TABLES a READ LOCAL, b.c AS d LOW_PRIORITY WRITE": LockTables(
-        (TableName("a"), TableName("c", "b")), "LOCK TABLES", writes=True
+        (TableName("a"), TableName("c", "b")), "LOCK TABLES", writes=True, stops=True
     ),
     "UNLOCK TABLES": LockTables((), None),
-    "FLUSH NO_WRITE_TO_BINLOG TABLES WITH READ LOCK": LockTables((), "RELOAD"),
+    "FLUSH NO_WRITE_TO_BINLOG TABLES WITH READ LOCK": LockTables((), "RELOAD", stops=True),
     "FLUSH BINARY LOGS": Administration("FLUSH"),
     "PURGE BINARY LOGS TO 'x'": Administration("PURGE"),
     "INSERT INTO t VALUES (1)": Administration("INSERT"),

@@ -29,7 +29,7 @@ SHOWN = {
     "SHOW COLUMNS FROM t FROM d": Show(what="COLUMNS", table=TableName("t", "d")),
     "SHOW FIELDS IN d.t": Show(what="COLUMNS", table=TableName("t", "d")),
     "SHOW KEYS FROM t": Show(what="INDEX", table=TableName("t")),
-    "SHOW CREATE TABLE IF NOT EXISTS d.t": Show(what="CREATE TABLE", table=TableName("t", "d")),
+    "SHOW CREATE TABLE IF NOT EXISTS d.t": Show(what="CREATE TABLE", table=TableName("t", "d"), if_not_exists=True),
     "SHOW CREATE PACKAGE BODY p": Show(what="CREATE PACKAGE BODY", table=TableName("p")),
     "SHOW ENGINE innodb STATUS": Show(what="ENGINE", table=TableName("innodb")),
     "SHOW BINLOG EVENTS": Show(what="BINLOG EVENTS"),

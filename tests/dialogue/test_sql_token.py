@@ -75,7 +75,7 @@ def test_the_text_of_a_part_leaves_out_what_was_not_executed():
 
 
 @pytest.mark.parametrize(
-    ("quoted", "plain"), [("'it''s'", "it's"), (r"'a\nb\Zc\%'", "a\nb\x1ac%"), ("`a``b`", "a`b"), ('N"x"', "x")]
+    ("quoted", "plain"), [("'it''s'", "it's"), (r"'a\nb\Zc\%'", "a\nb\x1ac\\%"), ("`a``b`", "a`b"), ('N"x"', "x")]
 )
 def test_a_quoted_text_says_its_content(quoted, plain):
     assert unquote(quoted) == plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.variables import (
+    OF_THE_LOG,
     has_variable,
     is_uca_default,
     own_position,
@@ -23,8 +24,9 @@ def test_a_version_counts_as_conditional_comments_count_it(new_facts, version, n
 
 
 def test_a_primarys_own_position_is_what_it_wrote_last_itself(new_facts):
-    assert str(own_position(new_facts(server_id=2))) == "0-2-8"
-    assert str(own_position(new_facts(server_id=9))) == ""
+    state = new_facts().binlog_state()
+    assert str(own_position(state, 2)) == "0-2-8"
+    assert str(own_position(state, 9)) == ""
 
 
 def test_only_an_engine_binlog_has_a_storage_engine(new_facts):
@@ -37,9 +39,6 @@ def test_only_an_engine_binlog_has_a_storage_engine(new_facts):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("gtid_binlog_pos", "0-2-8,3-1-1"),
-        ("gtid_binlog_state", "0-1-7,0-2-8,3-1-1"),
-        ("gtid_current_pos", "3-1-1"),
         ("server_id", 1),
         ("binlog_format", "ROW"),
         ("alter_algorithm", "DEFAULT"),
@@ -47,6 +46,19 @@ def test_only_an_engine_binlog_has_a_storage_engine(new_facts):
 )
 def test_a_value_follows_from_the_server_is_fixed_or_the_default_of_sessions(new_facts, name, value):
     assert variable(new_facts(), name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("gtid_binlog_pos", "0-2-8,3-1-1"),
+        ("gtid_binlog_state", "0-1-7,0-2-8,3-1-1"),
+        ("gtid_current_pos", "3-1-1"),
+    ],
+)
+def test_a_value_of_the_log_follows_from_what_is_seen_of_it(new_facts, name, value):
+    assert has_variable(new_facts(), name)
+    assert OF_THE_LOG[name](new_facts().binlog_state(), 1) == value
 
 
 @pytest.mark.parametrize(("value", "text"), [(True, "ON"), (False, "OFF"), (1.5, "1.500000"), (None, ""), (7, "7")])

@@ -30,3 +30,39 @@ def loaded_by(module: str) -> set[str]:
     """The top-level packages a fresh interpreter has after importing a module."""
     done = subprocess.run([sys.executable, "-c", SCRIPT, module], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
+
+
+REPLICA = """
+import sys
+from types import SimpleNamespace
+from ibbmaster.dialogue.dialog import Dialog
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.gtid import GtidState
+from ibbmaster.server.tables import PrimaryTables
+
+profile = PROFILES["engine"]
+facts = SimpleNamespace(
+    server_id=1, server_version=profile.server_version, profile=profile, tables=PrimaryTables(None),
+    binlog_state=lambda: GtidState(), unix_timestamp=lambda: 0.0,
+)
+dialog = Dialog(facts, connection_id=1, user="repl", host="::1")
+for sql in (
+    "SELECT UNIX_TIMESTAMP()", "SHOW VARIABLES LIKE 'SERVER_ID'", "SET @master_heartbeat_period= 30000001024",
+    "SET @master_binlog_checksum= @@global.binlog_checksum", "SELECT @master_binlog_checksum",
+    "SELECT @@GLOBAL.binlog_storage_engine", "SET @mariadb_slave_capability=5", "SELECT @@GLOBAL.gtid_domain_id",
+    "SET @slave_connect_state='0-1-1'", "SELECT VERSION()", "SELECT @@gtid_binlog_pos", "BEGIN", "COMMIT",
+):
+    (answer,) = dialog.query(sql.encode())
+    assert not hasattr(answer, "code"), (sql, answer)
+print(*(name for name in sys.modules if name.startswith(("sqlite3", "pyarrow", "ibbmaster.s", "ibbmaster.dialogue"))))
+"""
+
+
+def test_what_reads_tables_is_loaded_by_no_statement_of_a_replica() -> None:
+    done = subprocess.run([sys.executable, "-c", REPLICA], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert loaded >= {"ibbmaster.dialogue.dialog", "ibbmaster.server.tables"}
+    schema = {name for name in loaded if name.startswith(("ibbmaster.schema", "ibbmaster.sql", "sqlite3", "pyarrow"))}
+    assert schema <= {"ibbmaster.schema", "ibbmaster.schema.collations"}
+    late = ("session_schema", "show_tables", "information_tables", "table_queries", "prepared")
+    assert not loaded & {f"ibbmaster.dialogue.{name}" for name in late}

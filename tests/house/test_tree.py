@@ -43,6 +43,23 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("store/in_doubt.py", "store/log_writer.py", "store/step_writer.py", "store/store_reader.py"),
     ),
     "store/test_salvage.py": ("log/damaged_log.py",),
+    # One statement after the other through all that reads and folds DDL: what counts is the table behind it.
+    "schema/test_folding.py": (
+        *("schema/alter_clause.py", "schema/altering.py", "schema/building.py", "schema/column_type.py"),
+        *("schema/ddl.py", "schema/definition.py", "schema/indexing.py", "schema/options.py"),
+        *("schema/partitioning.py", "schema/reading.py", "schema/session.py", "schema/type_clause.py"),
+    ),
+    "schema/test_base_dump.py": ("schema/dump_text.py",),
+    # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.
+    "sql/test_answer.py": (
+        *("sql/aggregates.py", "sql/comparing.py", "sql/conditions.py", "sql/definitions.py", "sql/row_blocks.py"),
+        *("sql/row_values.py", "sql/value_texts.py"),
+    ),
+    "sql/test_fast_rows.py": ("sql/answer_plan.py", "kernel/row_values.py"),
+    "sql/test_folding.py": ("sql/contents.py", "sql/row_events.py"),
+    # A session is one state: where it is, and what it can name there.
+    "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
+    "dialogue/test_sql.py": ("dialogue/statement.py",),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),

@@ -162,6 +162,29 @@ def new_real_primary(
 
 
 @pytest.fixture
+def new_server(
+    template_of: Callable[[str], Template],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    watch_log: Callable[[str, Callable[[], str]], None],
+) -> Iterator[Callable[..., ClassicPrimary]]:
+    """Start a real server that writes a binlog."""
+    started: list[ClassicPrimary] = []
+
+    def start(version: str, *options: str) -> ClassicPrimary:
+        server = ClassicPrimary(template_of(version), servers_directory / f"d{next(server_numbers)}", [], *options)
+        watch_log("log of the real server", server.log_text)
+        server.start()
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.kill()
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+
+@pytest.fixture
 def new_ibb_primary(
     ibb_directory: Callable[[Capture], Path], watch_log: Callable[[str, Callable[[], str]], None]
 ) -> Iterator[Callable[..., IbbPrimary]]:

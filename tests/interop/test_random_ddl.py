@@ -35,24 +35,6 @@ REFUSALS = (  # of other kinds than those that are told beforehand
 METADATA = ("FULL", "MINIMAL", "NO_LOG")
 
 
-@pytest.fixture
-def new_server(template_of, servers_directory, server_numbers, watch_log) -> object:
-    """Start a real server that writes a binlog."""
-    started: list[ClassicPrimary] = []
-
-    def start(version: str, *options: str) -> ClassicPrimary:
-        server = ClassicPrimary(template_of(version), servers_directory / f"d{next(server_numbers)}", [], *options)
-        watch_log("log of the real server", server.log_text)
-        server.start()
-        started.append(server)
-        return server
-
-    yield start
-    for server in started:
-        server.kill()
-        shutil.rmtree(server.directory, ignore_errors=True)
-
-
 def run_campaign(server: ClassicPrimary, rng: random.Random, steps: int, watch_log: Callable) -> Campaign:
     images = (*IMAGES, "FULL_NODUP") if server.lane.version != "10.11" else IMAGES
     campaign = Campaign(server, rng, images)

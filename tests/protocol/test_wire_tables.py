@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.codec import lenenc
+from ibbmaster.dialogue.prepared import STATEMENTS_MAX
 from ibbmaster.wire import connection, handshake, response
 from ibbmaster.wire.auth import ED25519, ED25519_NONCE_SIZE, ED25519_SIGNATURE_SIZE
+from ibbmaster.wire.binary_row import encode_binary_value
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
 from ibbmaster.wire.command import (
     UNKNOWN_COMMAND,
@@ -302,3 +304,30 @@ def test_an_event_on_the_wire_begins_with_the_status_of_the_table() -> None:
     assert f"`{EVENT_STATUS.hex()}`" in rows[0]["Meaning"]
     assert f"`{response.EOF_MARK:02x}`" in rows[0]["Meaning"]
     assert f"`{response.ERR_MARK:02x}`" in rows[0]["Meaning"]
+
+
+def test_the_answer_to_prepare_has_its_fields_where_the_table_says() -> None:
+    rows = offsets(read_table("prepared.md", "Answer to STATEMENT_PREPARE"))
+    column = response.ColumnDefinition(name="a", column_type=3, length=11)
+    prepared = response.PreparedOk(statement_id=0x01020304, parameters=(column,) * 5, columns=(column,) * 6)
+    payload = next(response.encode_response(prepared))
+    assert payload[rows["mark"] : rows["statement id"]] == b"\0"
+    assert payload[rows["statement id"] : rows["columns"]] == b"\x04\x03\x02\x01"
+    assert payload[rows["columns"] : rows["parameters"]] == b"\x06\0"
+    assert payload[rows["parameters"] : rows["filler"]] == b"\x05\0"
+    assert payload[rows["warnings"] :] == b"\0\0"
+
+
+def test_commands_of_prepared_statements_are_those_of_the_table() -> None:
+    rows = read_tables("prepared.md", "Prepared statements")[0]
+    named = {name for row in rows for name in row["Command"].split(", ")}
+    assert named == {code.name for code in Command if code.name.startswith("STATEMENT_")}
+    assert f"at most {STATEMENTS_MAX}" in " ".join((WIRE / "prepared.md").read_text().split())
+
+
+def test_values_of_integer_types_have_the_sizes_of_the_table() -> None:
+    (row,) = (row for row in read_tables("prepared.md", "Binary row")[1] if row["Type"].startswith("TINY"))
+    sizes = [int(size) for size in re.findall(r"\d+", row["Value"].split("bytes")[0])]
+    for names, size in zip(row["Type"].split(";"), sizes, strict=True):
+        for name in names.split(","):
+            assert len(encode_binary_value(response.FieldType[name.strip()], b"1")) == size

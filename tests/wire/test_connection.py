@@ -38,7 +38,19 @@ from ibbmaster.wire.handshake import (
     encode_login,
 )
 from ibbmaster.wire.packet import PacketReader, frame_packets
-from ibbmaster.wire.response import ColumnDefinition, Eof, Err, Ok, ResultSet, decode_err, decode_ok, encode_ok
+from ibbmaster.wire.response import (
+    BlockResultSet,
+    ColumnDefinition,
+    Eof,
+    Err,
+    Ok,
+    ResultSet,
+    decode_err,
+    decode_ok,
+    encode_eof,
+    encode_err,
+    encode_ok,
+)
 
 SEED = bytes(range(0x41, 0x55))
 NONCE = bytes(range(32))
@@ -564,6 +576,56 @@ def test_a_command_is_answered_from_1_on() -> None:
     client.send(encode_command(Ping()))
     assert client.events == [CommandReceived(command=Ping())]
     assert b"".join(client.connection.answer(Ok())) == bytes.fromhex("07000001") + OK_PAYLOAD
+
+
+class Blocks:
+    """Two blocks of one and two packets, and what comes behind them."""
+
+    def __init__(self, last: Err | None = None) -> None:
+        self.blocks = [[b"a"], [b"b", b"c"]]
+        self.last = last
+        self.is_closed = False
+
+    def next_block(self, sequence: int) -> tuple[bytes, int] | Err | None:
+        if not self.blocks:
+            return self.last
+        framed = b""
+        for payload in self.blocks.pop(0):
+            packet, sequence = frame_packets(payload, sequence)
+            framed += packet
+        return framed, sequence
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("last", [None, Err(code=1105, sqlstate="HY000", text="lost")])
+def test_rows_in_blocks_are_numbered_with_what_is_around_them(last: Err | None) -> None:
+    client = logged_in()
+    client.send(encode_command(QueryCommand(sql=b"SELECT a FROM t")))
+    blocks = Blocks(last)
+    columns = (ColumnDefinition(name="a", column_type=3, length=11),)
+    answer = BlockResultSet(columns=columns, blocks=blocks)
+
+    sent = b"".join(client.connection.answer(answer, Ok()))
+
+    reader = PacketReader(limit=1 << 20, next_sequence=1)
+    reader.receive_data(sent)
+    packets = [packet.payload for packet in iter(reader.next_packet, None)]
+    assert packets[3:6] == [b"a", b"b", b"c"]
+    assert packets[6] == (encode_eof(Eof(status=0x000A)) if last is None else encode_err(last))
+    assert packets[7:] == [OK_PAYLOAD]
+    assert blocks.is_closed
+
+
+def test_blocks_are_closed_where_a_client_leaves() -> None:
+    client = logged_in()
+    client.send(encode_command(QueryCommand(sql=b"SELECT a FROM t")))
+    blocks = Blocks()
+    pieces = client.connection.answer(BlockResultSet(columns=(), blocks=blocks))
+    assert [next(pieces), next(pieces)][1][4:] == b"a"
+    del pieces
+    assert blocks.is_closed
 
 
 def test_commands_sent_together_come_one_after_the_other() -> None:

@@ -20,6 +20,7 @@ from ibbmaster.wire.response import (
     Err,
     FieldType,
     Ok,
+    PreparedOk,
     Response,
     ResultSet,
     Text,
@@ -308,3 +309,22 @@ def test_damaged_and_random_answers_are_a_value_or_an_error(damaged: Any, rng: r
         for decode in decoders:
             with contextlib.suppress(RemoteProtocolError):
                 decode(payload)
+
+
+def test_a_prepared_statement_tells_what_it_wants_and_gives() -> None:
+    """As MariaDB 11.8 answers SELECT ?, 1."""
+    unknown = ColumnDefinition(name="?", column_type=6, length=0, collation_id=63, flags=0x80)
+    number = ColumnDefinition(name="1", column_type=3, length=1, collation_id=63, flags=0x81)
+    prepared = PreparedOk(statement_id=7, parameters=(unknown,), columns=(unknown, number))
+    payloads = list(encode_response(prepared))
+
+    assert payloads[0] == bytes.fromhex("00 07000000 0200 0100 00 0000")
+    assert payloads[1] == b"\x03def\x00\x00\x00\x01?\x00\x0c?\x00\x00\x00\x00\x00\x06\x80\x00\x00\x00\x00"
+    assert [is_eof(payload) for payload in payloads] == [False, False, True, False, False, True]
+    assert list(encode_response(PreparedOk(statement_id=1))) == [bytes.fromhex("00 01000000 0000 0000 00 0000")]
+
+
+def test_rows_of_a_prepared_statement_are_binary() -> None:
+    column = ColumnDefinition(name="1", column_type=3, length=1)
+    payloads = list(encode_response(ResultSet(columns=(column,), rows=[(b"5",), (None,)], is_binary=True)))
+    assert payloads[3:5] == [bytes.fromhex("00 00 05000000"), bytes.fromhex("00 04")]

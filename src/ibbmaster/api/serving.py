@@ -26,10 +26,12 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.server.certificate import Certificate, load_certificate, make_certificate
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
+from ibbmaster.server.registry import Registry
 from ibbmaster.wire.auth import make_account
 
 DEFAULT_PROFILE = "engine"
 Announced = TypeVar("Announced")
+Returned = TypeVar("Returned")
 
 
 class ServingOptions(TypedDict, total=False):
@@ -192,6 +194,7 @@ class RunningPrimary:
         self.options = primary.options
         self._primary = primary
         self._stop = stop
+        self._token = trio.lowlevel.current_trio_token()  # of the event loop that it is made in
 
     def __repr__(self) -> str:
         return f"<RunningPrimary of {self.log.path} on {self.host}:{self.port}>"
@@ -211,6 +214,14 @@ class RunningPrimary:
             for session in self._primary.registry
             if session.dump_server_id is not None
         ]
+
+    def in_loop(self, function: Callable[[Registry], Returned]) -> Returned:
+        """Run a function in the event loop, with the registry of connections; from another thread than its own.
+
+        Raises:
+            trio.RunFinishedError: it has stopped.
+        """
+        return trio.from_thread.run_sync(function, self._primary.registry, trio_token=self._token)
 
     def stop(self) -> None:
         """End every dump with its last packet, and listen no more; a second call does nothing.
@@ -256,7 +267,8 @@ async def run_primary(
 ) -> None:
     """`serve_trio` with options that are checked."""
     with _opened(log) as opened:
-        primary = Primary(opened.engine, checked.for_log(opened))
+        directory = opened.path if opened.path.is_dir() else opened.path.parent
+        primary = Primary(opened.engine, checked.for_log(opened), directory)
         with _counted(opened, primary):
 
             def announce(port: int) -> None:
@@ -279,7 +291,11 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
         ConfigurationError: an option cannot be used, or the address cannot be listened on.
         FormatError, StoreError: the log cannot be read.
     """
-    checked = check_options(**options)
+    return serve_checked(log, check_options(**options))
+
+
+def serve_checked(log: Log | opening.PathLike, checked: CheckedOptions) -> RunningPrimary:
+    """`serve` with options that are checked."""
     started: Future[RunningPrimary] = Future()
     ended: list[BaseException] = []
 
@@ -290,12 +306,11 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
             (ended.append if started.done() else started.set_exception)(error)
 
     def announce(primary: RunningPrimary) -> None:
-        token = trio.lowlevel.current_trio_token()
         end = primary._stop
 
         def stop() -> None:
             with contextlib.suppress(trio.RunFinishedError):
-                token.run_sync_soon(end)
+                primary._token.run_sync_soon(end)
             thread.join()
             if ended:
                 raise ended.pop()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Who
@@ -15,10 +16,10 @@ from ibbmaster.dialogue.refusal import (
     missing_privilege,
     no_database,
     not_supported,
-    unknown_database,
-    unknown_table,
 )
 from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPosition
+from ibbmaster.dialogue.session_tables import SessionTables
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.show import Shower
 from ibbmaster.dialogue.sql import parse
@@ -36,6 +37,7 @@ from ibbmaster.dialogue.statement import (
     KillUser,
     LockTables,
     Nothing,
+    QuerySource,
     Savepoint,
     Select,
     Set,
@@ -43,18 +45,21 @@ from ibbmaster.dialogue.statement import (
     Show,
     Statement,
     SystemVariable,
-    TableName,
     Transaction,
     Unread,
     Use,
     UserVariable,
+    Value,
 )
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.wire.capability import StatusFlag
-from ibbmaster.wire.response import Err, Ok, Response, ResultSet
+from ibbmaster.wire.response import ColumnDefinition, Err, Ok, Response, ResultSet
+
+if TYPE_CHECKING:  # loaded when a statement asks for tables
+    from ibbmaster.dialogue.prepared import PreparedStatements
 
 STATEMENT_SIZE_MAX = 1 << 20
 SAVEPOINTS_MAX = 1000
@@ -82,15 +87,20 @@ class Dialog:
     def reset(self) -> None:
         """Begin a new session on the same connection."""
         self.variables = UserVariables()
-        self._settings = Settings(self._facts)
+        self._position = SessionPosition(self._facts, self.variables)
+        self._settings = Settings(self._facts, self._position.state)
         self._who.database = ""
         self._savepoints: set[str] = set()
         self._is_in_transaction = False
         self._last_error: Err | None = None
         self._evaluator = Evaluator(self._facts, self._settings, self.variables, self._who)
-        self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values)
-        self._querying = Querying(self._evaluator, self._find_table, version_number(self._facts))
+        self._tables = SessionTables(self._facts, self._evaluator, self._position, lambda: self._held)
+        self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values, self._tables.schema)
+        self._tables.catalog = self._catalog
+        self._querying = Querying(self._evaluator, self._tables.rows, version_number(self._facts))
         self._evaluator.subquery = self._querying.value
+        self._prepared: PreparedStatements | None = None
+        self._is_binary = False  # the rows of a prepared statement are wanted
 
     def begin(
         self,
@@ -122,12 +132,16 @@ class Dialog:
             explanation = f"account {self._who.user!r} has no privilege {privileges.REPLICATION_SLAVE}"
             raise DumpError(refused.text, explanation, code=refused.code, sqlstate=refused.sqlstate)
 
-    def use(self, database: str) -> Response:
-        """Choose a default database; there is nothing in most of them."""
-        if database.lower() not in SYSTEM_DATABASES:
-            return unknown_database(database).err
-        self._who.database = database
-        return self._ok()
+    def use(self, database: str) -> list[Response | Kill]:
+        """Choose a default database."""
+        return self._answers(lambda: [Use(database)])
+
+    def _use(self, name: str) -> None:
+        if name.lower() not in SYSTEM_DATABASES:
+            database = self._tables.schema().database(name)
+            self._settings.values["character_set_database"] = database.charset
+            self._settings.values["collation_database"] = database.collation
+        self._who.database = name
 
     def query(self, sql: bytes) -> list[Response | Kill]:
         """Answer every statement of a text; after an error the rest is left undone, and the session continues."""
@@ -153,13 +167,23 @@ class Dialog:
         return parse(text, version=version_number(self._facts))
 
     def _answers(self, statements: Callable[[], list[Statement]]) -> list[Response | Kill]:
+        return self.guarded(lambda: map(self._carry_out, statements()))
+
+    def _carry_out(self, statement: Statement) -> Response | Kill:
+        self._begin(statement)
+        return self._answer(statement)
+
+    def _begin(self, statement: Statement) -> None:
+        self._evaluator.begin_statement()
+        self._tables.begin_statement()
+        if not _is_about_errors(statement):
+            self._last_error = None
+
+    def guarded(self, answer: Callable[[], Iterable[Response | Kill]]) -> list[Response | Kill]:
+        """Answers up to the first error, which is the last of them."""
         answers: list[Response | Kill] = []
-        kept_error = None
         try:
-            for statement in statements():
-                self._evaluator.begin_statement()
-                kept_error = self._last_error if _is_about_errors(statement) else None
-                answers.append(self._answer(statement))
+            answers.extend(answer())
         except SqlError as error:
             answers.append(_syntax_error(error))
         except RefusedError as refused:
@@ -167,8 +191,45 @@ class Dialog:
         except IbbMasterError as error:
             answers.append(Err(code=1105, sqlstate="HY000", text=str(error)))
         last = answers[-1] if answers else None
-        self._last_error = last if isinstance(last, Err) else kept_error
+        if isinstance(last, Err):
+            self._last_error = last
         return answers
+
+    @property
+    def prepared(self) -> PreparedStatements:
+        """The session's prepared statements."""
+        if self._prepared is None:
+            from ibbmaster.dialogue.prepared import PreparedStatements  # few clients prepare on the server
+
+            self._prepared = PreparedStatements(self, version_number(self._facts))
+        return self._prepared
+
+    def carry_out(self, statement: Statement) -> Response | Kill:
+        """Answer a prepared statement: rows are binary."""
+        self._is_binary = True
+        try:
+            return self._carry_out(statement)
+        finally:
+            self._is_binary = False
+
+    def columns(self, statement: Statement) -> tuple[ColumnDefinition, ...]:
+        """The columns that a statement gives; none where it gives no rows. What it would set stays as it is."""
+        if isinstance(statement, SetStatement):
+            return self.columns(statement.statement)
+        if not isinstance(statement, Select | Show | Describe) and not (
+            isinstance(statement, Unread) and statement.source is not None
+        ):
+            return ()
+        kept = dict(self.variables)
+        self._begin(statement)
+        try:
+            if isinstance(statement, Select | Unread) and statement.source is not None:
+                found = self._tables.answer(statement, is_binary=True)
+                return found.columns if isinstance(found, Relation) else self._facts.tables.table_columns(found)
+            answer = self._answer(statement)
+            return answer.columns if isinstance(answer, ResultSet) else ()
+        finally:
+            self.variables.restore(kept)
 
     def kill(self, connection_id: int, *, query_only: bool) -> Response | Kill:
         """KILL: of a connection of the same account, or with the right to it of any.
@@ -184,8 +245,10 @@ class Dialog:
 
     def _answer(self, statement: Statement) -> Response | Kill:
         match statement:
-            case Select():
+            case Select(source=None):
                 return self._shown(self._querying.answer(statement))
+            case Select() | Unread(source=QuerySource()):
+                return self._query_tables(statement)
             case Set(assignments=assignments):
                 self._set(assignments)
             case SetStatement():
@@ -199,10 +262,14 @@ class Dialog:
             case KillUser():
                 raise not_supported("KILL USER")
             case Use(database=database):
-                return self.use(database)
-            case Transaction(verb=verb):
+                self._use(database)
+            case Transaction(verb=verb, has_snapshot=has_snapshot):
                 self._is_in_transaction = verb == "BEGIN"
                 self._savepoints.clear()
+                if self._is_in_transaction:
+                    self._position.begin(has_snapshot=has_snapshot)
+                else:
+                    self._position.end_transaction()
             case Savepoint(verb=verb, name=name):
                 self._savepoint(verb, name)
             case LockTables():
@@ -219,31 +286,40 @@ class Dialog:
             case Unread(verb=verb, tables=tables):
                 for table in tables:
                     if verb != "WITH" or table.database is not None:  # others may be its own
-                        self._find_table(table)
+                        self._tables.find(table)
                 raise not_supported(f"{verb} in this form")
             case Administration():
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         return self._ok()
 
     @property
-    def _status(self) -> int:
+    def status(self) -> int:
+        """Flags of an OK."""
         status = StatusFlag.AUTOCOMMIT if self._settings.value("autocommit") else 0
         return status | (StatusFlag.IN_TRANSACTION if self._is_in_transaction else 0)
 
     def _ok(self) -> Ok:
-        return Ok(status=self._status)
+        return Ok(status=self.status)
 
     def _shown(self, relation: Relation) -> ResultSet:
-        return relation.result(self._status)
+        return relation.result(self.status, is_binary=self._is_binary)
+
+    def _query_tables(self, query: Select | Unread) -> Response:
+        found = self._tables.answer(query, is_binary=self._is_binary)
+        if isinstance(found, Relation):
+            return self._shown(found)
+        return replace(self._facts.tables.read_table(found), status=self.status)
 
     def _shower(self) -> Shower:
         return Shower(
             self._facts,
             self._evaluator,
             self._catalog,
+            self._tables.schema,
             self._held,
             self._processes,
             self._status_values,
+            self._position.end,
             self._last_error,
         )
 
@@ -253,7 +329,7 @@ class Dialog:
         return [row for row in self._facts.processes() if sees_all or row.user == self._who.user]
 
     def _status_values(self) -> dict[str, object]:
-        file_name, position = self._facts.binlog_end()
+        file_name, position = self._position.end()
         version, cipher = self._tls
         return {
             "Binlog_snapshot_file": file_name,
@@ -263,25 +339,6 @@ class Dialog:
             "Threads_connected": len(self._facts.processes()),
             "Uptime": self._facts.uptime_s(),
         }
-
-    def _find_table(self, table: TableName) -> Relation:
-        """A table that exists.
-
-        Raises:
-            RefusedError: it does not, or the account may not read it.
-        """
-        database, name = self._shower().located(table)
-        found = self._catalog.find(database, name)
-        if database.lower() == "information_schema" and found is None:
-            raise RefusedError(1109, "42S02", f"Unknown table '{name}' in information_schema")
-        if database.lower() != "information_schema" and privileges.SELECT not in self._held:
-            text = (
-                f"SELECT command denied to user '{self._who.user}'@'{self._who.host}' for table `{database}`.`{name}`"
-            )
-            raise RefusedError(1142, "42000", text)
-        if found is None:
-            raise unknown_table(database, name)
-        return found
 
     def _set(self, assignments: Iterable[Assignment | CharsetAssignment | IsolationAssignment]) -> None:
         """All assignments, or none of them."""
@@ -304,11 +361,22 @@ class Dialog:
                     target = SystemVariable("transaction_isolation", "", "transaction_isolation")
                     self._settings.assign(target, level)
             case Assignment(target=UserVariable(name=name), value=value):
+                kept = self.variables.get(name)
                 self.variables.assign(name, self._evaluator.evaluate(value))
+                if name == POSITION_VARIABLE:
+                    self._go(kept)
             case Assignment(target=SystemVariable() as target, value=Default()):
                 self._settings.assign(target, None, is_default=True)
             case Assignment(target=SystemVariable() as target, value=value):
                 self._settings.assign(target, self._evaluator.evaluate(value))
+
+    def _go(self, kept: Value) -> None:
+        """Find the place that `@ibb_position` names; back to the one before if there is none."""
+        try:
+            _ = self._position.stopped
+        except (RefusedError, IbbMasterError):
+            self.variables.assign(POSITION_VARIABLE, kept)
+            raise
 
     def _set_statement(self, statement: SetStatement) -> Response | Kill:
         """Run a statement under other settings, and go back to those of the session."""
@@ -337,16 +405,21 @@ class Dialog:
             self._savepoints.discard(known)
 
     def _lock(self, statement: LockTables) -> None:
-        """Nobody writes here, so that there is nothing to keep out."""
+        """Nobody writes here, so that there is nothing to keep out: the session stops where it is."""
         if statement.writes:
             raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         if statement.privilege == privileges.RELOAD and privileges.RELOAD not in self._held:
             raise missing_privilege(privileges.RELOAD)
         for table in statement.tables:
-            database, _ = self._shower().located(table)
+            database, _ = self._who.located(table)
             if privileges.LOCK_TABLES not in self._held:
                 text = f"Access denied for user '{self._who.user}'@'%' to database '{database}'"
                 raise RefusedError(1044, "42000", text)
+            self._tables.find(table)
+        if statement.stops:
+            self._position.lock()
+        elif statement.privilege is None:
+            self._position.unlock()
 
 
 def _is_about_errors(statement: Statement) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ibbmaster.dialogue import moment
-from ibbmaster.dialogue.collations import character_sets, charset_of_collation
 from ibbmaster.dialogue.conversion import (
     calculate,
     calculate_bits,
@@ -20,7 +19,7 @@ from ibbmaster.dialogue.conversion import (
 )
 from ibbmaster.dialogue.functions import FUNCTIONS, call_function, check_count
 from ibbmaster.dialogue.matching import like
-from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
+from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, unknown_column
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.statement import (
     Call,
@@ -33,11 +32,13 @@ from ibbmaster.dialogue.statement import (
     Star,
     Subquery,
     SystemVariable,
+    TableName,
     UserVariable,
     Value,
 )
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
+from ibbmaster.schema.collations import character_sets, charset_of_collation
 
 Row = Mapping[str, Value]  # by the name of the column, in lower case
 AGGREGATES = frozenset(("count", "sum", "min", "max", "avg", "group_concat", "std", "variance", "bit_or", "bit_and"))
@@ -64,6 +65,17 @@ class Who:
     user: str
     host: str
     database: str = ""  # the default one; empty: none
+
+    def located(self, table: TableName) -> tuple[str, str]:
+        """Database and name of a table; without a database it is in the default one.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        database = table.database or self.database
+        if not database:
+            raise no_database()
+        return database, table.name
 
 
 class Evaluator:
@@ -180,7 +192,7 @@ class Evaluator:
         name = call.name
         if call.database is not None:
             raise RefusedError(1305, "42000", f"FUNCTION {call.database}.{call.written} does not exist")
-        if not self._is_known(name):
+        if not self.is_function(name):
             raise RefusedError(1305, "42000", f"FUNCTION {call.written} does not exist")
         if not call.is_read:
             raise not_supported(f"{call.written}() with these arguments")
@@ -210,7 +222,8 @@ class Evaluator:
         return self._of_session(call, arguments)
 
     @staticmethod
-    def _is_known(name: str) -> bool:
+    def is_function(name: str) -> bool:
+        """Whether there is a function of that name, in lower case."""
         return (
             name in FUNCTIONS
             or name in _CLOCKS

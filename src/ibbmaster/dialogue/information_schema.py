@@ -1,18 +1,20 @@
-"""The tables that exist without a schema: of information_schema, and mysql.gtid_slave_pos.
-
-What an application's databases hold is not known here: tables of tables are empty.
-"""
+"""The tables that every server has: of information_schema, and mysql.gtid_slave_pos."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from ibbmaster.dialogue.collations import character_sets, collations
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
-from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown
+from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
+from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
+
+if TYPE_CHECKING:
+    from ibbmaster.dialogue.information_tables import AboutTables
+    from ibbmaster.dialogue.session_schema import SessionSchema
 
 SYSTEM_DATABASES = ("information_schema", "mysql", "performance_schema")
 GTID_SLAVE_POS = "gtid_slave_pos"
@@ -39,12 +41,15 @@ class Catalog:
         settings: Settings,
         processes: Callable[[], Iterable[ProcessRow]],
         status: Callable[[], Mapping[str, object]],
+        schema: Callable[[], SessionSchema],
     ) -> None:
         """`processes` are the connections that the session may see, `status` is what SHOW STATUS has."""
         self._facts = facts
         self._settings = settings
         self._processes = processes
         self._status = status
+        self._schema = schema
+        self._about: AboutTables | None = None
 
     def find(self, database: str, table: str) -> Relation | None:
         """A table by its names in any case; None if there is no such one here."""
@@ -57,8 +62,6 @@ class Catalog:
 
     def _rows(self, table: str) -> Iterable[RowValues]:
         match table:
-            case "SCHEMATA":
-                return self._schemata()
             case "ENGINES":
                 return ENGINES
             case "CHARACTER_SETS":
@@ -77,15 +80,19 @@ class Catalog:
                 return [(name.upper(), str(value)) for name, value in self._status().items()]
             case "PROCESSLIST":
                 return self._process_rows()
+            case "COLLATION_CHARACTER_SET_APPLICABILITY":
+                return _applicability(self._facts)
             case _:
-                return ()
+                return self._about_tables(table)
 
-    def _schemata(self) -> Iterator[RowValues]:
-        collation = str(self._settings.value("collation_server", "global"))
-        charset = str(self._settings.value("character_set_server", "global"))
-        for name in SYSTEM_DATABASES:
-            own = (charset, collation) if name == "mysql" else ("utf8mb3", "utf8mb3_general_ci")
-            yield ("def", name, *own, None, "")
+    def _about_tables(self, table: str) -> Iterable[RowValues]:
+        """The same list as long as the session sees the same."""
+        from ibbmaster.dialogue.information_tables import AboutTables  # replicas never ask for these
+
+        schema = self._schema()
+        if self._about is None or self._about.schema is not schema:
+            self._about = AboutTables(schema, version_number(self._facts))
+        return self._about.rows(table)
 
     def _variables(self, scope: str) -> Iterator[RowValues]:
         for name in self._settings.names():
@@ -111,6 +118,12 @@ def collation_rows(facts: ServerFacts) -> Iterator[RowValues]:
         else:
             is_default = "Yes" if collation.name in defaults else ""
             yield collation.name, collation.charset, collation.number, is_default, "Yes", collation.sort_length
+
+
+def _applicability(facts: ServerFacts) -> Iterator[RowValues]:
+    for name, charset, number, is_default, *_ in collation_rows(facts):
+        if charset is not None:
+            yield name, charset, name, number, is_default
 
 
 def gtid_slave_pos() -> Relation:

@@ -6,6 +6,7 @@ slower: it only keeps nobody else waiting.
 
 from __future__ import annotations
 
+from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.statement import (
     Assignment,
@@ -25,6 +26,7 @@ from ibbmaster.dialogue.statement import (
 from ibbmaster.dialogue.variables import OF_THE_LOG
 
 LIGHT_SIZE_MAX = 1024  # bytes of a text that may be light
+POSITION = UserVariable("ibb_position")  # to be set, it is looked for in the log
 _CALLS = frozenset(
     ("connection_id", "current_timestamp", "current_user", "database", "now", "unix_timestamp", "user", "version")
 )
@@ -34,12 +36,20 @@ def is_light(statement: Statement) -> bool:
     """Whether a statement is answered at once, whatever is in the log; False if in doubt."""
     match statement:
         case Set(assignments=assignments):
-            return all(_is_light(item.value) for item in assignments if isinstance(item, Assignment))
+            return all(
+                _is_light(item.value) and item.target != POSITION
+                for item in assignments
+                if isinstance(item, Assignment)
+            )
         case Select(items=items, tables=(), where=None, group_by=(), having=None, order_by=()):
             return all(_is_light(item.expression) for item in items)
         case Show(what="VARIABLES", pattern=str() as pattern, where=None):
             return not any(map(matcher(pattern), OF_THE_LOG))
-        case Nothing() | Transaction() | Use():
+        case Transaction(has_snapshot=has_snapshot):
+            return not has_snapshot
+        case Use(database=database):
+            return database.lower() in SYSTEM_DATABASES
+        case Nothing():
             return True
         case _:
             return False

@@ -40,9 +40,9 @@ class Relation:
         last = None if count is None else min(first + count, sys.maxsize)
         return replace(self, rows=itertools.islice(self.rows, min(first, sys.maxsize), last))
 
-    def result(self, status: int) -> ResultSet:
+    def result(self, status: int, *, is_binary: bool = False) -> ResultSet:
         """The answer that has these rows."""
-        return ResultSet(columns=self.columns, rows=_encoded(self.rows), status=status)
+        return ResultSet(columns=self.columns, rows=_encoded(self.rows), status=status, is_binary=is_binary)
 
 
 def _encoded(rows: Iterable[RowValues]) -> Iterator[tuple[bytes | None, ...]]:

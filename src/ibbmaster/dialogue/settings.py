@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-from ibbmaster.dialogue.collations import character_sets, charset_of_collation, find_charset, find_collation
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.moment import parse_time_zone
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
 from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY, SQL_MODES
 from ibbmaster.dialogue.statement import CharsetAssignment, SystemVariable, Value
 from ibbmaster.dialogue.variables import (
+    OF_THE_LOG,
     READ_ONLY,
     ServerFacts,
     SystemValue,
@@ -20,6 +20,8 @@ from ibbmaster.dialogue.variables import (
     variable,
     variable_names,
 )
+from ibbmaster.gtid import GtidState
+from ibbmaster.schema.collations import character_sets, charset_of_collation, find_charset, find_collation
 
 SETTING_SIZE_MAX = 16_384  # characters of the text a variable is set to
 CHARSETS = ("character_set_client", "character_set_connection", "character_set_results")
@@ -29,10 +31,14 @@ _MODES = tuple(SQL_MODES.split())
 
 
 class Settings:
-    """What a session has set. `values` are by lower-case name; a name that is missing has the primary's value."""
+    """What a session has set. `values` are by lower-case name; a name that is missing has the primary's value.
 
-    def __init__(self, facts: ServerFacts) -> None:
+    `state` is what the session sees of what is logged: all of it without one.
+    """
+
+    def __init__(self, facts: ServerFacts, state: Callable[[], GtidState] | None = None) -> None:
         self._facts = facts
+        self._state = state or facts.binlog_state
         self.values: dict[str, SystemValue] = {}
 
     def names(self) -> list[str]:
@@ -60,6 +66,8 @@ class Settings:
             return self.values[name]
         if name == "timestamp":
             return self._facts.unix_timestamp()
+        if name in OF_THE_LOG:
+            return OF_THE_LOG[name](self._state(), self._facts.server_id)
         return variable(self._facts, name)
 
     def read(self, target: SystemVariable) -> SystemValue:

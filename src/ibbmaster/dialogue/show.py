@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.collations import character_sets
 from ibbmaster.dialogue.evaluating import Evaluator, Row
-from ibbmaster.dialogue.information_schema import (
-    ENGINES,
-    GTID_SLAVE_POS,
-    SYSTEM_DATABASES,
-    Catalog,
-    collation_rows,
-    gtid_slave_pos,
-)
+from ibbmaster.dialogue.information_schema import ENGINES, Catalog, collation_rows
 from ibbmaster.dialogue.matching import matcher
-from ibbmaster.dialogue.refusal import (
-    RefusedError,
-    missing_privilege,
-    no_database,
-    not_supported,
-    unknown_database,
-    unknown_table,
-)
+from ibbmaster.dialogue.refusal import RefusedError, missing_privilege
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.statement import Show, TableName, Value
-from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, SHOWN, read_columns
-from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown
+from ibbmaster.dialogue.statement import Show, Value
+from ibbmaster.dialogue.table_columns import SHOWN, read_columns
+from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
+from ibbmaster.schema.collations import character_sets
 from ibbmaster.wire.response import ColumnDefinition, Err
+
+if TYPE_CHECKING:
+    from ibbmaster.dialogue.session_schema import SessionSchema
+    from ibbmaster.dialogue.show_tables import TableShower
 
 _T = ":1/39"  # the flags and decimals of texts that are made up for one answer
 FILE_SIZE_COLUMNS = read_columns(f"Log_name v1020{_T}, File_size l20:a1")
@@ -43,17 +34,6 @@ PROCESS_COLUMNS = read_columns(
     "Info v400:0/39, Progress f7:81/3"
 )
 WARNING_COLUMNS = read_columns(f"Level v28{_T}, Code i4:a1, Message v2048{_T}")
-GTID_COLUMN_TYPES = (
-    ("domain_id", "int(10) unsigned"),
-    ("sub_id", "bigint(20) unsigned"),
-    ("server_id", "int(10) unsigned"),
-    ("seq_no", "bigint(20) unsigned"),
-)
-GTID_TABLE_TEXT = (
-    "CREATE TABLE `gtid_slave_pos` (\n"
-    + "".join(f"  `{name}` {kind} NOT NULL,\n" for name, kind in GTID_COLUMN_TYPES)
-    + "  PRIMARY KEY (`domain_id`,`sub_id`)\n) ENGINE=InnoDB COMMENT='Replication slave GTID position'"
-)
 NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
 #: What is asked of an account for what it is shown.
 _NEEDED = {
@@ -78,14 +58,16 @@ _MISSING: Mapping[str, Callable[[str], RefusedError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shower:
-    """Answers SHOW for one session. `status` is what SHOW STATUS has."""
+    """Answers SHOW for one session. `status` is what SHOW STATUS has, `schema` what it sees of databases."""
 
     facts: ServerFacts
     evaluator: Evaluator
     catalog: Catalog
+    schema: Callable[[], SessionSchema]
     held: frozenset[str]  # the account's privileges
     processes: Callable[[], Iterable[ProcessRow]]
     status: Callable[[], Mapping[str, object]]
+    end: Callable[[], tuple[str, int]]  # file and offset where the session is
     last_error: Err | None
 
     def answer(self, show: Show) -> Relation:
@@ -115,7 +97,7 @@ class Shower:
             case "BINARY LOGS":
                 return Relation(FILE_SIZE_COLUMNS, facts.binary_logs())
             case "MASTER STATUS":
-                return Relation(STATUS_COLUMNS, [(*facts.binlog_end(), "", "")])
+                return Relation(STATUS_COLUMNS, [(*self.end(), "", "")])
             case "SLAVE HOSTS":
                 return Relation(HOST_COLUMNS, [(*host, facts.server_id) for host in facts.replica_hosts()])
             case "PROCESSLIST":
@@ -131,9 +113,7 @@ class Shower:
                 return self._grants(show)
             case "DATABASES":
                 name = f"Database ({show.pattern})" if show.pattern is not None else "Database"
-                sees_all = privileges.SHOW_DATABASES in self.held or privileges.SELECT in self.held
-                databases = SYSTEM_DATABASES if sees_all else SYSTEM_DATABASES[:1]
-                return Relation(_renamed("DATABASES", name), [(each,) for each in databases])
+                return Relation(_renamed("DATABASES", name), [(each,) for each in self.schema().databases])
             case "COLLATION":
                 return Relation(read_columns(SHOWN[what]), list(collation_rows(facts)))
             case "CHARACTER SET":
@@ -145,13 +125,18 @@ class Shower:
             case "ENGINES":
                 return Relation(read_columns(SHOWN[what]), ENGINES)
             case "TABLES" | "TABLE STATUS" | "TRIGGERS" | "EVENTS" | "OPEN TABLES":
-                return self._of_database(show)
+                return self._tables().of_database(show, self.evaluator.who.database)
             case "COLUMNS" | "INDEX":
-                return self._of_table(show)
+                return self._tables().of_table(show, *self._located(show))
             case "ENGINE":
                 return self._engine(show)
+            case "CREATE DATABASE" | "CREATE SCHEMA":
+                return self._tables().created_database(show)
             case _ if what.startswith("CREATE "):
-                return self._created(show, what.removeprefix("CREATE "))
+                place = self._located(show)
+                if (missing := _MISSING.get(what.removeprefix("CREATE "))) is not None:
+                    raise missing(place[1])
+                return self._tables().created(show, *place)
             case "FUNCTION STATUS" | "PACKAGE STATUS" | "PACKAGE BODY STATUS":
                 return Relation(read_columns(SHOWN["PROCEDURE STATUS"]))
             case "AUTHORS":
@@ -187,81 +172,20 @@ class Shower:
         renamed = replace(columns[0], name=f"Grants for {user}@%")
         return Relation((renamed,), [(privileges.grant_text(user, self.held),)])
 
-    def _of_database(self, show: Show) -> Relation:
-        database = show.database or self.evaluator.who.database
-        if not database and show.what not in ("OPEN TABLES", "EVENTS"):
-            raise no_database()
-        is_known = database.lower() in SYSTEM_DATABASES
-        if not is_known and show.what not in ("OPEN TABLES", "EVENTS"):
-            raise unknown_database(database)
-        if show.what != "TABLES":
-            return Relation(read_columns(SHOWN[show.what]))
-        suffix = f" ({show.pattern})" if show.pattern is not None else ""
-        columns = read_columns("Tables_in_ v292, Table_type v256")
-        columns = (replace(columns[0], name=f"Tables_in_{database}{suffix}"), *columns[1:])
-        rows = []
-        if database.lower() == "mysql" and privileges.SELECT in self.held:
-            rows = [(GTID_SLAVE_POS, "BASE TABLE")]
-        elif database.lower() == "information_schema":
-            rows = [(name, "SYSTEM VIEW") for name in INFORMATION_SCHEMA]
-        if not show.is_full:
-            return Relation(columns[:1], [row[:1] for row in rows])
-        return Relation(columns, rows)
-
-    def _of_table(self, show: Show) -> Relation:
-        name = self.located(show.table)
-        if name != ("mysql", GTID_SLAVE_POS):
-            raise unknown_table(*name)
-        if show.what == "INDEX":
-            keys = [
-                (GTID_SLAVE_POS, 0, "PRIMARY", no, column, "A", 0, None, None, "", "BTREE", "", "", "NO")
-                for no, column in enumerate(gtid_slave_pos().names[:2], 1)
-            ]
-            return Relation(read_columns(SHOWN["INDEX"]), keys)
-        rows: list[Sequence[Value]] = []
-        for no, (column, kind) in enumerate(GTID_COLUMN_TYPES):
-            key = "PRI" if no < 2 else ""
-            if show.is_full:
-                rows.append((column, kind, None, "NO", key, None, "", "select", ""))
-            else:
-                rows.append((column, kind, "NO", key, None, ""))
-        return Relation(read_columns(SHOWN["FULL COLUMNS" if show.is_full else "COLUMNS"]), rows)
-
-    def _created(self, show: Show, what: str) -> Relation:
+    def _located(self, show: Show) -> tuple[str, str]:
         assert show.table is not None
-        if what in ("DATABASE", "SCHEMA"):
-            database = show.table.name
-            if database.lower() not in SYSTEM_DATABASES:
-                raise unknown_database(database)
-            charset = "utf8mb4" if database.lower() == "mysql" else "utf8mb3"
-            text = f"CREATE DATABASE `{database}` /*!40100 DEFAULT CHARACTER SET {charset} */"
-            return Relation(read_columns(SHOWN["CREATE DATABASE"]), [(database, text)])
-        name = self.located(show.table)
-        if what in _MISSING:
-            raise _MISSING[what](name[1])
-        if name == ("mysql", GTID_SLAVE_POS) and what == "TABLE":
-            return Relation(read_columns(SHOWN["CREATE TABLE"]), [(GTID_SLAVE_POS, GTID_TABLE_TEXT)])
-        if name[0].lower() == "information_schema" and name[1].upper() in INFORMATION_SCHEMA:
-            raise not_supported("SHOW CREATE of a table of information_schema")
-        raise unknown_table(*name)
+        return self.evaluator.who.located(show.table)
+
+    def _tables(self) -> TableShower:
+        from ibbmaster.dialogue.show_tables import TableShower  # with the rows of tables: replicas never ask for it
+
+        return TableShower(self.schema(), version_number(self.facts))
 
     def _engine(self, show: Show) -> Relation:
         assert show.table is not None
         if show.table.name.lower() not in {engine[0].lower() for engine in ENGINES}:
             raise RefusedError(1286, "42000", f"Unknown storage engine '{show.table.name}'")
         return Relation(read_columns(SHOWN["ENGINE"]))
-
-    def located(self, table: TableName | None) -> tuple[str, str]:
-        """Database and name of a table; without a database it is in the session's.
-
-        Raises:
-            RefusedError: the session has none.
-        """
-        assert table is not None
-        database = table.database or self.evaluator.who.database
-        if not database:
-            raise no_database()
-        return database, table.name
 
     def _binlog_events(self, show: Show) -> Relation:
         try:

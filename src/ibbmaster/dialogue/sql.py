@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from ibbmaster.dialogue.sql_expression import RESERVED
 from ibbmaster.dialogue.sql_show import ShowParser
-from ibbmaster.dialogue.sql_token import SqlError, tokenize, words
+from ibbmaster.dialogue.sql_tables import handled_table, named_tables
+from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlError, SqlTokens, tokenize, words
 from ibbmaster.dialogue.statement import (
     Administration,
     Assignment,
     CallProcedure,
     CharsetAssignment,
+    ColumnName,
     Default,
     Describe,
     Do,
@@ -26,6 +28,7 @@ from ibbmaster.dialogue.statement import (
     Nothing,
     Order,
     Query,
+    QuerySource,
     Savepoint,
     Select,
     SelectItem,
@@ -81,7 +84,16 @@ def parse(sql: str, *, version: int = 0) -> list[Statement]:
     Raises:
         SqlError: what stands there is not understood.
     """
-    parser = _Parser(tokenize(sql, version=version))
+    return parse_tokens(tokenize(sql, version=version))
+
+
+def parse_tokens(tokens: SqlTokens) -> list[Statement]:
+    """The statements of a text that is cut already.
+
+    Raises:
+        SqlError: what stands there is not understood.
+    """
+    parser = _Parser(tokens)
     statements: list[Statement] = []
     while not parser.is_at_end:
         statements.append(parser.statement())
@@ -90,6 +102,20 @@ def parse(sql: str, *, version: int = 0) -> list[Statement]:
             if not parser.is_next(";"):
                 break
     return statements or [Nothing()]
+
+
+def parse_one(tokens: SqlTokens) -> Statement:
+    """The only statement of a text that is cut already.
+
+    Raises:
+        SqlError: what stands there is not understood, or is more than one.
+    """
+    parser = _Parser(tokens)
+    statement = Nothing() if parser.is_at_end else parser.statement()
+    if not parser.is_at_end:
+        parser.expect(";")
+        parser.expect_end()
+    return statement
 
 
 class _Parser(ShowParser):
@@ -166,22 +192,25 @@ class _Parser(ShowParser):
             return None
         if token.text.upper() == "SHOW":
             return self._unread_show()
-        tables, balance = [], 0
-        is_other = token.text.upper() in _NOT_SUPPORTED
+        start, balance = self._index, 0
         while not (self.is_at_end or self._peek(";")):
             balance += self._peek("(") - self._peek(")")
             if balance < 0:
                 return None
-            is_before_table = self._peek("FROM") or self._peek("JOIN") or self._peek("HANDLER") or self._peek("TABLE")
-            is_other |= any(map(self._peek, _SET_OPERATIONS))
             self._index += 1
-            token_after = self._token()
-            if is_before_table and token_after is not None and token_after.kind in ("word", "quoted"):
-                if token_after.kind == "word" and token_after.text.upper() in RESERVED:
-                    continue
-                tables.append(self._table_name())
-        is_read = not balance and (tables or is_other)
-        return Unread(token.text.upper(), tuple(tables)) if is_read else None
+        tokens = self._tokens[start : self._index]
+        verb = token.text.upper()
+        if verb in ("SELECT", "WITH", "("):
+            source = self._source(start)
+            is_other = any(each.text.upper() in _SET_OPERATIONS | {"WITH"} for each in tokens)
+            return Unread(verb, source.tables, source) if not balance and (source.tables or is_other) else None
+        tables = (handled_table(tokens),) if verb == "HANDLER" and len(tokens) > 1 else named_tables(tokens)
+        return Unread(verb, tables) if not balance and (tables or verb in _NOT_SUPPORTED) else None
+
+    def _source(self, start: int) -> QuerySource:
+        """What was read since."""
+        tokens = self._tokens[start : self._index]
+        return QuerySource(SqlTokens(self._sql, tokens, self._text.cuts), named_tables(tokens))
 
     def _unread_show(self) -> Unread | None:
         self._index += 1
@@ -201,6 +230,7 @@ class _Parser(ShowParser):
             if self._peek("UNION"):
                 raise self._error()
             return query
+        start = self._index
         self.expect("SELECT")
         is_distinct = False
         while (token := self._token()) is not None and token.kind == "word":
@@ -211,7 +241,8 @@ class _Parser(ShowParser):
         items = [self._select_item()]
         while self._accept(","):
             items.append(self._select_item())
-        tables, is_joined = self._tables() if self._accept("FROM") else ((), False)
+        has_tables = self._accept("FROM")
+        tables, is_joined = self._tables() if has_tables else ((), False)
         where = self._expression() if self._accept("WHERE") else None
         group_by = self._list(self._expression) if self._accept("GROUP", "BY") else ()
         having = self._expression() if self._accept("HAVING") else None
@@ -229,6 +260,7 @@ class _Parser(ShowParser):
             having=having,
             order_by=order_by,
             limit=limit,
+            source=self._source(start) if has_tables or self._has_subquery else None,
         )
 
     def _select_item(self) -> SelectItem:
@@ -244,8 +276,10 @@ class _Parser(ShowParser):
             token.kind in ("quoted", "text") or (token.kind == "word" and token.text.upper() not in RESERVED)
         ):
             return SelectItem(expression, self._take_name())
-        if isinstance(expression, Literal) and isinstance(expression.value, str):
+        if isinstance(expression, Literal) and isinstance(expression.value, str) and name != PLACEHOLDER:
             name = expression.value
+        elif isinstance(expression, ColumnName):
+            name = expression.parts[-1]
         return SelectItem(expression, name)
 
     def _tables(self) -> tuple[tuple[TableName | Subquery, ...], bool]:
@@ -422,8 +456,11 @@ class _Parser(ShowParser):
             if not self._accept("NO_WRITE_TO_BINLOG"):
                 self._accept("LOCAL")
             is_harmless = self._accept("TABLES") or self._accept("TABLE") or self._accept("STATUS")
-            self._skip_statement()
-            return LockTables((), "RELOAD") if is_harmless else Administration(verb)
+            stops = False
+            while not (self.is_at_end or self._peek(";")):
+                stops |= self._accept("WITH", "READ", "LOCK") or self._accept("FOR", "EXPORT")
+                self._index += not (self.is_at_end or self._peek(";"))
+            return LockTables((), "RELOAD", stops=stops) if is_harmless else Administration(verb)
         if not (self._accept("TABLES") or self._accept("TABLE")):
             raise self._error()
         tables: list[TableName] = []
@@ -439,7 +476,7 @@ class _Parser(ShowParser):
                 writes = True
             if not self._accept(","):
                 break
-        return LockTables(tuple(tables), "LOCK TABLES" if tables else None, writes)
+        return LockTables(tuple(tables), "LOCK TABLES" if tables else None, writes, stops=bool(tables))
 
     def _alias_before_lock(self) -> None:
         if self._accept("AS") or not (self._peek("READ") or self._peek("WRITE") or self._peek("LOW_PRIORITY")):

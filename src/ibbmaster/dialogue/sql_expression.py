@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
-from ibbmaster.dialogue.collations import find_charset
 from ibbmaster.dialogue.sql_token import SqlError, SqlToken, SqlTokens, error_at, unquote, words
 from ibbmaster.dialogue.statement import (
     Call,
@@ -21,6 +20,7 @@ from ibbmaster.dialogue.statement import (
     SystemVariable,
     UserVariable,
 )
+from ibbmaster.schema.collations import find_charset
 
 SCOPES = {"global": "global", "session": "session", "local": "session"}
 DEPTH_MAX = 40  # brackets in brackets
@@ -86,6 +86,7 @@ class ExpressionParser(ABC):
         self._index = 0
         self._depth = 0
         self._steps = 0
+        self._has_subquery = False
 
     @property
     def is_at_end(self) -> bool:
@@ -93,6 +94,10 @@ class ExpressionParser(ABC):
 
     def is_next(self, sign: str) -> bool:
         return self._peek(sign)
+
+    def expect_end(self) -> None:
+        if not self.is_at_end:
+            raise self._error()
 
     def expect(self, sign: str) -> None:
         if not self._accept(sign):
@@ -345,6 +350,7 @@ class ExpressionParser(ABC):
         self._depth += 1
         if self._depth > DEPTH_MAX:
             raise self._error()
+        self._has_subquery = True
         query = self._query()
         self.expect(")")
         self._depth -= 1

@@ -83,8 +83,8 @@ class ShowParser(ExpressionParser):
             return Show(what="GRANTS", user=self._grantee() if self._accept("FOR") else None)
         if self._accept("CREATE"):
             what = self._choice(*_CREATED)
-            self._accept("IF", "NOT", "EXISTS")
-            return Show(what=f"CREATE {what}", table=self._table_name())
+            if_not_exists = self._accept("IF", "NOT", "EXISTS")
+            return Show(what=f"CREATE {what}", table=self._table_name(), if_not_exists=if_not_exists)
         if self._accept("ENGINE"):
             table = TableName(self._take_name())
             self._choice("STATUS", "MUTEX", "LOGS")

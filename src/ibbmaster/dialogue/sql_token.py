@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ibbmaster.errors import IbbMasterError
 
 TOKENS_MAX = 10_000
+PLACEHOLDER = "?"  # of a prepared statement
 NEAR_SIZE = 80  # characters of the statement an error shows
 MYSQL_VERSIONS = range(50700, 100000)  # of /*! comments that are meant for MySQL alone
 
@@ -31,7 +32,7 @@ _TOKEN = re.compile(
 )
 _CONDITION = re.compile(r"/\*(M?)!(\d{5,6})?", re.ASCII)
 _COMMENT_BORDER = re.compile(r"/\*|\*/")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 

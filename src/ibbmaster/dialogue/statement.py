@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from ibbmaster.dialogue.sql_token import SqlTokens
 
 Value: TypeAlias = int | float | Decimal | str | bytes | None  # None is NULL
 
@@ -113,7 +116,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select:
-    """SELECT; `limit` is rows to leave out and rows to give. `is_joined`: several tables, joined by conditions."""
+    """SELECT; `limit` is rows to leave out and rows to give. `is_joined`: several tables, joined by conditions.
+
+    `source` is what it was read from, if it names tables.
+    """
 
     items: tuple[SelectItem, ...]
     tables: tuple[TableName | Subquery, ...] = ()
@@ -124,14 +130,27 @@ class Select:
     having: Expression | None = None
     order_by: tuple[Order, ...] = ()
     limit: tuple[int, int | None] | None = None
+    source: QuerySource | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySource:
+    """The tokens of a query, and every table that is named anywhere in it."""
+
+    tokens: SqlTokens = field(repr=False)
+    tables: tuple[TableName, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A statement that names these tables, in a form that the parser does not know; MariaDB may."""
+    """A statement that names these tables, in a form that the parser does not know; MariaDB may.
+
+    `source` is what it was read from, if it is a query.
+    """
 
     verb: str
     tables: tuple[TableName, ...]
+    source: QuerySource | None = field(default=None, compare=False)
 
 
 Query: TypeAlias = Select | Unread
@@ -192,6 +211,7 @@ class Show:
     offset: int | None = None
     limit: tuple[int, int | None] | None = None  # rows to leave out, rows to show
     user: str | None = None  # of SHOW GRANTS FOR; None is the one who asks
+    if_not_exists: bool = False  # of SHOW CREATE DATABASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,11 +255,15 @@ class Savepoint:
 
 @dataclass(frozen=True, slots=True)
 class LockTables:
-    """LOCK TABLES, UNLOCK TABLES (no tables), FLUSH TABLES (with `privilege` RELOAD); `writes`: a WRITE lock."""
+    """LOCK TABLES, UNLOCK TABLES (no tables), FLUSH TABLES (with `privilege` RELOAD); `writes`: a WRITE lock.
+
+    `stops`: what follows is seen as it is now.
+    """
 
     tables: tuple[TableName, ...]
     privilege: str | None
     writes: bool = False
+    stops: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,6 +266,9 @@ SHOWN = {
     "DATABASES": "Database v256",
     "CREATE DATABASE": "Database v256:1/39, Create Database v4096:1/39",
     "CREATE TABLE": "Table v256:1/39, Create Table v4096:1/39",
+    "CREATE VIEW": (
+        "View v256:1/39, Create View v4096:1/39, character_set_client v128:1/39, collation_connection v256:1/39"
+    ),
     "COLUMNS": "Field v256, Type t786420:1011, Null v12, Key v12, Default t786384:1010, Extra v320",
     "FULL COLUMNS": (
         "Field v256, Type t786420:1011, Collation v256?, Null v12, Key v12, Default t786384:1010, Extra v320, "

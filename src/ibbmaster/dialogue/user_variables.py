@@ -36,6 +36,12 @@ class UserVariables(dict[str, Value]):
         self[name] = value
         self._size = total
 
+    def restore(self, kept: dict[str, Value]) -> None:
+        """Have these values again, and no others."""
+        self.clear()
+        self.update(kept)
+        self._size = sum(map(size_of, kept.values()))
+
 
 def size_of(value: Value) -> int:
     """About how much memory a value takes, in bytes."""

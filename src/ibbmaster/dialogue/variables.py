@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
 from ibbmaster.dump.profile import Profile
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -20,6 +21,7 @@ class ServerFacts(Protocol):
     server_id: int
     server_version: str
     profile: Profile
+    tables: LogTables
 
     def binlog_state(self) -> GtidState:
         """What is logged."""
@@ -150,16 +152,18 @@ FIXED: Mapping[str, SystemValue] = {
 #: Values that follow from the server.
 COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "binlog_checksum": lambda facts: facts.profile.event_checksum.name,
-    "gtid_binlog_pos": lambda facts: str(facts.binlog_state().position()),
-    "gtid_binlog_state": lambda facts: str(facts.binlog_state()),
-    "gtid_current_pos": lambda facts: str(own_position(facts)),
     "server_id": lambda facts: facts.server_id,
     "version": lambda facts: facts.server_version,
     "version_comment": lambda facts: facts.profile.version_comment,
 }
-OF_THE_LOG = frozenset(("gtid_binlog_pos", "gtid_binlog_state", "gtid_current_pos"))  # asked of the facts: these read
+#: Values that follow from what is logged, and the server id: to ask for them may read the disk.
+OF_THE_LOG: Mapping[str, Callable[[GtidState, int], SystemValue]] = {
+    "gtid_binlog_pos": lambda state, _: str(state.position()),
+    "gtid_binlog_state": lambda state, _: str(state),
+    "gtid_current_pos": lambda state, server_id: str(own_position(state, server_id)),
+}
 STORAGE_ENGINE = "binlog_storage_engine"  # there, but on traditional primaries
-_NAMES = sorted({*FIXED, *COMPUTED, *SESSION_DEFAULTS, STORAGE_ENGINE})
+_NAMES = sorted({*FIXED, *COMPUTED, *OF_THE_LOG, *SESSION_DEFAULTS, STORAGE_ENGINE})
 READ_ONLY = frozenset(("version", "version_comment", "server_id", "gtid_binlog_pos", "gtid_current_pos", "log_bin"))
 UCA_DEFAULT_SINCE = 110500  # the version whose Unicode character sets have collations of UCA 14.0 by default
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)
@@ -176,19 +180,19 @@ def is_uca_default(facts: ServerFacts) -> bool:
     return version_number(facts) >= UCA_DEFAULT_SINCE
 
 
-def own_position(facts: ServerFacts) -> GtidPosition:
+def own_position(state: GtidState, server_id: int) -> GtidPosition:
     """What a primary that was never a replica holds for its own position: the domains it wrote to last itself."""
-    return GtidPosition(gtid for gtid in facts.binlog_state().position().values() if gtid.server_id == facts.server_id)
+    return GtidPosition(gtid for gtid in state.position().values() if gtid.server_id == server_id)
 
 
 def has_variable(facts: ServerFacts, name: str) -> bool:
     """Whether this primary has a system variable of that name, in lower case."""
-    is_there = name in FIXED or name in COMPUTED or name in SESSION_DEFAULTS
+    is_there = name in FIXED or name in COMPUTED or name in OF_THE_LOG or name in SESSION_DEFAULTS
     return is_there or (name == STORAGE_ENGINE and facts.profile.storage_engine is not None)
 
 
 def variable(facts: ServerFacts, name: str) -> SystemValue:
-    """The value of a variable that `has_variable`."""
+    """The value of a variable that `has_variable`, and is not of the log."""
     if name in COMPUTED:
         return COMPUTED[name](facts)
     if name == STORAGE_ENGINE:

@@ -55,6 +55,7 @@ class KernelSet(StrEnum):
     IMPORT = "import"  # traditional files become pages
     VERIFY = "verify"  # pages are checked
     READ = "read"  # events and rows become columns, for Spark
+    SELECT = "select"  # rows become answers
 
 
 def find_directory() -> Path | None:

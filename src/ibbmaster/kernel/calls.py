@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.fields import (
+        AnswerPlan,
         Bytes,
         Checking,
         Collecting,
@@ -90,3 +91,19 @@ class Kernels(Protocol):
         self, data: Bytes, events: Numbers, state: Numbers, known: KnownTables, decoded: Decoded
     ) -> int: ...
     def find_open(self, open_tables: Numbers, table_id: int, turn: int) -> int: ...
+
+    # answers
+    def write_rows(
+        self, data: Bytes, places: Numbers, state: Numbers, plan: AnswerPlan, spans: Numbers, out: Bytes
+    ) -> int: ...
+    def locate_values(
+        self,
+        data: Bytes,
+        places: Numbers,
+        state: Numbers,
+        plan: AnswerPlan,
+        spans: Numbers,
+        step: int,
+        starts: Numbers,
+        sizes: Numbers,
+    ) -> int: ...

@@ -137,6 +137,91 @@ class KnownTables(NamedTuple):
     steps: Numbers  # see StepColumn
 
 
+class ValueOp(IntEnum):
+    """How a stored value becomes part of a row of an answer."""
+
+    COPY = 0  # the bytes behind their length
+    PAD = 1  # and zeros behind them, up to FIRST bytes
+    BYTES = 2  # each byte as text number FIRST + byte says
+    CHOICE = 3  # text number FIRST + value; SECOND: how many there are
+    CONSTANT = 4  # text number FIRST, or NULL if that is -1
+    SIDE = 5  # the next text of side number FIRST
+    INTEGER = 6  # FIRST: it has a sign; SECOND: digits, with zeros in front
+    YEAR = 7  # FIRST: digits
+    DECIMAL = (
+        8  # FIRST: digits, SECOND: of them behind the point; THIRD: to be shown there; FOURTH: as SECOND of INTEGER
+    )
+    DATE = 9
+    DATETIME = 10  # FIRST: digits of a second, SECOND: to be shown
+    TIME = 11  # as DATETIME
+    TIMESTAMP = 12  # as DATETIME
+    # of the binary protocol
+    FIXED = 13  # the bytes alone
+    NUMBER = 14  # FIRST: it has a sign; SECOND: bytes
+    YEAR_NUMBER = 15
+    DATE_PARTS = 16
+    DATETIME_PARTS = 17  # FIRST: digits of a second
+    TIME_PARTS = 18  # as DATETIME_PARTS
+    TIMESTAMP_PARTS = 19  # as DATETIME_PARTS
+
+
+class ValueColumn(IntEnum):
+    """What is known of each column of an answer, for rows of one layout."""
+
+    OP = 0  # ValueOp
+    PLACE = 1  # of the stored column
+    FIRST = 2
+    SECOND = 3
+    THIRD = 4
+    FOURTH = 5
+    COLUMNS = 6
+
+
+class LayoutColumn(IntEnum):
+    """What is known of each layout of stored rows."""
+
+    FIRST = 0  # of its stored columns; -1: it is not known
+    COUNT = 1
+    VALUES = 2  # the first of its ValueColumns
+    BOUND = 3  # bytes that a row of an answer takes at most, beside ...
+    FACTOR = 4  # ... so many times the bytes of the stored one
+    COLUMNS = 5
+
+
+class AnswerField(IntEnum):
+    """Places in the state of an answer."""
+
+    NEXT = 0  # row of those that are wanted
+    END = 1  # rows that are wanted
+    SEQUENCE = 2  # of the next packet
+    OUT = 3  # bytes in the output
+    SHOWN = 4  # columns of the answer
+    IS_BINARY = 5
+    ZONE_S = 6  # seconds that TIMESTAMPs are shown east of UTC
+    SIDE_START = 7  # the row that the first text of each side is of
+    SIZE = 8
+
+
+class AnswerStatus(IntEnum):
+    """Why no more rows were written."""
+
+    END = 0
+    FULL = 1
+    FALLBACK = 2  # the next row is one for the reference
+
+
+class AnswerPlan(NamedTuple):
+    """How stored rows become rows of an answer."""
+
+    layouts: Numbers  # see LayoutColumn
+    stored: Numbers  # by column: bytes of its values, or -1; and bytes of the length before them
+    values: Numbers  # see ValueColumn
+    offsets: Numbers  # of each text in ...
+    texts: Bytes
+    side_offsets: Numbers  # by side and row, in ...
+    sides: Bytes
+
+
 class Decoded(NamedTuple):
     """What rows become."""
 

@@ -19,6 +19,8 @@ from ibbmaster.kernel.crc32c import PAGE
 from ibbmaster.kernel.fields import (
     CALL_WORDS,
     PAIR_COLUMNS,
+    AnswerField,
+    AnswerPlan,
     Checking,
     ChunkColumn,
     Collecting,
@@ -31,6 +33,7 @@ from ibbmaster.kernel.fields import (
     Framing,
     GroupColumn,
     KnownTables,
+    LayoutColumn,
     MapColumn,
     OpenColumn,
     Progress,
@@ -38,11 +41,13 @@ from ibbmaster.kernel.fields import (
     RowField,
     Sending,
     StepColumn,
+    ValueColumn,
     VariantColumn,
 )
 from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_node, frame_table, skip_table
 from ibbmaster.kernel.pump import pump, pump_nodes
+from ibbmaster.kernel.row_values import locate_values, write_rows
 from ibbmaster.kernel.rows import decode_rows, find_open
 from ibbmaster.kernel.scan import index_chunks
 
@@ -63,12 +68,14 @@ __all__ = [
     "header_columns",
     "index_chunks",
     "index_events",
+    "locate_values",
     "pump",
     "pump_classic",
     "pump_nodes",
     "renumber",
     "skip_table",
     "warm_up",
+    "write_rows",
 ]
 
 
@@ -191,11 +198,24 @@ def _decode_long() -> None:
     _decode(np.frombuffer(bytes(64), dtype=np.uint8))  # a long event is not in a buffer of ours
 
 
+def _answer() -> None:
+    source = np.frombuffer(bytes(64), dtype=np.uint8)  # not writable, as a mapped file
+    numbers, pairs = np.zeros(2, dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
+    layouts, values = (
+        np.zeros((1, columns), dtype=np.int64) for columns in (LayoutColumn.COLUMNS, ValueColumn.COLUMNS)
+    )
+    plan = AnswerPlan(layouts, pairs, values, numbers, _bytes(8), pairs, _bytes(8))
+    state = np.zeros(int(AnswerField.SIZE), dtype=np.int64)
+    write_rows(source, numbers, state, plan, pairs, _bytes(64))
+    locate_values(source, numbers, state, plan, pairs, 0, numbers, numbers)
+
+
 STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some kernels once, for arguments as they come
     KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _frame_classic, _pump_classic),
     KernelSet.IMPORT: (_convert,),
     KernelSet.VERIFY: (_check,),
     KernelSet.READ: (_collect, _decode_own, _decode_long),
+    KernelSet.SELECT: (_answer,),
 }
 
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from ibbmaster.position import LogPosition
 
+UNKNOWN_VALUE = "?"  # as `first_value`: an ALTER TABLE gave old rows values that no statement tells
+
 
 class SchemaPlace(NamedTuple):
     """A place between the events of a log; compares in its order.
@@ -68,10 +70,12 @@ class TableColumn:
         default: what stands behind DEFAULT, an expression or a literal as SQL; None without one.
             DEFAULT NULL, written or implied by a nullable column, is `NULL`.
         first_value: what rows hold in it that were written before the column was added, as SQL;
-            None where no ALTER TABLE added it. It never changes afterwards, other than `default`.
+            None where no ALTER TABLE added it, UNKNOWN_VALUE where the log does not tell it. It never
+            changes afterwards, other than `default`.
         on_update: what stands behind ON UPDATE.
         expression: of a generated column, without the brackets around it.
-        is_hidden: added by WITH SYSTEM VERSIONING alone: in TABLE_MAP events, shown nowhere.
+        is_hidden: added by WITH SYSTEM VERSIONING alone, or by a unique index of long columns for their
+            hash: in TABLE_MAP events, shown nowhere.
         check: the column's own CHECK, without the brackets around it.
     """
 

@@ -253,12 +253,26 @@ class _Connection:
                 if answers is None:
                     is_light = False
                     answers = await trio.to_thread.run_sync(self._dialog.query, sql)
-                for answer in answers:
-                    if isinstance(answer, Kill):
-                        self._primary.registry.kill(answer.connection_id, query_only=answer.query_only)
-                responses = tuple(Ok() if isinstance(answer, Kill) else answer for answer in answers)
+                responses = self._carried_out(answers)
             case commands.InitDb(database=database):
-                responses = (self._dialog.use(database),)
+                responses = self._carried_out(await trio.to_thread.run_sync(self._dialog.use, database))
+            case commands.StatementPrepare(sql=sql):
+                responses = self._carried_out(await trio.to_thread.run_sync(self._dialog.prepared.prepare, sql))
+            case commands.StatementExecute(statement_id=statement_id, parameters=parameters):
+                is_light = False
+                self._session.note("Execute", "", time.monotonic())
+                answers = await trio.to_thread.run_sync(self._dialog.prepared.execute, statement_id, parameters)
+                responses = self._carried_out(answers)
+            case commands.StatementLongData():
+                self._dialog.prepared.add_piece(command.statement_id, command.parameter_no, command.data)
+                responses = ()
+            case commands.StatementClose(statement_id=statement_id):
+                self._dialog.prepared.close(statement_id)
+                responses = ()
+            case commands.StatementReset(statement_id=statement_id):
+                responses = self._carried_out(self._dialog.prepared.reset(statement_id))
+            case commands.StatementFetch(statement_id=statement_id):
+                responses = self._carried_out(self._dialog.prepared.fetch(statement_id))
             case commands.Ping():
                 responses = (Ok(),)
             case commands.ResetConnection():
@@ -287,6 +301,13 @@ class _Connection:
             return
         while (piece := await trio.to_thread.run_sync(next, pieces, None)) is not None:  # of rows from the disk
             await self._sender.send(piece)
+
+    def _carried_out(self, answers: list[Response | Kill]) -> tuple[Response, ...]:
+        """What the client gets, once connections that shall end are ended."""
+        for answer in answers:
+            if isinstance(answer, Kill):
+                self._primary.registry.kill(answer.connection_id, query_only=answer.query_only)
+        return tuple(Ok() if isinstance(answer, Kill) else answer for answer in answers)
 
     async def _dump(self, command: commands.BinlogDump) -> None:
         """The last answer of a connection: events until one of us ends it."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
+from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
 from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.header import decode_event_header
@@ -14,17 +16,21 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.log.interface import EventGroups, LogEngine, LogFile
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
+from ibbmaster.server.tables import PrimaryTables
 
 
 class PrimaryFacts:
     """`ServerFacts` of a running primary; called from worker threads."""
 
-    def __init__(self, engine: LogEngine, options: PrimaryOptions, registry: Registry) -> None:
+    def __init__(
+        self, engine: LogEngine, options: PrimaryOptions, registry: Registry, directory: Path | None = None
+    ) -> None:
         self._engine = engine
         self._registry = registry
         self.server_id = options.server_id
         self.profile = options.profile
         self.server_version = options.profile.server_version
+        self.tables: LogTables = PrimaryTables(engine, directory)
         self._since = time.monotonic()
         self.started_at = int(time.time())  # in seconds since 1970
 

@@ -28,6 +28,7 @@ class PrimaryOptions:
     server_id: int = 1
     connections_max: int = 151  # MariaDB's default for max_connections
     stage: Callable[[Session], Stage] | None = None  # what the bytes of each dump go through
+    has_kernels: bool = True  # compiled kernels are loaded, in a thread
     observer: Observer | None = None  # who is asked at each step of a connection
 
     def held_by(self, user: str) -> frozenset[str]:

@@ -8,6 +8,7 @@ import math
 import signal
 import socket
 import time
+from pathlib import Path
 
 import trio
 
@@ -34,10 +35,11 @@ SEND_BUFFER_SIZE = 512 * 1024  # of the kernel, per replica: with one block of o
 class Primary:
     """A binlog that can be served to any number of replicas.
 
-    `engine` is only read. `serve` runs until it is cancelled or `stop` is called.
+    `engine` is only read; its schema history is kept in `directory`, if one is given. `serve` runs until it is
+    cancelled or `stop` is called.
     """
 
-    def __init__(self, engine: LogEngine, options: PrimaryOptions) -> None:
+    def __init__(self, engine: LogEngine, options: PrimaryOptions, directory: Path | None = None) -> None:
         self.engine = engine
         self.options = options
         self.registry = Registry()
@@ -49,7 +51,7 @@ class Primary:
             options=options,
             registry=self.registry,
             follower=self.follower,
-            facts=PrimaryFacts(engine, options, self.registry),
+            facts=PrimaryFacts(engine, options, self.registry, directory),
             shared_blocks=SharedBlocks(),
             pumps=trio.CapacityLimiter(PUMPS_MAX),
         )
@@ -67,7 +69,8 @@ class Primary:
             self.engine.wait_for_growth, 0.0
         )  # what cannot be read shall fail here, not later
         listeners = await self._listen()
-        load_in_background(KernelSet.SERVE)
+        if self.options.has_kernels:
+            load_in_background(KernelSet.SERVE)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners, nursery)

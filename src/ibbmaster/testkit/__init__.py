@@ -1,1 +1,29 @@
-"""A primary for tests of CDC consumers: it writes what the test says, and misbehaves on cue."""
+"""A primary for tests of CDC consumers: it writes what the test says, and misbehaves on cue.
+
+from ibbmaster.testkit import FixturePrimary
+
+with FixturePrimary(profile="classic-11.8") as primary:
+    orders = primary.table("shop.orders", id="bigint unsigned primary key", total="decimal(10,2)")
+    with primary.transaction(domain=1):
+        orders.insert(id=1, total="9.90")
+"""
+
+from ibbmaster.event.rows.encoding import RowMetadata
+from ibbmaster.event.rows.row_image import RowImage
+from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.testkit.primary import FixturePrimary, fixture_log
+from ibbmaster.testkit.tables import FixtureTable, RowFormat
+from ibbmaster.testkit.transactions import FixtureTransaction
+from ibbmaster.testkit.witness import SeenConnection
+
+__all__ = [
+    "FixtureClock",
+    "FixturePrimary",
+    "FixtureTable",
+    "FixtureTransaction",
+    "RowFormat",
+    "RowImage",
+    "RowMetadata",
+    "SeenConnection",
+    "fixture_log",
+]

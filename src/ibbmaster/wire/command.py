@@ -12,6 +12,10 @@ from ibbmaster.wire.response import Err
 
 _REGISTER_TAIL = struct.Struct("<HII")  # port, rank, server id of the primary
 _DUMP = struct.Struct("<IHI")  # position, flags, server id; the file name follows
+_EXECUTE = struct.Struct("<IBI")  # statement, flags, how often; parameters follow
+_LONG_DATA = struct.Struct("<IH")  # statement, parameter; data follow
+_FETCH = struct.Struct("<II")  # statement, rows
+NEWEST_STATEMENT = 0xFFFFFFFF
 NUMBER_SIZE = 4
 OPTION_SIZE = 2
 UNKNOWN_COMMAND = Err(code=1047, sqlstate="08S01", text="Unknown command")
@@ -32,9 +36,22 @@ class Command(enum.IntEnum):
     PING = 0x0E
     BINLOG_DUMP = 0x12
     REGISTER_REPLICA = 0x15  # COM_REGISTER_SLAVE
+    STATEMENT_PREPARE = 0x16
+    STATEMENT_EXECUTE = 0x17
+    STATEMENT_LONG_DATA = 0x18  # no answer, whatever it holds
+    STATEMENT_CLOSE = 0x19  # no answer
+    STATEMENT_RESET = 0x1A
     SET_OPTION = 0x1B
+    STATEMENT_FETCH = 0x1C
     BINLOG_DUMP_GTID = 0x1E  # MySQL's; MariaDB does not know it
     RESET_CONNECTION = 0x1F
+
+
+_STATEMENT_SIZES = {  # bytes before what varies, of those that have more than a number
+    Command.STATEMENT_EXECUTE: _EXECUTE.size,
+    Command.STATEMENT_LONG_DATA: _LONG_DATA.size,
+    Command.STATEMENT_FETCH: _FETCH.size,
+}
 
 
 class DumpFlag(enum.IntFlag):
@@ -116,6 +133,55 @@ class ResetConnection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatementPrepare:
+    """Read a statement now, and carry it out later, perhaps often."""
+
+    sql: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementExecute:
+    """Carry out a prepared statement; `parameters` are read with what is known of it.
+
+    `statement_id` `NEWEST_STATEMENT` is the one that was prepared last.
+    """
+
+    statement_id: int
+    flags: int  # a kind of cursor: rows are sent at once all the same
+    parameters: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementLongData:
+    """A piece of one parameter, sent before the statement is carried out."""
+
+    statement_id: int
+    parameter_no: int
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementClose:
+    """Forget a prepared statement."""
+
+    statement_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementReset:
+    """Forget the pieces of its parameters."""
+
+    statement_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementFetch:
+    """More rows of a cursor; there are none."""
+
+    statement_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnsupportedCommand:
     """A command this server does not have; `answer` is what MariaDB says to one it does not know."""
 
@@ -142,6 +208,12 @@ AnyCommand: TypeAlias = (
     | RegisterReplica
     | SetOption
     | ResetConnection
+    | StatementPrepare
+    | StatementExecute
+    | StatementLongData
+    | StatementClose
+    | StatementReset
+    | StatementFetch
     | UnsupportedCommand
     | MalformedCommand
 )
@@ -179,8 +251,40 @@ def decode_command(payload: Buffer) -> AnyCommand:
             return SetOption(option=int.from_bytes(body, "little"))
         case Command.RESET_CONNECTION:
             return ResetConnection()
+        case Command.STATEMENT_PREPARE:
+            return StatementPrepare(sql=body)
+        case (
+            Command.STATEMENT_EXECUTE
+            | Command.STATEMENT_LONG_DATA
+            | Command.STATEMENT_CLOSE
+            | Command.STATEMENT_RESET
+            | Command.STATEMENT_FETCH
+        ):
+            return _decode_statement(Command(code), body)
         case _:
             return UnsupportedCommand(code=code)
+
+
+def _decode_statement(code: Command, body: bytes) -> AnyCommand:
+    """A command about a prepared statement, whose number comes first."""
+    if len(body) < _STATEMENT_SIZES.get(code, NUMBER_SIZE):
+        if code in (Command.STATEMENT_LONG_DATA, Command.STATEMENT_CLOSE):  # without an answer, as always
+            return StatementClose(statement_id=0)
+        return MalformedCommand(code=code, answer=MALFORMED_PACKET)
+    statement_id = int.from_bytes(body[:NUMBER_SIZE], "little")
+    match code:
+        case Command.STATEMENT_EXECUTE:
+            _, flags, _ = _EXECUTE.unpack_from(body)
+            return StatementExecute(statement_id=statement_id, flags=flags, parameters=body[_EXECUTE.size :])
+        case Command.STATEMENT_LONG_DATA:
+            _, parameter_no = _LONG_DATA.unpack_from(body)
+            return StatementLongData(statement_id=statement_id, parameter_no=parameter_no, data=body[_LONG_DATA.size :])
+        case Command.STATEMENT_CLOSE:
+            return StatementClose(statement_id=statement_id)
+        case Command.STATEMENT_RESET:
+            return StatementReset(statement_id=statement_id)
+        case _:
+            return StatementFetch(statement_id=statement_id)
 
 
 def _decode_binlog_dump(body: bytes) -> BinlogDump | MalformedCommand:
@@ -250,6 +354,19 @@ def encode_command(command: AnyCommand) -> bytes:
             return bytes((Command.SET_OPTION,)) + command.option.to_bytes(OPTION_SIZE, "little")
         case ResetConnection():
             return bytes((Command.RESET_CONNECTION,))
+        case StatementPrepare():
+            return bytes((Command.STATEMENT_PREPARE,)) + command.sql
+        case StatementExecute():
+            fixed = _EXECUTE.pack(command.statement_id, command.flags, 1)
+            return bytes((Command.STATEMENT_EXECUTE,)) + fixed + command.parameters
+        case StatementLongData():
+            fixed = _LONG_DATA.pack(command.statement_id, command.parameter_no)
+            return bytes((Command.STATEMENT_LONG_DATA,)) + fixed + command.data
+        case StatementClose() | StatementReset():
+            code = Command.STATEMENT_CLOSE if isinstance(command, StatementClose) else Command.STATEMENT_RESET
+            return bytes((code,)) + command.statement_id.to_bytes(NUMBER_SIZE, "little")
+        case StatementFetch():
+            return bytes((Command.STATEMENT_FETCH,)) + _FETCH.pack(command.statement_id, 1)
         case UnsupportedCommand() | MalformedCommand():
             return bytes((command.code,))
 

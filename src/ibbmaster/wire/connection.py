@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import enum
 import hmac
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
@@ -41,9 +42,12 @@ from ibbmaster.wire.handshake import (
 from ibbmaster.wire.packet import PACKET_HEADER_SIZE, Packet, PacketReader, PacketStream
 from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
+    BlockResultSet,
+    Eof,
     Err,
     Ok,
     Response,
+    encode_eof,
     encode_err,
     encode_ok,
     encode_response,
@@ -244,7 +248,7 @@ class ServerConnection:
             return Closed()
         return event
 
-    def answer(self, *responses: Response) -> Iterator[bytes]:
+    def answer(self, *responses: Response) -> Iterator[Buffer]:
         """The packets that answer the last command, in pieces; several responses answer several statements.
 
         Nothing is done, and no row is read, before the first piece is asked for.
@@ -271,7 +275,7 @@ class ServerConnection:
             self._send(encode_err(error))
         self._enter(State.CLOSED)
 
-    def _answer(self, responses: Iterable[Response]) -> Iterator[bytes]:
+    def _answer(self, responses: Iterable[Response]) -> Iterator[Buffer]:
         piece = bytearray()
         remaining = iter(responses)
         response = next(remaining, None)
@@ -284,9 +288,22 @@ class ServerConnection:
                 if len(piece) >= ANSWER_PIECE_SIZE:
                     yield bytes(piece)
                     piece.clear()
+            if isinstance(response, BlockResultSet):
+                yield bytes(piece)
+                piece.clear()
+                piece += yield from self._send_blocks(response)
             response = following
         if piece:
             yield bytes(piece)
+
+    def _send_blocks(self, result: BlockResultSet) -> Generator[Buffer, None, bytes]:
+        """Yield the rows, and return the packet behind them."""
+        with closing(result.blocks):
+            while isinstance(found := result.blocks.next_block(self._stream.sequence), tuple):
+                block, self._stream.sequence = found
+                yield block
+        end = encode_eof(Eof(status=result.status)) if found is None else encode_err(found)
+        return self._stream.frame(end)
 
     def _next_packet(self) -> Packet | None:
         try:

@@ -6,7 +6,7 @@ import enum
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
@@ -26,12 +26,13 @@ COLLATION_DEFAULT = 45  # utf8mb4_general_ci
 _STATUS_AND_WARNINGS = struct.Struct("<HH")
 _EOF = struct.Struct("<BHH")
 _COLUMN_TAIL = struct.Struct("<BHIBHBH")
+_PREPARED = struct.Struct("<BIHHBH")  # mark, statement id, columns, parameters, a filler, warnings
 _COLUMN_TAIL_SIZE = 0x0C  # what the first byte of the tail counts
 _NULL = bytes((lenenc.NULL,))
 
 
 class FieldType(enum.IntEnum):
-    """Types of result columns, as far as our own answers need them.
+    """Types of result columns, as far as what is sent of a value depends on them.
 
     Source: MariaDB 12.3, include/mysql.h.pp, enum_field_types.
     """
@@ -44,9 +45,11 @@ class FieldType(enum.IntEnum):
     NULL = 6
     TIMESTAMP = 7
     LONGLONG = 8
+    INT24 = 9
     DATE = 10
     TIME = 11
     DATETIME = 12
+    YEAR = 13
     NEWDECIMAL = 246
     LONG_BLOB = 251
     BLOB = 252
@@ -122,9 +125,42 @@ class ResultSet:
     warning_count: int = 0
     end_status: int | None = None  # of the last EOF, where it differs from `status`
     error: Err | None = None
+    is_binary: bool = False  # the rows are sent as a prepared statement has them
 
 
-Response: TypeAlias = Ok | Err | Eof | Text | ResultSet
+class RowBlocks(Protocol):
+    """Rows that are framed already, a block of packets at a time."""
+
+    def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
+        """The packets of more rows and the number behind the last, the first being `sequence`; None at the end.
+
+        An error ends the answer in place of the last EOF.
+        """
+
+    def close(self) -> None:
+        """No more is asked for; a second call does nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockResultSet:
+    """Columns, and rows in blocks, which are read once while the answer is sent."""
+
+    columns: tuple[ColumnDefinition, ...]
+    blocks: RowBlocks
+    status: int = StatusFlag.AUTOCOMMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedOk:
+    """A statement was prepared: its number, what `?` stands for, and the columns it will give."""
+
+    statement_id: int
+    parameters: tuple[ColumnDefinition, ...] = ()
+    columns: tuple[ColumnDefinition, ...] = ()
+    status: int = StatusFlag.AUTOCOMMIT
+
+
+Response: TypeAlias = Ok | Err | Eof | Text | ResultSet | BlockResultSet | PreparedOk
 
 
 def encode_ok(ok: Ok) -> bytes:
@@ -199,16 +235,41 @@ def encode_response(response: Response, capabilities: Capability = SERVER_DEFAUL
             yield response.text.encode()
         case ResultSet():
             yield from _encode_result_set(response, capabilities)
+        case BlockResultSet():  # its rows are packets already, and are not among these payloads
+            yield from _encode_columns(response.columns, response.status, 0, capabilities)
+        case PreparedOk():
+            yield from _encode_prepared(response, capabilities)
+
+
+def _encode_columns(
+    columns: Sequence[ColumnDefinition], status: int, warning_count: int, capabilities: Capability
+) -> Iterator[bytes]:
+    has_metadata_byte = capabilities & Capability.CACHE_METADATA
+    yield lenenc.encode_int(len(columns)) + (COLUMNS_FOLLOW if has_metadata_byte else b"")
+    for column in columns:
+        yield encode_column(column, capabilities)
+    yield encode_eof(Eof(status=status, warning_count=warning_count))
+
+
+def _encode_prepared(prepared: PreparedOk, capabilities: Capability) -> Iterator[bytes]:
+    yield _PREPARED.pack(OK_MARK, prepared.statement_id, len(prepared.columns), len(prepared.parameters), 0, 0)
+    for group in (prepared.parameters, prepared.columns):
+        if group:
+            for column in group:
+                yield encode_column(column, capabilities)
+            yield encode_eof(Eof(status=prepared.status))
 
 
 def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[bytes]:
-    has_metadata_byte = capabilities & Capability.CACHE_METADATA
-    yield lenenc.encode_int(len(result.columns)) + (COLUMNS_FOLLOW if has_metadata_byte else b"")
-    for column in result.columns:
-        yield encode_column(column, capabilities)
-    yield encode_eof(Eof(status=result.status, warning_count=result.warning_count))
-    for row in result.rows:
-        yield encode_row(row)
+    yield from _encode_columns(result.columns, result.status, result.warning_count, capabilities)
+    if result.is_binary:
+        from ibbmaster.wire.binary_row import encode_binary_row  # few clients prepare: not loaded for replicas
+
+        for row in result.rows:
+            yield encode_binary_row(result.columns, row)
+    else:
+        for row in result.rows:
+            yield encode_row(row)
     if result.error:
         yield encode_err(result.error)
     else:
@@ -219,7 +280,7 @@ def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[
 def with_more_results(response: Response) -> Response:
     """The answer with the mark that another one follows it."""
     match response:
-        case Ok() | Eof() | ResultSet():
+        case Ok() | Eof() | ResultSet() | BlockResultSet():
             marked = replace(response, status=response.status | StatusFlag.MORE_RESULTS)
             if isinstance(marked, ResultSet) and marked.end_status is not None:
                 return replace(marked, end_status=marked.end_status | StatusFlag.MORE_RESULTS)

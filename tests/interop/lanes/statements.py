@@ -100,7 +100,6 @@ ALIKE = (
     "SHOW CHARACTER SET",
     "SHOW COLLATION",
     "SHOW COLLATION WHERE Charset='binary'",
-    "SHOW DATABASES",
     "SHOW SCHEMAS LIKE 'm%'",
     "SHOW GRANTS FOR nobody",
     "SHOW SLAVE HOSTS",

@@ -96,7 +96,8 @@ def _type_of(tokens: Sequence[StatementToken]) -> tuple[StatementToken, ...]:
         if not depth and token.is_word(*NO_VALUE):
             break
         depth += token.is_sign("(") - token.is_sign(")")
-        found.append(StatementToken(token.kind, token.text.upper()) if token.kind is TokenKind.WORD else token)
+        text = token.text.upper() if token.kind is TokenKind.WORD else token.text
+        found.append(StatementToken(token.kind, text))
     return tuple(found)
 
 

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
-from ibbmaster.event.query import FIXED, STATUS_ALTER_FLAGS, decode_query, status_variables
+from ibbmaster.event.query import FIXED, STATUS_ALTER_FLAGS, STATUS_COLLATIONS, decode_query, status_variables
 from ibbmaster.event.rows.charset import CODECS, charset_of
 from ibbmaster.event.statement.operations import Operation, operations_of
 from ibbmaster.event.types import EventType
 
+STATUS_FLAGS = 0  # 4 bytes: options of the session
 STATUS_SQL_MODE = 1  # 8 bytes
 STATUS_CHARSET = 4  # collation of the client, of the connection, of the server: 2 bytes each
 START_ALTER, ROLLBACK_ALTER = 0x02, 0x08  # of the flags of a two-phase ALTER: nothing has changed
@@ -21,13 +22,22 @@ STATEMENT_TYPES = (EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUT
 
 
 class LoggedStatement(NamedTuple):
-    """A statement that has taken effect; `has_effect` is false for one that has only begun, or was rolled back."""
+    """A statement that has taken effect; `has_effect` is false for one that has only begun, or was rolled back.
+
+    Attributes:
+        server_collation: the number of `collation_server`, which a new database gets; None if it is not told.
+        collations: pairs of numbers: a character set's own default collation, and the one that stands for it here.
+        flags: options of the session, as FLAGS2 has them; None if they are not told.
+    """
 
     text: str
     database: str
     thread_id: int
     sql_mode: int
     has_effect: bool
+    server_collation: int | None = None
+    collations: tuple[tuple[int, int], ...] = ()
+    flags: int | None = None
 
     def operations(self) -> list[Operation]:
         """What it does to tables, beyond the row events of its group."""
@@ -48,12 +58,16 @@ def decode_statement(event: Buffer) -> LoggedStatement:
     query = decode_query(event)
     variables = dict(status_variables(query.status))
     flags = variables.get(STATUS_ALTER_FLAGS, b"\0")[0]
+    charsets = variables.get(STATUS_CHARSET)
     return LoggedStatement(
-        text=_decoded(query.text, variables.get(STATUS_CHARSET)),
+        text=_decoded(query.text, charsets),
         database=query.database.decode("utf-8", "replace"),
         thread_id=query.thread_id,
         sql_mode=int.from_bytes(variables.get(STATUS_SQL_MODE, b""), "little"),
         has_effect=not flags & (START_ALTER | ROLLBACK_ALTER),
+        server_collation=struct.unpack_from("<H", charsets, 4)[0] if charsets else None,
+        collations=tuple(struct.iter_unpack("<HH", variables.get(STATUS_COLLATIONS, b"\0")[1:])),
+        flags=int.from_bytes(variables[STATUS_FLAGS], "little") if STATUS_FLAGS in variables else None,
     )
 
 

@@ -30,10 +30,11 @@ class TokenKind(enum.Enum):
 
 
 class StatementToken(NamedTuple):
-    """One token; `text` is without quotes."""
+    """One token; `text` is without quotes. `is_spaced`: a space, or a comment, stands before it."""
 
     kind: TokenKind
     text: str
+    is_spaced: bool = False
 
     def is_word(self, *words: str) -> bool:
         """Whether this is one of some key words, which are given in capitals."""
@@ -49,7 +50,7 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
     doubled = texts.replace("'", '"')
     return re.compile(
         rf"""
-        (?P<space>\s+|/\*(?!M?!).*?(?:\*/|\Z)|\#[^\n]*|--(?=\s|\Z)[^\n]*)
+        (?P<space>\s+|/\*(?!M?!(?!999999)).*?(?:\*/|\Z)|\#[^\n]*|--(?=\s|\Z)[^\n]*)
       | (?P<code>/\*M?!(?:\d{{5,6}})?)
       | (?P<text>'{texts}'?)
       | (?P<double>"{doubled}"?)
@@ -65,25 +66,26 @@ def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
     """The tokens of a statement, one by one: of a long one only those are cut that the caller takes."""
     find = _pattern(sql_mode & NO_BACKSLASH_ESCAPES).match
     offset, depth = 0, 0
+    is_spaced = False
     while (match := find(sql, offset)) is not None:
-        text = match[0]
+        text, group = match[0], match.lastgroup
         if depth and text == "*" and sql.startswith("*/", offset):
-            depth, offset = depth - 1, offset + 2
+            depth, offset, is_spaced = depth - 1, offset + 2, True
             continue
         offset = match.end()
-        match match.lastgroup:
-            case "code":
-                depth += 1
-            case "word":
-                yield StatementToken(TokenKind.WORD, text)
-            case "sign":
-                yield StatementToken(TokenKind.SIGN, text)
-            case "name":
-                yield StatementToken(TokenKind.NAME, _inside(text))
-            case "double" if sql_mode & ANSI_QUOTES:
-                yield StatementToken(TokenKind.NAME, _inside(text))
-            case "text" | "double":
-                yield StatementToken(TokenKind.TEXT, _unescaped(_inside(text), sql_mode))
+        if group in ("space", "code"):
+            depth += group == "code"
+            is_spaced = True
+            continue
+        if group == "word":
+            yield StatementToken(TokenKind.WORD, text, is_spaced)
+        elif group == "sign":
+            yield StatementToken(TokenKind.SIGN, text, is_spaced)
+        elif group == "name" or (group == "double" and sql_mode & ANSI_QUOTES):
+            yield StatementToken(TokenKind.NAME, _inside(text), is_spaced)
+        else:
+            yield StatementToken(TokenKind.TEXT, _unescaped(_inside(text), sql_mode), is_spaced)
+        is_spaced = False
 
 
 def _inside(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from ibbmaster.event.rows.charset import UCA_1400_CHARSETS
+from ibbmaster.event.rows.charset import UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
 
 #: Name, description, bytes of the longest character, end of the default collation's name up to 11.4, and the
 #: collations: end of the name = number / sort length where that is not 1. With + those that are newer than 10.11.
@@ -266,6 +266,21 @@ def charset_of_collation(name: str) -> str:
     return (collation.charset if collation is not None else None) or name.partition("_")[0]
 
 
+def collation_name(number: int) -> str | None:
+    """The name of a collation, None if the number is unknown here."""
+    if number < UCA_1400:
+        return _names().get(number)
+    index, end = divmod(number - UCA_1400, UCA_1400_STEP)
+    ends = [collation.name for collation in _for_any_unicode()]
+    is_known = index < len(UCA_1400_CHARSETS) and end < len(ends)
+    return f"{UCA_1400_CHARSETS[index]}_{ends[end]}" if is_known else None
+
+
+@functools.cache
+def _names() -> dict[int, str]:
+    return {one.number: one.name for one in collations().values() if one.number is not None}
+
+
 def _collation(charset: str, entry: str) -> Collation:
     end, _, numbers = entry.removeprefix("+").partition("=")
     number, _, sort_length = numbers.partition("/")
@@ -273,6 +288,7 @@ def _collation(charset: str, entry: str) -> Collation:
     return Collation(name, charset, int(number), int(sort_length or 1), is_newer=entry.startswith("+"))
 
 
+@functools.cache
 def _for_any_unicode() -> list[Collation]:
     return [
         Collation(f"uca1400{language}{pad}_{strength}", None, None, 8)

@@ -1,25 +1,16 @@
-"""Character sets and collations, as many as the servers list, and the same as rows are decoded with."""
+"""Character sets and collations: the same as rows are decoded with."""
 
 from __future__ import annotations
 
-import pytest
-
-from ibbmaster.dialogue.collations import (
+from ibbmaster.event.rows.charset import charset_of
+from ibbmaster.schema.collations import (
     character_sets,
     charset_of_collation,
+    collation_name,
     collations,
     find_charset,
     find_collation,
 )
-from ibbmaster.event.rows.charset import charset_of
-
-
-@pytest.mark.parametrize(("profile", "count"), [("classic-10.11", 506), ("classic-11.8", 552)])
-def test_as_many_are_listed_as_by_real_servers(new_dialog, profile, count):
-    dialog = new_dialog(profile)
-    assert len(list(dialog.query(b"SHOW COLLATION")[0].rows)) == count
-    assert len(list(dialog.query(b"SELECT * FROM information_schema.collations")[0].rows)) == count
-    assert len(list(dialog.query(b"SHOW CHARACTER SET")[0].rows)) == 40
 
 
 def test_numbers_mean_the_character_sets_that_rows_are_decoded_with():
@@ -41,3 +32,12 @@ def test_old_names_mean_what_they_mean_today():
     assert find_collation("uca1400_ai_ci", "utf8mb4") == "utf8mb4_uca1400_ai_ci"
     assert find_collation("uca1400_ai_ci", "latin1") is None
     assert find_charset("nothing") is None
+
+
+def test_numbers_have_the_names_that_servers_give_them():
+    numbered = {each.number: each.name for each in collations().values() if each.number is not None}
+    assert {number: collation_name(number) for number in numbered} == numbered
+    assert collation_name(2304) == "utf8mb4_uca1400_ai_ci"
+    assert collation_name(2309) == "utf8mb4_uca1400_nopad_ai_cs"
+    assert collation_name(2048 + 256 * 4 + 8) == "utf32_uca1400_icelandic_ai_ci"
+    assert [collation_name(number) for number in (0, 500, 2048 + 255, 65535)] == [None] * 4

@@ -1,0 +1,110 @@
+"""What a session asks of the tables whose changes the log holds, and where in the log it sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.position import LogPosition
+
+if TYPE_CHECKING:  # a replica's session needs none of these
+    from ibbmaster.dialogue.evaluating import Evaluator
+    from ibbmaster.dialogue.relation import Relation
+    from ibbmaster.dialogue.sql_token import SqlTokens
+    from ibbmaster.dialogue.statement import Select, TableName
+    from ibbmaster.schema.catalog import SchemaCatalog
+    from ibbmaster.schema.model import TableVersion
+    from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
+class LogSnapshot:
+    """One place between the groups of a log: what is before it is seen, and nothing else.
+
+    Who reads tables may keep what belongs to a snapshot for as long as somebody holds it.
+
+    `end` is the first byte behind the last group, `state` what was logged up to there; nobody changes it.
+    """
+
+    end: LogPosition
+    file_name: str
+    state: GtidState
+
+    @property
+    def position(self) -> GtidPosition:
+        """What a replica that has seen the same would ask from."""
+        return self.state.position()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableQuery:
+    """One SELECT over one table of a user, as far as it is understood.
+
+    Columns in `select` are called as in `table`; `*` stands only in COUNT(*); what depends on no
+    column is a literal. What is not carried out is refused by whoever reads the table.
+
+    Attributes:
+        text_charset: what texts are sent in; None and `binary` send them as they are stored.
+        text_collation_id: the number columns of texts get; they have their own where `text_charset` is None.
+        time_zone_s: seconds that the session is before UTC, for TIMESTAMP.
+        is_binary: the rows of a prepared statement are wanted.
+        version: of the server that is emulated: 101119, 120302.
+    """
+
+    snapshot: LogSnapshot
+    table: TableVersion
+    select: Select
+    text_charset: str | None
+    text_collation_id: int
+    time_zone_s: int
+    is_binary: bool
+    version: int
+
+
+class InformationEngine(Protocol):
+    """Answers one session's statements over the tables of information_schema, and mysql.gtid_slave_pos."""
+
+    def answer(
+        self,
+        tokens: SqlTokens,
+        select: Select | None,
+        tables: Sequence[TableName],
+        find: Callable[[TableName], Relation],
+        evaluator: Evaluator,
+    ) -> Relation:
+        """The rows of a statement that names these tables, each of which `find` gives.
+
+        `select` is the statement where the dialogue has understood it; None else.
+
+        Raises:
+            RefusedError: it cannot be carried out.
+        """
+
+
+class LogTables(Protocol):
+    """The tables of a log. Called from worker threads; any call may read the disk.
+
+    Raises:
+        RefusedError: what is asked for is not known, with the reason.
+        IbbMasterError: the log cannot be read.
+    """
+
+    def newest(self) -> LogSnapshot:
+        """Everything that is durable."""
+
+    def snapshot_at(self, position: GtidPosition) -> LogSnapshot:
+        """The place behind the last of these GTIDs, all of which must be in the log."""
+
+    def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
+        """Databases and tables as they are there."""
+
+    def read_table(self, query: TableQuery) -> ResultSet | BlockResultSet:
+        """The rows of a query."""
+
+    def table_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
+        """The columns that `read_table` would give; no row is read."""
+
+    def information_engine(self) -> InformationEngine:
+        """A new one, for one session."""

@@ -1,0 +1,236 @@
+"""Prepared statements of one session: texts whose `?` get values later. Loaded at the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Protocol
+
+from ibbmaster.dialogue.dialog import Kill
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.sql import parse_one
+from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlToken, SqlTokens, tokenize
+from ibbmaster.dialogue.statement import Statement
+from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.wire.binary_row import PARAMETERS_MAX, Parameter, decode_parameters
+from ibbmaster.wire.command import NEWEST_STATEMENT
+from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType, Ok, PreparedOk, Response
+
+STATEMENTS_MAX = 16_382  # max_prepared_stmt_count of a server, for each session
+SIZE_MAX = 16 << 20  # bytes of all texts of a session, and of all pieces of parameters
+_COUNTED = ("LIMIT", "OFFSET", "KILL", "CONNECTION", "QUERY")
+_ESCAPED = str.maketrans({"'": "''", "\\": "\\\\"})
+
+
+@dataclass(slots=True)
+class PreparedStatement:
+    """One statement; `types` are those its parameters had the last time."""
+
+    statement_id: int
+    tokens: SqlTokens
+    places: tuple[int, ...]  # of the tokens that are `?`
+    size: int
+    types: list[int] = field(default_factory=list)
+    pieces: dict[int, bytes] = field(default_factory=dict)  # of parameters that were sent before
+    is_too_long: bool = False  # what was sent of them
+
+    def parameters(self) -> tuple[ColumnDefinition, ...]:
+        """What a client is told of the parameters."""
+        one = ColumnDefinition(
+            name=PLACEHOLDER, column_type=FieldType.NULL, length=0, collation_id=COLLATION_BINARY, flags=0x80
+        )
+        return (one,) * len(self.places)
+
+    def bound(self, values: Sequence[Parameter]) -> SqlTokens:
+        """The statement with values in place of its `?`."""
+        tokens = list(self.tokens.tokens)
+        for place, value in sorted(zip(self.places, values, strict=True), reverse=True, key=lambda pair: pair[0]):
+            tokens[place : place + 1] = _literal(tokens[place], value)
+        return SqlTokens(self.tokens.sql, tokens, self.tokens.cuts)
+
+    def described(self) -> SqlTokens:
+        """The statement with values that let its columns be told: NULL, and 1 where a number has to stand."""
+        tokens = self.tokens.tokens
+        values: list[Parameter] = []
+        is_limit = False
+        for no, token in enumerate(tokens):
+            if token.kind == "word":
+                is_limit = token.text.upper() in _COUNTED
+            if no in self.places:
+                values.append(1 if is_limit else None)
+        return self.bound(values)
+
+
+Answers = Callable[[], Iterable[Response | Kill]]
+
+
+class PreparingSession(Protocol):
+    """What carries out the statements."""
+
+    @property
+    def status(self) -> int: ...
+
+    def carry_out(self, statement: Statement) -> Response | Kill: ...
+
+    def columns(self, statement: Statement) -> tuple[ColumnDefinition, ...]: ...
+
+    def guarded(self, answer: Answers) -> list[Response | Kill]: ...
+
+
+class PreparedStatements:
+    """The prepared statements of one session, by number, and the commands about them."""
+
+    def __init__(self, session: PreparingSession, version: int) -> None:
+        self._session = session
+        self._version = version
+        self._statements: dict[int, PreparedStatement] = {}
+        self._newest = 0
+        self._size = 0
+
+    def prepare(self, sql: bytes) -> list[Response | Kill]:
+        """COM_STMT_PREPARE: keep a statement, and tell what it wants and gives."""
+
+        def keep() -> Iterator[Response | Kill]:
+            tokens = tokenize(sql.decode("utf-8", "surrogateescape"), version=self._version)
+            if not tokens.tokens:
+                raise RefusedError(1065, "42000", "Query was empty")
+            statement = self._add(tokens)
+            try:
+                columns = self._session.columns(parse_one(statement.described()))
+            except Exception:
+                self.close(statement.statement_id)
+                raise
+            yield PreparedOk(
+                statement_id=statement.statement_id,
+                parameters=statement.parameters(),
+                columns=columns,
+                status=self._session.status,
+            )
+
+        return self._session.guarded(keep)
+
+    def execute(self, statement_id: int, parameters: bytes) -> list[Response | Kill]:
+        """COM_STMT_EXECUTE: carry out a statement; rows are binary."""
+
+        def carry_out() -> Iterator[Response | Kill]:
+            statement = self._find(statement_id, "mysqld_stmt_execute")
+            yield self._session.carry_out(parse_one(self._bind(statement, parameters)))
+
+        return self._session.guarded(carry_out)
+
+    def reset(self, statement_id: int) -> list[Response | Kill]:
+        """COM_STMT_RESET: forget what was sent of the parameters of a statement."""
+
+        def reset() -> Iterator[Response | Kill]:
+            self._forget_pieces(self._find(statement_id, "mysqld_stmt_reset"))
+            yield Ok(status=self._session.status)
+
+        return self._session.guarded(reset)
+
+    def fetch(self, statement_id: int) -> list[Response | Kill]:
+        """COM_STMT_FETCH: all rows were sent at once, so that there is nothing to fetch."""
+
+        def fetch() -> Iterable[Response | Kill]:
+            self._find(statement_id, "mysqld_stmt_fetch")
+            raise RefusedError(1421, "HY000", f"The statement ({statement_id}) has no open cursor.")
+
+        return self._session.guarded(fetch)
+
+    def _add(self, tokens: SqlTokens) -> PreparedStatement:
+        """Keep a statement.
+
+        Raises:
+            RefusedError: there are too many already, or too large ones, or it has too many `?`.
+        """
+        places = tuple(no for no, token in enumerate(tokens.tokens) if _is_placeholder(token))
+        if len(places) > PARAMETERS_MAX:
+            raise RefusedError(1390, "HY000", "Prepared statement contains too many placeholders")
+        size = len(tokens.sql)
+        if len(self._statements) >= STATEMENTS_MAX or self._size + size > SIZE_MAX:
+            text = f"Can't create more than max_prepared_stmt_count statements (current value: {STATEMENTS_MAX})"
+            raise RefusedError(1461, "42000", text)
+        self._newest = self._newest % (NEWEST_STATEMENT - 1) + 1
+        statement = PreparedStatement(self._newest, tokens, places, size)
+        self._statements[self._newest] = statement
+        self._size += size
+        return statement
+
+    def _find(self, statement_id: int, command: str) -> PreparedStatement:
+        """A statement by its number.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        number = self._newest if statement_id == NEWEST_STATEMENT else statement_id
+        statement = self._statements.get(number)
+        if statement is None:
+            text = f"Unknown prepared statement handler ({statement_id}) given to {command}"
+            raise RefusedError(1243, "HY000", text)
+        return statement
+
+    def close(self, statement_id: int) -> None:
+        """Forget a statement; there is no answer, whether it was there or not."""
+        statement = self._statements.pop(statement_id, None)
+        if statement is not None:
+            self._size -= statement.size + sum(map(len, statement.pieces.values()))
+
+    def add_piece(self, statement_id: int, parameter_no: int, data: bytes) -> None:
+        """Keep a piece of a parameter; what is wrong with it shows when the statement is carried out."""
+        statement = self._statements.get(statement_id)
+        if statement is None or parameter_no >= len(statement.places):
+            return
+        if self._size + len(data) > SIZE_MAX:
+            statement.is_too_long = True
+            return
+        statement.pieces[parameter_no] = statement.pieces.get(parameter_no, b"") + data
+        self._size += len(data)
+
+    def _forget_pieces(self, statement: PreparedStatement) -> None:
+        """Forget the pieces of its parameters."""
+        self._size -= sum(map(len, statement.pieces.values()))
+        statement.pieces.clear()
+        statement.is_too_long = False
+
+    def _bind(self, statement: PreparedStatement, parameters: bytes) -> SqlTokens:
+        """The statement with the values that a client sends; pieces sent before are used up.
+
+        Raises:
+            RefusedError: they cannot be read, or are too long.
+        """
+        pieces: Mapping[int, bytes] = dict(statement.pieces)
+        is_too_long = statement.is_too_long
+        self._forget_pieces(statement)
+        if is_too_long:
+            text = "Parameter of prepared statement which is set through mysql_send_long_data() is longer than "
+            raise RefusedError(1105, "HY000", f"{text}'max_allowed_packet' bytes")
+        try:
+            values, statement.types = decode_parameters(parameters, statement.types, len(statement.places), pieces)
+        except RemoteProtocolError:
+            raise RefusedError(1210, "HY000", "Incorrect arguments to mysqld_stmt_execute") from None
+        return statement.bound(values)
+
+
+def _is_placeholder(token: SqlToken) -> bool:
+    return token.kind == "sign" and token.text == PLACEHOLDER
+
+
+def _literal(place: SqlToken, value: Parameter) -> list[SqlToken]:
+    """The tokens of a value, all of them where the `?` is."""
+    match value:
+        case None:
+            parts = [("word", "NULL")]
+        case str():
+            parts = [("text", f"'{value.translate(_ESCAPED)}'")]
+        case bytes():
+            parts = [("hex", f"x'{value.hex()}'")]
+        case _:
+            parts = [*([("sign", "-")] if value < 0 else []), ("number", _digits(value))]
+    return [SqlToken(kind, text, place.start, place.end) for kind, text in parts]
+
+
+def _digits(value: int | float | Decimal) -> str:
+    if isinstance(value, float):
+        text = repr(abs(value))
+        return text if "e" in text else f"{text}e0"  # without an exponent it would be a DECIMAL
+    return f"{abs(value):f}" if isinstance(value, Decimal) else str(abs(value))

@@ -1,0 +1,98 @@
+"""The databases and tables that one session sees at one position. Loaded when a statement asks for them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+
+from ibbmaster.dialogue import privileges
+from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
+from ibbmaster.dialogue.refusal import RefusedError, unknown_database, unknown_table
+from ibbmaster.dialogue.settings import Settings
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
+from ibbmaster.schema.system_tables import GTID_SLAVE_POS
+
+UNKNOWN_SCHEMA = 1105
+
+
+class SessionSchema:
+    """What a session with these privileges sees. `own` are the databases of a server itself, by name."""
+
+    def __init__(self, catalog: SchemaCatalog, held: frozenset[str], own: Mapping[str, DatabaseVersion]) -> None:
+        self._catalog = catalog
+        self._held = held
+        self._sees_tables = privileges.SELECT in held
+        self._sees_databases = self._sees_tables or privileges.SHOW_DATABASES in held
+        self._own = own
+
+    def is_of(self, catalog: SchemaCatalog, held: frozenset[str]) -> bool:
+        """Whether it is what a session with these privileges sees of a catalog."""
+        return self._catalog is catalog and self._held == held
+
+    @functools.cached_property
+    def databases(self) -> dict[str, DatabaseVersion]:
+        """Every database, the server's own among them, sorted by name."""
+        if not self._sees_databases:
+            return {SYSTEM_DATABASES[0]: self._own[SYSTEM_DATABASES[0]]}
+        found = dict(self._own)
+        for name in {database for database, _ in self._catalog.tables}:
+            found.setdefault(name, DatabaseVersion(name=name))
+        of_log = self._catalog.databases.items()
+        found |= {name: database for name, database in of_log if name.lower() not in SYSTEM_DATABASES}
+        return dict(sorted(found.items()))
+
+    def database(self, name: str) -> DatabaseVersion:
+        """A database by its name; those of a server by their names in any case.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        found = self._own.get(name.lower()) or self.databases.get(name)
+        if found is None:
+            raise unknown_database(name)
+        return found
+
+    @functools.cached_property
+    def _tables(self) -> dict[tuple[str, str], TableVersion | UnknownTable]:
+        found: dict[tuple[str, str], TableVersion | UnknownTable] = {}
+        if self._sees_tables:
+            of_log = self._catalog.tables.items()
+            found = {place: table for place, table in of_log if place[0].lower() not in SYSTEM_DATABASES}
+            found[GTID_SLAVE_POS.database, GTID_SLAVE_POS.name] = GTID_SLAVE_POS
+        return dict(sorted(found.items()))
+
+    def all_tables(self, database: str | None = None) -> Iterator[TableVersion | UnknownTable]:
+        """Every table, or those of a database, sorted by name; also those whose columns are not known."""
+        for table in self._tables.values():
+            if database is None or table.database == database:
+                yield table
+
+    def tables(self, database: str | None = None) -> Iterator[TableVersion]:
+        """Every table whose columns are known, sorted by name."""
+        return (table for table in self.all_tables(database) if isinstance(table, TableVersion))
+
+    def table(self, database: str, name: str) -> TableVersion:
+        """A table whose columns are known.
+
+        Raises:
+            RefusedError: there is none of that name, or nobody can tell its columns.
+        """
+        known = database.lower() if database.lower() in SYSTEM_DATABASES else database
+        found = self._tables.get((known, name))
+        if found is None:
+            raise unknown_table(database, name)
+        if isinstance(found, UnknownTable):
+            raise RefusedError(UNKNOWN_SCHEMA, "HY000", found.reason)
+        return found
+
+
+def own_databases(settings: Settings) -> dict[str, DatabaseVersion]:
+    """The databases that every server has."""
+    charset = str(settings.value("character_set_server", "global"))
+    collation = str(settings.value("collation_server", "global"))
+    for_mysql = DatabaseVersion(name="mysql", charset=charset, collation=collation)
+    others = [
+        DatabaseVersion(name=name, charset="utf8mb3", collation="utf8mb3_general_ci") for name in SYSTEM_DATABASES
+    ]
+    return {**{database.name: database for database in others}, "mysql": for_mysql}

@@ -1,0 +1,101 @@
+"""The tables that one session can name, where it is in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ibbmaster.dialogue import privileges
+from ibbmaster.dialogue.evaluating import Evaluator
+from ibbmaster.dialogue.information_schema import Catalog
+from ibbmaster.dialogue.refusal import RefusedError, not_supported
+from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.session_position import SessionPosition
+from ibbmaster.dialogue.statement import Select, TableName, Unread
+from ibbmaster.dialogue.variables import ServerFacts, version_number
+
+if TYPE_CHECKING:  # loaded when a statement asks for tables
+    from ibbmaster.dialogue.log_tables import InformationEngine, TableQuery
+    from ibbmaster.dialogue.session_schema import SessionSchema
+    from ibbmaster.dialogue.table_queries import FoundTable
+
+
+class SessionTables:
+    """Finds tables, and answers queries over those that every server has. `catalog` are these."""
+
+    catalog: Catalog
+
+    def __init__(
+        self,
+        facts: ServerFacts,
+        evaluator: Evaluator,
+        position: SessionPosition,
+        held: Callable[[], frozenset[str]],
+    ) -> None:
+        """`held` are the session's privileges."""
+        self._facts = facts
+        self._evaluator = evaluator
+        self._position = position
+        self._held = held
+        self._seen: SessionSchema | None = None  # by the statement that is carried out
+        self._last_seen: SessionSchema | None = None
+        self._engine: InformationEngine | None = None
+
+    def begin_statement(self) -> None:
+        """Look anew where the session is."""
+        self._seen = None
+
+    def schema(self) -> SessionSchema:
+        """Databases and tables where the session is: the same throughout a statement."""
+        if self._seen is None:
+            from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
+
+            catalog = self._facts.tables.catalog(self._position.snapshot())
+            last = self._last_seen
+            if last is None or not last.is_of(catalog, self._held()):
+                last = SessionSchema(catalog, self._held(), own_databases(self._evaluator.settings))
+            self._seen = self._last_seen = last
+        return self._seen
+
+    def answer(self, query: Select | Unread, *, is_binary: bool) -> Relation | TableQuery:
+        """The rows of a query, or what is to be asked of the log where it is about a table of a user.
+
+        Raises:
+            RefusedError: it names what does not exist, or is of a kind that is not answered here.
+        """
+        from ibbmaster.dialogue.table_queries import TableQuerying
+
+        querying = TableQuerying(self._evaluator, self._information_engine, self.find, version_number(self._facts))
+        return querying.answer(query, self._position.snapshot, is_binary=is_binary)
+
+    def rows(self, select: Select) -> Relation:
+        """The rows of a query that stands inside something else.
+
+        Raises:
+            RefusedError: as `answer`, and where it is about a table of a user.
+        """
+        found = self.answer(select, is_binary=False)
+        if isinstance(found, Relation):
+            return found
+        raise not_supported("a query over a table as a value")
+
+    def find(self, table: TableName) -> FoundTable:
+        """A table that exists.
+
+        Raises:
+            RefusedError: it does not, or the account may not read it.
+        """
+        database, name = self._evaluator.who.located(table)
+        found = self.catalog.find(database, name)
+        if database.lower() == "information_schema" and found is None:
+            raise RefusedError(1109, "42S02", f"Unknown table '{name}' in information_schema")
+        if database.lower() != "information_schema" and privileges.SELECT not in self._held():
+            who = self._evaluator.who
+            text = f"SELECT command denied to user '{who.user}'@'{who.host}' for table `{database}`.`{name}`"
+            raise RefusedError(1142, "42000", text)
+        return self.schema().table(database, name) if found is None else found
+
+    def _information_engine(self) -> InformationEngine:
+        if self._engine is None:
+            self._engine = self._facts.tables.information_engine()
+        return self._engine

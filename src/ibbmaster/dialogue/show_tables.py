@@ -1,0 +1,102 @@
+"""Answers to SHOW about databases and their tables. Loaded when one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ibbmaster.dialogue.information_tables import information_table
+from ibbmaster.dialogue.refusal import RefusedError, no_database
+from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.session_schema import SessionSchema
+from ibbmaster.dialogue.statement import Show
+from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, SHOWN, read_columns
+from ibbmaster.schema import describing, render, view_text
+from ibbmaster.schema.model import TableKind, TableVersion
+
+_OF_NO_DATABASE = ("OPEN TABLES", "EVENTS")  # there are none, whatever database is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class TableShower:
+    """Answers for one statement, as a server of this version."""
+
+    schema: SessionSchema
+    version: int
+
+    def of_database(self, show: Show, default: str) -> Relation:
+        """What a database holds, or the default one.
+
+        Raises:
+            RefusedError: there is no such database.
+        """
+        name = show.database or default
+        if show.what in _OF_NO_DATABASE:
+            return Relation(read_columns(SHOWN[show.what]))
+        if not name:
+            raise no_database()
+        database = self.schema.database(name).name
+        if show.what == "TRIGGERS":
+            return Relation(read_columns(SHOWN[show.what]))
+        if show.what == "TABLE STATUS":
+            rows = [describing.status_row(table) for table in self.schema.tables(database)]
+            return Relation(read_columns(SHOWN[show.what]), rows)
+        suffix = f" ({show.pattern})" if show.pattern is not None else ""
+        columns = read_columns("Tables_in_ v292, Table_type v256")
+        columns = (replace(columns[0], name=f"Tables_in_{name}{suffix}"), *columns[1:])
+        if not show.is_full and show.where is None:
+            return Relation(columns[:1], [row[:1] for row in self._types(database)])
+        return Relation(columns, list(self._types(database)))
+
+    def _types(self, database: str) -> Iterator[tuple[str, str]]:
+        """Name and kind of each table; one whose columns nobody knows is there all the same."""
+        if database == "information_schema":
+            yield from ((name, "SYSTEM VIEW") for name in INFORMATION_SCHEMA)
+        for table in self.schema.all_tables(database):
+            yield table.name, table.kind.value if isinstance(table, TableVersion) else TableKind.BASE.value
+
+    def of_table(self, show: Show, database: str, name: str) -> Relation:
+        """SHOW COLUMNS, SHOW INDEX.
+
+        Raises:
+            RefusedError: there is no such table, or its columns are not known.
+        """
+        table = self._table(database, name)
+        if show.what == "INDEX":
+            return Relation(read_columns(SHOWN["INDEX"]), list(describing.shown_index_rows(table, self.version)))
+        rows = list(describing.shown_column_rows(table, self.version, is_full=show.is_full))
+        return Relation(read_columns(SHOWN["FULL COLUMNS" if show.is_full else "COLUMNS"]), rows)
+
+    def created_database(self, show: Show) -> Relation:
+        """SHOW CREATE DATABASE.
+
+        Raises:
+            RefusedError: there is no such database.
+        """
+        assert show.table is not None
+        database = self.schema.database(show.table.name)
+        text = render.create_database(database, if_not_exists=show.if_not_exists)
+        return Relation(read_columns(SHOWN["CREATE DATABASE"]), [(database.name, text)])
+
+    def created(self, show: Show, database: str, name: str) -> Relation:
+        """SHOW CREATE TABLE, VIEW and SEQUENCE.
+
+        Raises:
+            RefusedError: there is no such table, it is of another kind, or its columns are not known.
+        """
+        table = self._table(database, name)
+        if show.what == "CREATE VIEW" and table.kind is not TableKind.VIEW:
+            raise RefusedError(1347, "HY000", f"'{table.full_name}' is not of type 'VIEW'")
+        if show.what == "CREATE SEQUENCE" and table.kind is not TableKind.SEQUENCE:
+            raise RefusedError(4089, "42S02", f"'{table.full_name}' is not a SEQUENCE")
+        if table.kind is TableKind.VIEW:
+            row = (table.name, view_text.create_view(table), table.charset, table.collation)
+            return Relation(read_columns(SHOWN["CREATE VIEW"]), [row])
+        is_sequence = show.what == "CREATE SEQUENCE"
+        text = view_text.create_sequence(table) if is_sequence else render.create_table(table, self.version)
+        return Relation(read_columns(SHOWN["CREATE TABLE"]), [(table.name, text)])
+
+    def _table(self, database: str, name: str) -> TableVersion:
+        if database.lower() == "information_schema" and name.upper() in INFORMATION_SCHEMA:
+            return information_table(name.upper())
+        return self.schema.table(database, name)

@@ -1,0 +1,83 @@
+"""Which tables a query names, wherever they stand in it: told from its tokens, whatever else is understood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ibbmaster.dialogue.sql_token import SqlToken, unquote, words
+from ibbmaster.dialogue.statement import TableName
+
+_ENDS_FROM = words("WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT SELECT INTO FOR LOCK PROCEDURE WINDOW")
+_BEGINS_QUERY = words("SELECT WITH VALUES TABLE")
+_NO_TABLE = _ENDS_FROM | words("ON USING SET LATERAL JSON_TABLE")
+
+
+def named_tables(tokens: Sequence[SqlToken]) -> tuple[TableName, ...]:
+    """The tables behind FROM and JOIN, each once, in their order; names that WITH defines are none."""
+    defined = _defined_names(tokens)
+    found: dict[TableName, None] = {}
+    is_after_from = False  # in the list of tables of the query that is read
+    is_due = False  # a table comes next
+    has_select = False  # in these brackets: else FROM belongs to a call, as in EXTRACT(YEAR FROM x)
+    outer: list[tuple[bool, bool]] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        word = token.text.upper() if token.kind in ("word", "sign") else ""
+        index += 1
+        if word == "(":
+            outer.append((is_after_from, has_select))
+            is_query = index < len(tokens) and tokens[index].text.upper() in _BEGINS_QUERY
+            is_after_from = is_due = is_due and not is_query
+            has_select = False
+        elif word == ")":
+            is_after_from, has_select = outer.pop() if outer else (False, False)
+            is_due = False
+        elif (word == "FROM" and has_select) or word == "JOIN" or word == "STRAIGHT_JOIN":
+            is_after_from = is_due = True
+        elif word == "," and is_after_from:
+            is_due = True
+        elif word in _ENDS_FROM:
+            is_after_from = is_due = False
+            has_select |= word == "SELECT"
+        elif is_due and token.kind in ("word", "quoted") and word not in _NO_TABLE:
+            is_due = False
+            name, index = _name(tokens, index - 1)
+            is_dual = name.database is None and name.name.upper() == "DUAL"
+            if not is_dual and not (name.database is None and name.name.lower() in defined):
+                found[name] = None
+    return tuple(found)
+
+
+def handled_table(tokens: Sequence[SqlToken]) -> TableName:
+    """The table behind HANDLER."""
+    return _name(tokens, 1)[0]
+
+
+def _defined_names(tokens: Sequence[SqlToken]) -> set[str]:
+    if not any(token.kind == "word" and token.text.upper() == "WITH" for token in tokens):
+        return set()
+    found = set()
+    name = None  # what stands before brackets that have just ended
+    opened: list[SqlToken | None] = []
+    for before, token, after, behind in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        if token.text == "(":
+            opened.append(before)
+        elif token.text == ")":
+            name = opened.pop() if opened else None
+        elif token.text.upper() == "AS" and after.text == "(" and behind.text.upper() in _BEGINS_QUERY | {"("}:
+            defined = name if before.text == ")" else before
+            found.update([_text(defined).lower()] if defined is not None else [])
+    return found
+
+
+def _name(tokens: Sequence[SqlToken], index: int) -> tuple[TableName, int]:
+    first = _text(tokens[index])
+    index += 1
+    if index + 1 < len(tokens) and tokens[index].text == ".":
+        return TableName(_text(tokens[index + 1]), first), index + 2
+    return TableName(first), index
+
+
+def _text(token: SqlToken) -> str:
+    return unquote(token.text) if token.kind == "quoted" else token.text

@@ -1,0 +1,183 @@
+"""Queries over tables: of information_schema as a whole, or one table of a user. Loaded at the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ibbmaster.dialogue.evaluating import AGGREGATES, Evaluator
+from ibbmaster.dialogue.log_tables import InformationEngine, LogSnapshot, TableQuery
+from ibbmaster.dialogue.refusal import not_supported, unknown_column
+from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.settings import Settings
+from ibbmaster.dialogue.statement import (
+    Call,
+    ColumnName,
+    Expression,
+    Literal,
+    Operation,
+    Order,
+    Select,
+    SelectItem,
+    Star,
+    Subquery,
+    TableName,
+    Unread,
+)
+from ibbmaster.schema.collations import character_sets, collations
+from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
+from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT
+
+#: A table of every server as its rows, or one of a user.
+FoundTable = Relation | TableVersion
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuerying:
+    """Answers queries of one session; `find` gives a table, or says why not."""
+
+    evaluator: Evaluator
+    engine: Callable[[], InformationEngine]
+    find: Callable[[TableName], FoundTable]
+    version: int
+
+    def answer(
+        self, query: Select | Unread, snapshot: Callable[[], LogSnapshot], *, is_binary: bool
+    ) -> Relation | TableQuery:
+        """The rows of a query, or what is to be asked of the log where it is about a table of a user.
+
+        Raises:
+            RefusedError: it names what does not exist, or is of a kind that is not answered here.
+        """
+        source = query.source
+        assert source is not None
+        tables = {table: self.find(table) for table in source.tables}
+        users = [found for found in tables.values() if isinstance(found, TableVersion)]
+        if not users:
+            select = query if isinstance(query, Select) else None
+            return self.engine().answer(source.tokens, select, source.tables, self._information, self.evaluator)
+        if isinstance(query, Unread) or len(tables) > 1 or len(query.tables) != 1 or query.is_joined:
+            raise not_supported("a query of several tables")
+        (table,) = users
+        name = query.tables[0]
+        if isinstance(name, Subquery):
+            raise not_supported("a query in FROM")
+        if table.kind is not TableKind.BASE:
+            raise not_supported(f"SELECT from a {table.kind.value.lower()}")
+        settings = self.evaluator.settings
+        charset = results_charset(settings)
+        return TableQuery(
+            snapshot=snapshot(),
+            table=table,
+            select=Resolver(self.evaluator, table, name).resolve(query),
+            text_charset=charset,
+            text_collation_id=collation_number(charset),
+            time_zone_s=settings.time_zone_s,
+            is_binary=is_binary,
+            version=self.version,
+        )
+
+    def _information(self, table: TableName) -> Relation:
+        found = self.find(table)
+        assert isinstance(found, Relation)
+        return found
+
+
+def results_charset(settings: Settings) -> str | None:
+    """What texts are sent in; None: as they are stored."""
+    charset = settings.value("character_set_results")
+    return None if charset is None else str(charset)
+
+
+def collation_number(charset: str | None) -> int:
+    """The number that columns of texts in a character set have."""
+    if charset is None or charset == "binary":
+        return COLLATION_BINARY
+    if charset == "utf8mb4":
+        return COLLATION_DEFAULT
+    number = collations()[character_sets()[charset].default_collation(is_uca=False)].number
+    return COLLATION_DEFAULT if number is None else number
+
+
+class Resolver:
+    """Finds the columns that a SELECT of one table names, and computes what depends on none."""
+
+    def __init__(self, evaluator: Evaluator, table: TableVersion, name: TableName) -> None:
+        self._evaluator = evaluator
+        self._table = table
+        self._columns = {column.name.lower(): column for column in table.columns if not column.is_hidden}
+        self._qualifiers = {(name.alias,)} if name.alias is not None else {(table.name,), (table.database, table.name)}
+
+    def resolve(self, select: Select) -> Select:
+        """The same with columns called as the table calls them.
+
+        Raises:
+            RefusedError: there is no such column.
+        """
+        items = tuple(item for each in select.items for item in self._item(each))
+        return replace(
+            select,
+            items=items,
+            where=None if select.where is None else self._expression(select.where, "WHERE"),
+            group_by=tuple(self._key(key, items, "GROUP BY") for key in select.group_by),
+            having=None if select.having is None else self._expression(select.having, "HAVING"),
+            order_by=tuple(
+                Order(self._key(key.expression, items, "ORDER BY"), key.is_descending) for key in select.order_by
+            ),
+            source=None,
+        )
+
+    def _item(self, item: SelectItem) -> Sequence[SelectItem]:
+        if isinstance(item.expression, Star):
+            if item.expression.table and tuple(item.expression.table) not in self._qualifiers:
+                raise unknown_column(".".join(item.expression.table) + ".*", "SELECT")
+            shown = (column for column in self._columns.values() if not column.is_invisible)
+            return [SelectItem(ColumnName((column.name,)), column.name) for column in shown]
+        return [SelectItem(self._expression(item.expression, "SELECT"), item.name)]
+
+    def _key(self, key: Expression, items: Sequence[SelectItem], where: str) -> Expression:
+        """What ORDER BY or GROUP BY means: a number is that item, a name may be that of an item."""
+        match key:
+            case Literal(value=int() as number):
+                if not 1 <= number <= len(items):
+                    raise unknown_column(str(number), where)
+                return items[number - 1].expression
+            case ColumnName(parts=(name,)):
+                for item in items:
+                    if item.name.lower() == name.lower():
+                        return item.expression
+        return self._expression(key, where)
+
+    def _expression(self, expression: Expression, where: str) -> Expression:
+        if not _names_column(expression):
+            return Literal(self._evaluator.evaluate(expression))
+        match expression:
+            case ColumnName(parts=parts):
+                return ColumnName((self._column(parts, where).name,))
+            case Operation(operator=operator, operands=operands):
+                return Operation(operator, tuple(self._expression(operand, where) for operand in operands))
+            case Call(arguments=arguments):
+                return replace(expression, arguments=tuple(self._expression(each, where) for each in arguments))
+            case Star():
+                return expression
+            case _:
+                raise not_supported("this kind of expression over a table")
+
+    def _column(self, parts: tuple[str, ...], where: str) -> TableColumn:
+        found = self._columns.get(parts[-1].lower())
+        if found is None or (len(parts) > 1 and parts[:-1] not in self._qualifiers):
+            raise unknown_column(".".join(parts), where)
+        return found
+
+
+def _names_column(expression: Expression) -> bool:
+    """Whether the value depends on rows."""
+    match expression:
+        case ColumnName() | Star():
+            return True
+        case Call(name=name, arguments=arguments):
+            return name in AGGREGATES or any(map(_names_column, arguments))
+        case Operation(operands=operands):
+            return any(map(_names_column, operands))
+        case _:
+            return False

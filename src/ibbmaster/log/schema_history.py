@@ -1,0 +1,243 @@
+"""Folds the DDL of a log into its schema history, and keeps that beside the log as a cache.
+
+Only groups are read that a server has marked as DDL, and those of a statement by itself: ALTER
+SEQUENCE has no mark. The cache may be deleted at any time; one that is not of this log, or not
+as it was written, is not used.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from ibbmaster.disk.cache_file import CacheFile
+from ibbmaster.errors import EventError, IbbMasterError, PositionPurgedError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
+from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
+from ibbmaster.event.statement.logged import LoggedStatement, decode_statement
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.group_content import group_events
+from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.schema.saved_history import (
+    SIZE_MAX,
+    LastFolded,
+    SavedHistoryError,
+    decode_history,
+    encode_history,
+)
+
+CACHE_FILE = "schema-history.cache"  # beside the files of the log
+MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
+QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
+SAVED_BYTES_MIN = 1 << 20  # of the log, behind which a history is saved again
+DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
+_SOURCES = ("schema/*.py", "event/statement/*.py")
+
+
+def statements_in(group: EventGroup) -> Iterator[tuple[int, LoggedStatement]]:
+    """The statements of a group, each with the number of its event.
+
+    Raises:
+        EventError: one is damaged.
+    """
+    for number, event in enumerate(group_events(group)):
+        if event[TYPE_OFFSET] in QUERIES:
+            yield number, decode_statement(event)
+
+
+class LoggedSchema:
+    """The schema history of a log, which grows with it. Thread-safe.
+
+    `base` is the schema before the log, `behind` the position up to which it holds already: what
+    was logged up to there is passed over. With `directory` the history is kept there, if that can be written.
+    """
+
+    def __init__(
+        self,
+        log: LogEngine,
+        *,
+        directory: Path | None = None,
+        base: SchemaCatalog | None = None,
+        behind: GtidPosition | None = None,
+    ) -> None:
+        self._log = log
+        self._cache = None if directory is None else CacheFile(directory / CACHE_FILE, size_max=SIZE_MAX)
+        self._base = base
+        self._behind = behind
+        self._rules = _rules(base, behind)
+        self._lock = threading.Lock()  # for all below
+        self._history: SchemaHistory | None = None
+        self._last: LastFolded | None = None
+        self._state = GtidState()  # before the last group
+        self._saved_at = LogPosition(-1, 0)
+
+    def history(self) -> SchemaHistory:
+        """All that is durable now, folded.
+
+        Raises:
+            EventError: a statement is damaged; it names the group.
+            FormatError, ClassicFormatError: a file is damaged.
+        """
+        with self._lock:
+            if self._history is None:
+                self._load()
+            if self._history is None or not self._continue(self._history):
+                self._begin_anew()
+            assert self._history is not None
+            return self._history
+
+    def _begin_anew(self) -> None:
+        history = SchemaHistory(self._base)
+        self._last, self._state = None, GtidState()
+        plan = self._log.start_of_file()
+        for gtid in plan.state:
+            self._state.log(gtid)
+        with closing(self._log.groups(plan)) as groups:
+            self._fold(history, groups)
+        self._history = history
+        self._save(history)
+
+    def _continue(self, history: SchemaHistory) -> bool:
+        """Fold what is new; False if this is no longer the log of before."""
+        last = self._last
+        if last is None:
+            return False
+        end = self._log.end()
+        if end < last.start:
+            return False
+        try:
+            with closing(self._groups_from(last)) as groups:
+                group = groups.next_group()
+                while group is not None and group.start < last.start:
+                    group = groups.next_group()
+                if group is None or group.start != last.start or _digest(group) != last.digest:
+                    return False
+                self._fold(history, groups)
+        except (PositionPurgedError, KeyError):
+            return False
+        if (history.end.file_no, history.end.offset - SAVED_BYTES_MIN) >= self._saved_at:
+            self._save(history)
+        return True
+
+    def _groups_from(self, last: LastFolded) -> EventGroups:
+        """A reader of the last group and those behind it, and perhaps of some before."""
+        plan = self._log.start_of_file(last.start.file_no)
+        groups = self._log.groups(plan)
+        if isinstance(groups, PagedEventGroups):
+            groups.close()
+            page = LogPosition.on_page(last.start.file_no, last.start.page_no)
+            return self._log.groups(replace(plan, position=page) if page > plan.position else plan)
+        if isinstance(groups, FramedEventGroups):
+            first = groups.next_group()
+            if first is None or first.start >= last.start:
+                groups.close()
+                return self._log.groups(plan)
+            groups.pass_over(last.start, GtidState.parse(last.state))
+        return groups
+
+    def _identified(self, last: LastFolded) -> LastFolded:
+        """With the digest of the last group, which is read once more: only now it is known to be the last."""
+        with closing(self._groups_from(last)) as groups:
+            while (group := groups.next_group()) is not None and group.start < last.start:
+                pass
+            return last if group is None else last._replace(digest=_digest(group))
+
+    def _fold(self, history: SchemaHistory, groups: EventGroups) -> None:
+        last: EventGroup | None = None
+        before = None if self._last is None else Gtid.parse(self._last.gtid)
+        while (group := groups.next_group()) is not None:
+            if group.gtid is None:
+                history.add_restart()
+                continue
+            if before is not None:
+                self._state.log(before)
+            last, before = group, group.gtid
+            if not self._is_passed_over(group):
+                fold_group(history, group)
+            history.end = group.end
+        if last is not None:
+            self._last = self._identified(LastFolded(last.start, str(last.gtid), "", str(self._state), self._rules))
+
+    def _is_passed_over(self, group: EventGroup) -> bool:
+        if self._behind is None or group.gtid is None:
+            return False
+        reached = self._behind.get(group.gtid.domain_id)
+        return reached is not None and group.gtid.seq_no <= reached.seq_no
+
+    # The cache --------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        data = None if self._cache is None else self._cache.read()
+        if data is None:
+            return
+        try:
+            history, last = decode_history(data)
+            state = GtidState.parse(last.state)
+            Gtid.parse(last.gtid)
+        except (SavedHistoryError, IbbMasterError):
+            return
+        if last.rules != self._rules:
+            return
+        self._state = state
+        self._history, self._last, self._saved_at = history, last, history.end
+
+    def _save(self, history: SchemaHistory) -> None:
+        """Keep a history; where that cannot be done nothing is kept."""
+        self._saved_at = history.end
+        if self._cache is not None and self._last is not None:
+            self._cache.write(encode_history(history, self._last))
+
+
+def fold_group(history: SchemaHistory, group: EventGroup) -> None:
+    """Fold the statements of a group.
+
+    Raises:
+        EventError: one is damaged; it names the group.
+    """
+    if not group.gtid_event[GTID_FLAGS_OFFSET] & MAY_HOLD_DDL:
+        return
+    timestamp = decode_event_header(group.gtid_event).timestamp
+    gtid = str(group.gtid)
+    try:
+        for event_no, statement in statements_in(group):
+            history.add(SchemaPlace(group.start, event_no), gtid, timestamp, statement)
+    except EventError as error:
+        raise EventError(f"group {gtid}: {error}") from error
+
+
+def _digest(group: EventGroup) -> str:
+    """Of the beginning of a group."""
+    found = hashlib.sha256(group.gtid_event)
+    left = DIGESTED_BYTES
+    for piece in group.body:
+        found.update(memoryview(piece)[:left])
+        left -= len(piece)
+        if left <= 0:
+            break
+    return found.hexdigest()
+
+
+@functools.cache
+def _code() -> str:
+    """The code that folds, as a number: another one may fold otherwise."""
+    package = Path(__file__).parents[1]
+    found = hashlib.sha256()
+    for pattern in _SOURCES:
+        for path in sorted(package.glob(pattern)):
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _rules(base: SchemaCatalog | None, behind: GtidPosition | None) -> str:
+    return hashlib.sha256(f"{_code()} {base!r} {behind}".encode()).hexdigest()

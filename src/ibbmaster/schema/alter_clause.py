@@ -1,0 +1,270 @@
+"""The clauses of ALTER TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ibbmaster.event.statement.reading import Cursor, parts_of
+from ibbmaster.event.statement.token import StatementToken, TokenKind
+from ibbmaster.schema.clause import (
+    AddDefinition,
+    AlterClause,
+    AlterPartitions,
+    AlterVersioning,
+    CharsetClause,
+    ConvertCharset,
+    FullName,
+    IgnoreIndex,
+    NotUnderstoodError,
+    RedefineColumn,
+    RemovePart,
+    RenameColumn,
+    RenameIndex,
+    SetColumnDefault,
+    SetOptions,
+    SplitTable,
+)
+from ibbmaster.schema.definition import parse_column, parse_definition
+from ibbmaster.schema.options import parse_options, takes_partitioning
+from ibbmaster.schema.reading import (
+    expect_brackets,
+    expect_name,
+    expect_option,
+    expect_table,
+    fail,
+    take_value,
+    takes_charset,
+    takes_collation,
+    written,
+)
+
+_PARTITIONS = (  # and names with commas between them
+    *("COALESCE", "REORGANIZE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR", "REMOVE"),
+    *("TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"),
+)
+_VERBS = ("ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME", "CONVERT", *_PARTITIONS, "ORDER", "FORCE")
+
+
+def parse_clauses(
+    tokens: Sequence[StatementToken], table: FullName, sql_mode: int = 0, database: str = ""
+) -> tuple[list[AlterClause], FullName | None]:
+    """The clauses behind the name of a table, and its new name if it gets one.
+
+    Raises:
+        NotUnderstoodError: a clause cannot be read.
+    """
+    found: list[AlterClause] = []
+    to = None
+    for part in _clause_parts(tokens):
+        cursor = Cursor(part)
+        if _renames_table(part):
+            cursor.take()
+            if not cursor.takes_sign("="):
+                cursor.takes_words("TO") or cursor.takes_words("AS")
+            to = expect_table(cursor, database or table.database)
+        else:
+            found += _clause(cursor, table, sql_mode, database or table.database)
+        if takes_partitioning(cursor) is not None:  # stands behind the last clause without a comma
+            found.append(AlterPartitions(verb="PARTITION BY", text=written(cursor.rest()).strip()))
+        if not cursor.is_at_end:
+            raise fail(cursor, "','")
+    return found, to
+
+
+def _clause_parts(tokens: Sequence[StatementToken]) -> Iterator[list[StatementToken]]:
+    """What stands between commas, but names of partitions and of ORDER BY that a clause has several of together."""
+    waiting: list[StatementToken] = []
+    for part in parts_of(tokens):
+        if not part:
+            continue
+        if waiting and not _begins_clause(part):
+            waiting += [StatementToken(TokenKind.SIGN, ","), *part]
+            continue
+        if waiting:
+            yield waiting
+            waiting = []
+        if _has_list(part):
+            waiting = list(part)
+        else:
+            yield part
+    if waiting:
+        yield waiting
+
+
+def _has_list(part: Sequence[StatementToken]) -> bool:
+    return part[0].is_word("ORDER", *_PARTITIONS) or (len(part) > 1 and part[1].is_word("PARTITION"))
+
+
+def _begins_clause(part: Sequence[StatementToken]) -> bool:
+    return len(part) > 1 and part[0].is_word(*_VERBS, "ALGORITHM", "LOCK", "ENGINE", "COMMENT", "DEFAULT", "ENABLE")
+
+
+def _renames_table(part: Sequence[StatementToken]) -> bool:
+    return part[0].is_word("RENAME") and not (
+        len(part) > 2 and part[1].is_word("COLUMN", "INDEX", "KEY") and not (len(part) == 2 or part[2].is_sign("."))
+    )
+
+
+def _clause(cursor: Cursor, table: FullName, sql_mode: int, database: str) -> list[AlterClause]:
+    if cursor.takes_words("ADD"):
+        return _add(cursor, table, sql_mode)
+    if cursor.takes_words("DROP"):
+        return [_drop(cursor)]
+    if cursor.takes_words("MODIFY"):
+        cursor.takes_words("COLUMN")
+        is_conditional = cursor.pass_condition()
+        name = expect_name(cursor)
+        definition = parse_column(name, cursor, table.database, sql_mode)
+        return [RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)]
+    if cursor.takes_words("CHANGE"):
+        cursor.takes_words("COLUMN")
+        is_conditional = cursor.pass_condition()
+        name = expect_name(cursor)
+        definition = parse_column(expect_name(cursor), cursor, table.database, sql_mode)
+        return [RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)]
+    if cursor.takes_words("ALTER"):
+        return [_alter(cursor)]
+    if cursor.takes_words("RENAME"):
+        is_column = cursor.takes_words("COLUMN")
+        if not is_column:
+            cursor.take()
+        is_conditional = cursor.pass_condition()
+        name = expect_name(cursor)
+        if not cursor.takes_words("TO"):
+            raise fail(cursor, "TO")
+        kind = RenameColumn if is_column else RenameIndex
+        return [kind(name=name, to=expect_name(cursor), is_conditional=is_conditional)]
+    if cursor.takes_words("CONVERT"):
+        return _convert(cursor, database)
+    return _others(cursor, database)
+
+
+def _others(cursor: Cursor, database: str) -> list[AlterClause]:
+    if cursor.takes_words("ORDER", "BY") or cursor.takes_words("FORCE"):
+        cursor.rest()
+        return []
+    if cursor.peek().is_word("ENABLE", "DISABLE") and cursor.peek(1).is_word("KEYS"):
+        cursor.take()
+        cursor.take()
+        return []
+    if cursor.peek().is_word("ALGORITHM", "LOCK"):
+        cursor.take()
+        expect_option(cursor)
+        return []
+    if cursor.takes_words("REMOVE", "PARTITIONING"):
+        return [AlterPartitions(verb="REMOVE", text="")]
+    if cursor.takes_words("EXCHANGE", "PARTITION"):
+        cursor.rest()
+        return []
+    if cursor.peek().is_word("REORGANIZE", "COALESCE"):
+        verb = cursor.take().text.upper()
+        cursor.takes_words("PARTITION")
+        return [AlterPartitions(verb=verb, text=written(cursor.rest()).strip())]
+    if cursor.peek().is_word(*_PARTITIONS) and cursor.peek(1).is_word("PARTITION", "TABLESPACE", "PARTITIONING"):
+        cursor.rest()
+        return []
+    options = parse_options(cursor, database)
+    found: list[AlterClause] = [SetOptions(options=options)]
+    return [*found, AlterVersioning(is_versioned=True)] if options.is_versioned else found
+
+
+def _place(cursor: Cursor) -> str | None:
+    if cursor.takes_words("FIRST"):
+        return ""
+    return expect_name(cursor) if cursor.takes_words("AFTER") else None
+
+
+def _add(cursor: Cursor, table: FullName, sql_mode: int) -> list[AlterClause]:
+    if cursor.takes_words("SYSTEM", "VERSIONING"):
+        return [AlterVersioning(is_versioned=True)]
+    if cursor.takes_words("PARTITION"):
+        return [AlterPartitions(verb="ADD", text=written(cursor.rest()).strip())]
+    is_column = cursor.takes_words("COLUMN")
+    if cursor.peek().is_word("IF") and cursor.peek(1).is_word("NOT"):
+        is_conditional = is_column = cursor.pass_condition()
+    else:
+        is_conditional = False
+    if cursor.peek().is_sign("("):
+        return [
+            AddDefinition(definition=parse_definition(one, table.database, sql_mode), is_conditional=is_conditional)
+            for one in map(Cursor, parts_of(expect_brackets(cursor)))
+        ]
+    if is_column:
+        definition = parse_column(expect_name(cursor), cursor, table.database, sql_mode)
+        return [AddDefinition(definition=definition, after=_place(cursor), is_conditional=is_conditional)]
+    part = parse_definition(cursor, table.database, sql_mode)
+    is_conditional = getattr(part, "is_conditional", False)
+    return [AddDefinition(definition=part, after=_place(cursor), is_conditional=is_conditional)]
+
+
+def _drop(cursor: Cursor) -> AlterClause:
+    if cursor.takes_words("SYSTEM", "VERSIONING"):
+        return AlterVersioning(is_versioned=False)
+    if cursor.takes_words("PARTITION"):
+        cursor.pass_condition()
+        return AlterPartitions(verb="DROP", text=written(cursor.rest()).strip())
+    if cursor.takes_words("PRIMARY", "KEY"):
+        return RemovePart(what="index", name="PRIMARY")
+    what = "column"
+    if cursor.takes_words("INDEX") or cursor.takes_words("KEY"):
+        what = "index"
+    elif cursor.takes_words("FOREIGN", "KEY"):
+        what = "foreign key"
+    elif cursor.takes_words("CONSTRAINT") or cursor.takes_words("CHECK"):
+        what = "constraint"
+    elif cursor.peek().is_word("PERIOD") and cursor.peek(1).is_word("FOR"):
+        cursor.take()
+        cursor.take()
+        what = "period"
+    else:
+        cursor.takes_words("COLUMN")
+    is_conditional = cursor.pass_condition()
+    if what == "index" and cursor.takes_words("PRIMARY"):
+        return RemovePart(what=what, name="PRIMARY")
+    found = RemovePart(what=what, name=expect_name(cursor), is_conditional=is_conditional)
+    cursor.takes_words("RESTRICT") or cursor.takes_words("CASCADE")
+    return found
+
+
+def _alter(cursor: Cursor) -> AlterClause:
+    """ALTER [COLUMN] … SET DEFAULT, ALTER INDEX … IGNORED."""
+    if cursor.peek().is_word("INDEX", "KEY"):
+        cursor.take()
+        is_conditional = cursor.pass_condition()
+        name = expect_name(cursor)
+        is_ignored = not cursor.takes_words("NOT")
+        if not cursor.takes_words("IGNORED"):
+            raise fail(cursor, "IGNORED")
+        return IgnoreIndex(name=name, is_ignored=is_ignored, is_conditional=is_conditional)
+    cursor.takes_words("COLUMN")
+    is_conditional = cursor.pass_condition()
+    name = expect_name(cursor)
+    if cursor.takes_words("DROP", "DEFAULT"):
+        return SetColumnDefault(name=name, default=None, is_conditional=is_conditional)
+    if not cursor.takes_words("SET", "DEFAULT"):
+        raise fail(cursor, "SET DEFAULT or DROP DEFAULT")
+    return SetColumnDefault(name=name, default=take_value(cursor), is_conditional=is_conditional)
+
+
+def _convert(cursor: Cursor, database: str) -> list[AlterClause]:
+    if cursor.takes_words("PARTITION"):
+        name = expect_name(cursor)
+        if not (cursor.takes_words("TO", "TABLE")):
+            raise fail(cursor, "TO TABLE")
+        other = expect_table(cursor, database)
+        cursor.rest()
+        return [SplitTable(other=other, is_gone=False), AlterPartitions(verb="DROP", text=name)]
+    if cursor.takes_words("TABLE"):
+        other = expect_table(cursor, database)
+        cursor.takes_words("TO", "PARTITION")
+        text = written(cursor.rest()).strip()
+        for end in ("WITH VALIDATION", "WITHOUT VALIDATION"):
+            text = text.removesuffix(end).rstrip()
+        return [SplitTable(other=other, is_gone=True), AlterPartitions(verb="ADD", text=f"(PARTITION {text})")]
+    if not cursor.takes_words("TO"):
+        raise fail(cursor, "TO")
+    charset = takes_charset(cursor)
+    collation = takes_collation(cursor)
+    if charset is None and collation is None:
+        raise NotUnderstoodError("CONVERT TO without a character set")
+    return [ConvertCharset(charset=CharsetClause(charset=charset, collation=collation))]

@@ -1,0 +1,307 @@
+"""A table as ALTER TABLE leaves it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ibbmaster.schema.building import (
+    HASH_COLUMN,
+    SYSTEM_TIME,
+    WITH_FOREIGN_KEYS,
+    NewId,
+    TableDraft,
+    first_timestamp,
+    hidden_period,
+    table_options,
+)
+from ibbmaster.schema.clause import (
+    NO_CHARSET,
+    AddDefinition,
+    AlterClause,
+    AlterPartitions,
+    AlterVersioning,
+    CharsetClause,
+    CheckDefinition,
+    ConvertCharset,
+    ForeignDefinition,
+    FullName,
+    IgnoreIndex,
+    IndexDefinition,
+    NewColumn,
+    NotUnderstoodError,
+    PeriodDefinition,
+    RedefineColumn,
+    RemovePart,
+    RenameColumn,
+    RenameIndex,
+    SetColumnDefault,
+    SetOptions,
+)
+from ibbmaster.schema.collations import character_sets, charset_of_collation
+from ibbmaster.schema.column_type import converted, zero_of
+from ibbmaster.schema.indexing import as_definitions
+from ibbmaster.schema.model import UNKNOWN_VALUE, TableColumn, TableVersion
+from ibbmaster.schema.partitioning import altered_partitions
+from ibbmaster.schema.session import SchemaSession
+
+_LITERAL = re.compile(
+    r"""\(*(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|NULL|TRUE|FALSE
+    |(?:_\w+\s*|[xbn]|(?:date|time|timestamp)\s*)?'(?:[^'\\]|\\.|'')*'|0x[0-9a-f]+|0b[01]+)\)*""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+
+
+def is_literal(sql: str) -> bool:
+    """Whether a default is a constant that is written out."""
+    return _LITERAL.fullmatch(sql) is not None
+
+
+def altered(
+    table: TableVersion,
+    clauses: Iterable[AlterClause],
+    database_collation: str,
+    session: SchemaSession,
+    new_id: NewId,
+) -> TableVersion:
+    """The table behind the clauses, which all speak of it as it was before.
+
+    Raises:
+        NotUnderstoodError: they do not fit the table as it is known.
+
+    Source: MariaDB 11.8, sql_table.cc, mysql_prepare_alter_table().
+    """
+    return _Alteration(table, list(clauses), database_collation, session, new_id).run()
+
+
+class _Alteration:
+    """One ALTER TABLE; names of columns are in lower case wherever they are keys."""
+
+    def __init__(
+        self, table: TableVersion, clauses: list[AlterClause], collation: str, session: SchemaSession, new_id: NewId
+    ) -> None:
+        self._old = table
+        self._names = {column.name.lower(): column for column in table.columns}
+        self._clauses = [clause for clause in clauses if self._takes_effect(clause)]
+        options = table.options
+        self._default = table.collation
+        self._versioned = table.is_versioned
+        self._partitioning = table.partitioning
+        for clause in self._clauses:
+            match clause:
+                case SetOptions():
+                    options = table_options(clause.options.named, options)
+                    if clause.options.charset != NO_CHARSET:
+                        base = collation if clause.options.charset.charset else self._default
+                        self._default = session.resolve(clause.options.charset, base)
+                    if clause.options.partitioning is not None:
+                        self._partitioning = clause.options.partitioning
+                case ConvertCharset():
+                    self._default = _converted_to(clause.charset, collation, session)
+                case AlterVersioning():
+                    self._versioned = clause.is_versioned
+                case AlterPartitions():
+                    self._partitioning = altered_partitions(self._partitioning, clause)
+        self._options = options
+        self._draft = TableDraft(
+            name=FullName(table.database, table.name),
+            session=session,
+            new_id=new_id,
+            collation=self._default,
+            engine=options.get("ENGINE", WITH_FOREIGN_KEYS),
+            periods=list(table.periods),
+            first_timestamp=first_timestamp(_defined(self._clauses)),
+        )
+
+    def _takes_effect(self, clause: AlterClause) -> bool:
+        """Whether IF [NOT] EXISTS lets a clause do anything."""
+        if not getattr(clause, "is_conditional", False):
+            return True
+        indexes = {index.name.lower() for index in self._old.indexes}
+        constraints = {check.name.lower() for check in self._old.checks}
+        foreign = {key.name.lower() for key in self._old.foreign_keys}
+        match clause:
+            case AddDefinition(definition=NewColumn(name=name)):
+                return name.lower() not in self._names
+            case AddDefinition(definition=IndexDefinition(name=name, parts=parts)):
+                return (name or parts[0].name).lower() not in indexes
+            case AddDefinition(definition=ForeignDefinition(name=name, index_name=own)):
+                return (name or own or "").lower() not in foreign
+            case AddDefinition(definition=CheckDefinition(name=name)):
+                return (name or "").lower() not in constraints
+            case RemovePart(what="column") | RedefineColumn() | RenameColumn() | SetColumnDefault():
+                return clause.name.lower() in self._names
+            case RemovePart(what="index") | RenameIndex() | IgnoreIndex():
+                return clause.name.lower() in indexes
+            case RemovePart(what="foreign key"):
+                return clause.name.lower() in foreign
+            case RemovePart(what="constraint"):
+                return clause.name.lower() in constraints | foreign | indexes
+            case RemovePart(what="period"):
+                return any(name.lower() == clause.name.lower() for name, *_ in self._old.periods)
+        return True
+
+    def run(self) -> TableVersion:
+        self._change_columns()
+        self._keep_indexes()
+        for clause in self._clauses:
+            if isinstance(clause, AddDefinition):
+                self._draft.add(clause.definition)
+            elif isinstance(clause, RedefineColumn):
+                self._draft.add_keys_of(clause.definition)
+        return self._draft.finish(
+            replace(
+                self._old,
+                charset=charset_of_collation(self._default),
+                collation=self._default,
+                options=self._options,
+                is_versioned=self._versioned,
+                partitioning=self._partitioning,
+            )
+        )
+
+    def _change_columns(self) -> None:
+        """Old columns, changed where they stand, and behind them those that come or move, one after the other."""
+        dropped = {one.name.lower() for one in self._clauses if isinstance(one, RemovePart) and one.what == "column"}
+        redefined = {one.name.lower(): one for one in self._clauses if isinstance(one, RedefineColumn)}
+        names = {one.name.lower(): one.to for one in self._clauses if isinstance(one, RenameColumn)}
+        defaults = {one.name.lower(): one.default for one in self._clauses if isinstance(one, SetColumnDefault)}
+        self._expect_columns([*dropped, *redefined, *names, *defaults])
+        convert = any(isinstance(one, ConvertCharset) for one in self._clauses)
+        loses_period = self._old.is_versioned and not self._versioned
+        draft = self._draft
+        moving: list[tuple[AlterClause, TableColumn]] = []
+        hidden: list[TableColumn] = []
+        for column in self._old.columns:
+            key = column.name.lower()
+            if key in dropped or (loses_period and column.period is not None):
+                continue
+            if column.is_hidden:
+                hidden += [column] * (not column.name.startswith(HASH_COLUMN))
+                continue
+            clause = redefined.get(key)
+            if clause is not None:
+                new = draft.column_of(clause.definition, id_=column.id)
+                new = replace(new, first_value=column.first_value)
+                if clause.after is not None:
+                    moving.append((clause, new))
+                    continue
+                draft.columns.append(new)
+                continue
+            if convert:
+                column = replace(column, type=converted(column.type, self._default))
+            if key in names:
+                column = replace(column, name=names[key])
+            if key in defaults:
+                column = replace(column, default=_new_default(column, defaults[key]))
+            draft.columns.append(column)
+        waiting = {id(one): column for one, column in moving}
+        for one in self._clauses:
+            if id(one) in waiting:
+                assert isinstance(one, RedefineColumn)
+                self._insert(waiting[id(one)], one.after)
+            elif isinstance(one, AddDefinition) and isinstance(one.definition, NewColumn):
+                column = draft.column_of(one.definition)
+                self._insert(replace(column, first_value=_first_value(column)), one.after)
+        draft.columns += hidden
+        if self._versioned and not self._old.is_versioned and not self._has_system_period():
+            draft.columns += hidden_period(draft.new_id)
+        if loses_period:
+            draft.periods = [period for period in draft.periods if period[0].upper() != SYSTEM_TIME]
+        self._rename_parts(names | {key: clause.definition.name for key, clause in redefined.items()})
+
+    def _has_system_period(self) -> bool:
+        added = [one.definition for one in self._clauses if isinstance(one, AddDefinition)]
+        names = [one.name for one in added if isinstance(one, PeriodDefinition)]
+        return any(name.upper() == SYSTEM_TIME for name in [*names, *(name for name, *_ in self._draft.periods)])
+
+    def _expect_columns(self, names: Iterable[str]) -> None:
+        missing = next((name for name in names if name not in self._names), None)
+        if missing is not None:
+            raise NotUnderstoodError(f"column {missing[:64]!r}, which there is not")
+
+    def _insert(self, column: TableColumn, after: str | None) -> None:
+        columns = self._draft.columns
+        if after is None:
+            columns.append(column)
+        elif not after:
+            columns.insert(0, column)
+        else:
+            place = next((n for n, one in enumerate(columns) if one.name.lower() == after.lower()), None)
+            if place is None:
+                raise NotUnderstoodError(f"AFTER column {after[:64]!r}, which there is not")
+            columns.insert(place + 1, column)
+
+    def _rename_parts(self, names: Mapping[str, str]) -> None:
+        """Periods and generated columns follow new names."""
+        if names:
+            self._draft.periods = [
+                (name, names.get(start.lower(), start), names.get(end.lower(), end))
+                for name, start, end in self._draft.periods
+            ]
+
+    def _keep_indexes(self) -> None:
+        """Indexes and constraints of before, but those that are dropped."""
+        draft = self._draft
+        gone: dict[str, set[str]] = {"index": set(), "foreign key": set(), "constraint": set(), "period": set()}
+        for clause in self._clauses:
+            if isinstance(clause, RemovePart) and clause.what != "column":
+                gone[clause.what].add(clause.name.lower())
+        renames = {one.name.lower(): one.to for one in self._clauses if isinstance(one, RenameIndex)}
+        ignored = {one.name.lower(): one.is_ignored for one in self._clauses if isinstance(one, IgnoreIndex)}
+        checks = {check.name.lower() for check in self._old.checks}
+        keys = {key.name.lower() for key in self._old.foreign_keys}
+        gone["foreign key"] |= gone["constraint"] & keys
+        gone["index"] |= gone["constraint"] - checks - keys
+        names = {column.id: column.name for column in draft.columns}
+        for index in as_definitions(self._old.indexes, names, draft.engine):
+            name = (index.name or "").lower()
+            if name in gone["index"]:
+                continue
+            if name in renames:
+                index = replace(index, name=renames[name], is_of_foreign_key=False)
+            if name in ignored:
+                index = replace(index, is_ignored=ignored[name])
+            draft.indexes.append(index)
+        draft.foreign_keys = [
+            key
+            for key in self._old.foreign_keys
+            if key.name.lower() not in gone["foreign key"] and all(one in names for one in key.column_ids)
+        ]
+        if draft.engine != WITH_FOREIGN_KEYS:
+            draft.foreign_keys = []
+        draft.checks = [check for check in self._old.checks if check.name.lower() not in gone["constraint"]]
+        draft.periods = [period for period in draft.periods if period[0].lower() not in gone["period"]]
+
+
+def _defined(clauses: Iterable[AlterClause]) -> Iterator[NewColumn]:
+    """The columns that clauses define, in order."""
+    for clause in clauses:
+        if isinstance(clause, AddDefinition | RedefineColumn) and isinstance(clause.definition, NewColumn):
+            yield clause.definition
+
+
+def _converted_to(clause: CharsetClause, collation: str, session: SchemaSession) -> str:
+    """What CONVERT TO means; its DEFAULT is the database's character set with the collation of old."""
+    if (clause.charset or "").upper() == "DEFAULT":
+        charset = charset_of_collation(collation)
+        return session.resolve(replace(clause, charset=None), character_sets()[charset].old_default)
+    return session.resolve(clause, collation)
+
+
+def _new_default(column: TableColumn, default: str | None) -> str | None:
+    if default is None:
+        return "NULL" if column.is_nullable else None
+    return "NULL" if default.upper() == "NULL" else default
+
+
+def _first_value(column: TableColumn) -> str | None:
+    """What old rows hold in a column that an ALTER TABLE adds."""
+    if column.expression is not None:
+        return None
+    if column.is_auto_increment or column.period is not None:
+        return UNKNOWN_VALUE
+    if column.default is None:
+        return zero_of(column.type)
+    return column.default if is_literal(column.default) else UNKNOWN_VALUE

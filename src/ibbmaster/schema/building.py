@@ -1,0 +1,329 @@
+"""A table out of its definitions: what CREATE TABLE makes, and what ALTER TABLE adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from ibbmaster.schema.clause import (
+    CheckDefinition,
+    CreateSequence,
+    CreateTable,
+    Definition,
+    ForeignDefinition,
+    FullName,
+    IndexDefinition,
+    NewColumn,
+    NotUnderstoodError,
+    PartDefinition,
+    PeriodDefinition,
+)
+from ibbmaster.schema.collations import charset_of_collation
+from ibbmaster.schema.column_type import resolve_type
+from ibbmaster.schema.indexing import arranged, is_by_hash
+from ibbmaster.schema.model import (
+    CheckConstraint,
+    ForeignConstraint,
+    IndexKind,
+    RowPeriod,
+    SqlType,
+    TableColumn,
+    TableKind,
+    TableVersion,
+)
+from ibbmaster.schema.session import SchemaSession
+from ibbmaster.schema.type_clause import INTEGERS
+
+COLUMN_COUNT_MAX, INDEX_COUNT_MAX = 4096, 256
+SYSTEM_TIME = "SYSTEM_TIME"
+HASH_COLUMN = "DB_ROW_HASH_"
+WITH_FOREIGN_KEYS = "InnoDB"
+_OPTION_ORDER = ("ENGINE", "AUTO_INCREMENT", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "ROW_FORMAT", "COMMENT")
+_IGNORED_OPTIONS = ("AUTO_INCREMENT",)
+_NUMBER = SqlType(word="bigint", length=21)
+_SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (  # None: of the sequence's own type
+    ("next_not_cached_value", None, ""),
+    ("minimum_value", None, ""),
+    ("maximum_value", None, ""),
+    ("start_value", None, "start value when sequences is created or value if RESTART is used"),
+    ("increment", _NUMBER, "increment value"),
+    ("cache_size", SqlType(word="bigint", length=21, is_unsigned=True), ""),
+    (
+        "cycle_option",
+        SqlType(word="tinyint", length=1, is_unsigned=True),
+        "0 if no cycles are allowed, 1 if the sequence should begin a new cycle when maximum_value is passed",
+    ),
+    ("cycle_count", _NUMBER, "How many cycles have been done"),
+)
+
+NewId = Callable[[], int]
+
+
+@dataclass(slots=True, kw_only=True)
+class TableDraft:
+    """A table that is being made, or altered: indexes by the names of their columns, until all are there.
+
+    `collation` is what columns get that name none.
+    """
+
+    name: FullName
+    session: SchemaSession
+    new_id: NewId
+    collation: str
+    engine: str
+    first_timestamp: NewColumn | None = None  # of those that the statement defines
+    columns: list[TableColumn] = field(default_factory=list)
+    indexes: list[IndexDefinition] = field(default_factory=list)
+    foreign_keys: list[ForeignConstraint] = field(default_factory=list)
+    checks: list[CheckConstraint] = field(default_factory=list)
+    periods: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def column_of(self, definition: NewColumn, *, id_: int | None = None) -> TableColumn:
+        """The column, with what it has that is not written.
+
+        Raises:
+            NotUnderstoodError: its character set or length cannot be.
+        """
+        column = TableColumn(
+            id=self.new_id() if id_ is None else id_,
+            name=definition.name,
+            type=resolve_type(definition.type, self.collation, self.session),
+            is_nullable=definition.is_nullable is not False and IndexKind.PRIMARY not in definition.keys,
+            default=definition.default,
+            on_update=definition.on_update,
+            is_auto_increment=definition.is_auto_increment,
+            expression=definition.expression,
+            is_stored=definition.is_stored,
+            is_invisible=definition.is_invisible,
+            is_unversioned=definition.is_unversioned,
+            period=definition.period,
+            comment=definition.comment,
+            check=definition.check,
+        )
+        if definition.default is not None and definition.default.upper() == "NULL":
+            column = replace(column, default="NULL")
+        is_implied = column.type.word == "timestamp" and not self.session.has_explicit_timestamps
+        if is_implied and definition.is_nullable is None and column.period is None and column.expression is None:
+            column = _implied_timestamp(column, is_first=definition is self.first_timestamp)
+        has_value = column.default is not None or column.expression is not None or column.is_auto_increment
+        if column.is_nullable and not has_value and column.period is None:
+            column = replace(column, default="NULL")
+        return column
+
+    def add(self, definition: Definition) -> None:
+        """Anything but a column.
+
+        Raises:
+            NotUnderstoodError: it does not fit the table.
+        """
+        match definition:
+            case IndexDefinition():
+                self.indexes.append(definition)
+            case ForeignDefinition():
+                self._add_foreign(definition)
+            case CheckDefinition():
+                self.checks.append(CheckConstraint(name=definition.name or "", expression=definition.expression))
+            case PeriodDefinition():
+                self.periods.append((definition.name, definition.start, definition.end))
+            case NewColumn():
+                self.add_keys_of(definition)
+
+    def add_keys_of(self, definition: NewColumn) -> None:
+        """The indexes and the foreign key that a column defines for itself alone."""
+        for kind in definition.keys:
+            name = "PRIMARY" if kind is IndexKind.PRIMARY else None
+            part = PartDefinition(definition.name, None, False)
+            self.indexes.append(IndexDefinition(kind=kind, name=name, parts=(part,)))
+        if definition.reference is not None:
+            self._add_foreign(definition.reference)
+
+    def _add_foreign(self, definition: ForeignDefinition) -> None:
+        parts = tuple(PartDefinition(name, None, False) for name in definition.columns)
+        name = definition.index_name or definition.name
+        self.indexes.append(IndexDefinition(kind=IndexKind.PLAIN, name=name, parts=parts, is_of_foreign_key=True))
+        if self.engine != WITH_FOREIGN_KEYS:
+            return
+        by_name = {column.name.lower(): column.id for column in self.columns}
+        if not all(name.lower() in by_name for name in definition.columns):
+            raise NotUnderstoodError(f"a foreign key of column {definition.columns[0][:64]!r}, which there is not")
+        self.foreign_keys.append(
+            ForeignConstraint(
+                name=definition.name or self._next_foreign_name(),
+                column_ids=tuple(by_name[name.lower()] for name in definition.columns),
+                parent_database=definition.parent.database,
+                parent_table=definition.parent.name,
+                parent_columns=definition.parent_columns,
+                on_delete=definition.on_delete,
+                on_update=definition.on_update,
+            )
+        )
+
+    def _next_foreign_name(self) -> str:
+        """The name that InnoDB gives."""
+        head = f"{self.name.name}_ibfk_"
+        ends = [key.name.removeprefix(head) for key in self.foreign_keys if key.name.startswith(head)]
+        return f"{head}{max((int(end) for end in ends if end.isdecimal() and len(end) < 10), default=0) + 1}"
+
+    def finish(self, version: TableVersion) -> TableVersion:
+        """The version with what this has now.
+
+        Raises:
+            NotUnderstoodError: an index is of a column that there is not, or there are too many.
+        """
+        if len(self.columns) > COLUMN_COUNT_MAX or len(self.indexes) > INDEX_COUNT_MAX:
+            raise NotUnderstoodError(f"{len(self.columns)} columns and {len(self.indexes)} indexes, too many")
+        names = [column.name.lower() for column in self.columns]
+        if len(set(names)) < len(names):
+            raise NotUnderstoodError("two columns of one name")
+        keys = {part.name.lower() for index in self.indexes if index.kind is IndexKind.PRIMARY for part in index.parts}
+        keys |= {name.lower() for _, *ends in self.periods for name in ends}
+        indexes = arranged(self.indexes, self.columns, self.engine)
+        columns = tuple(_without_null(one) if one.name.lower() in keys else one for one in self.columns)
+        hashes = sum(is_by_hash(index, self.engine) for index in indexes)
+        return replace(
+            version,
+            columns=(*columns, *(_hash_column(number, self.new_id) for number in range(1, hashes + 1))),
+            indexes=indexes,
+            foreign_keys=tuple(self.foreign_keys),
+            checks=tuple(_named_checks(self.checks)),
+            periods=tuple(self.periods),
+        )
+
+
+def first_timestamp(definitions: Iterable[NewColumn]) -> NewColumn | None:
+    return next((one for one in definitions if one.type.word == "timestamp"), None)
+
+
+def _implied_timestamp(column: TableColumn, *, is_first: bool) -> TableColumn:
+    """Without `explicit_defaults_for_timestamp` the first one follows the time of changes, others begin at zero."""
+    if column.default == "NULL":
+        return column
+    column = replace(column, is_nullable=False)
+    if column.default is not None:
+        return column
+    scale = column.type.scale
+    if is_first and column.on_update is None:
+        now = f"current_timestamp({scale or ''})"
+        return replace(column, default=now, on_update=now)
+    fraction = f".{'0' * scale}" if scale else ""
+    return replace(column, default=f"'0000-00-00 00:00:00{fraction}'")
+
+
+def _without_null(column: TableColumn) -> TableColumn:
+    if not column.is_nullable:
+        return column
+    return replace(column, is_nullable=False, default=None if column.default == "NULL" else column.default)
+
+
+def _named_checks(checks: Iterable[CheckConstraint]) -> list[CheckConstraint]:
+    found = []
+    names = {check.name.lower() for check in checks}
+    number = 0
+    for check in checks:
+        if not check.name:
+            while not number or f"constraint_{number}" in names:
+                number += 1
+            names.add(f"constraint_{number}")
+            check = replace(check, name=f"CONSTRAINT_{number}")
+        found.append(check)
+    return found
+
+
+def _hash_column(number: int, new_id: NewId) -> TableColumn:
+    """What a unique index of long columns adds: it is in rows, too."""
+    type_ = SqlType(word="bigint", length=20, is_unsigned=True)
+    return TableColumn(id=new_id(), name=f"{HASH_COLUMN}{number}", type=type_, is_hidden=True)
+
+
+def hidden_period(new_id: NewId) -> list[TableColumn]:
+    """What WITH SYSTEM VERSIONING adds where no columns are named for it."""
+    type_ = SqlType(word="timestamp", scale=6)
+    return [
+        TableColumn(id=new_id(), name=name, type=type_, is_nullable=False, period=period, is_hidden=True)
+        for name, period in (("row_start", RowPeriod.START), ("row_end", RowPeriod.END))
+    ]
+
+
+def table_options(named: Mapping[str, str], old: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Options in the order in which they are printed; those without effect on what is printed are left out."""
+    found = {"ENGINE": "InnoDB", **(old or {}), **named}
+    for name, plain in (("COMMENT", ""), ("ROW_FORMAT", "DEFAULT")):
+        if found.get(name, "").upper() == plain:
+            found.pop(name, None)
+    ordered = [name for name in _OPTION_ORDER if name in found] + sorted(found.keys() - set(_OPTION_ORDER))
+    return MappingProxyType({name: found[name] for name in ordered if name not in _IGNORED_OPTIONS})
+
+
+def create_table(
+    statement: CreateTable, database_collation: str, session: SchemaSession, new_id: NewId
+) -> TableVersion:
+    """The table that CREATE TABLE with definitions makes.
+
+    Raises:
+        NotUnderstoodError: its columns cannot be told.
+    """
+    options = table_options(statement.options.named)
+    collation = session.resolve(statement.options.charset, database_collation)
+    draft = TableDraft(
+        name=statement.table,
+        session=session,
+        new_id=new_id,
+        collation=collation,
+        engine=options["ENGINE"],
+        first_timestamp=first_timestamp(one for one in statement.definitions if isinstance(one, NewColumn)),
+    )
+    for definition in statement.definitions:
+        if isinstance(definition, NewColumn):
+            draft.columns.append(draft.column_of(definition))
+    for definition in statement.definitions:
+        draft.add(definition)
+    is_versioned = statement.options.is_versioned
+    if is_versioned and not any(name.upper() == SYSTEM_TIME for name, *_ in draft.periods):
+        draft.columns += hidden_period(new_id)
+    return draft.finish(
+        TableVersion(
+            database=statement.table.database,
+            name=statement.table.name,
+            charset=charset_of_collation(collation),
+            collation=collation,
+            options=options,
+            is_versioned=is_versioned,
+            partitioning=statement.options.partitioning,
+        )
+    )
+
+
+def copied_table(like: TableVersion, name: FullName, new_id: NewId) -> TableVersion:
+    """What CREATE TABLE … LIKE makes: columns of its own, no foreign keys."""
+    ids = {column.id: new_id() for column in like.columns}
+    return replace(
+        like,
+        database=name.database,
+        name=name.name,
+        columns=tuple(replace(column, id=ids[column.id], first_value=None) for column in like.columns),
+        indexes=tuple(
+            replace(index, parts=tuple(replace(part, column_id=ids[part.column_id]) for part in index.parts))
+            for index in like.indexes
+        ),
+        foreign_keys=(),
+    )
+
+
+def sequence_table(statement: CreateSequence, collation: str, new_id: NewId) -> TableVersion:
+    """The table that a sequence is: one row with its state. `collation` is that of its database."""
+    own = SqlType(word=statement.word, length=INTEGERS[statement.word][0] + 1, is_unsigned=statement.is_unsigned)
+    columns = tuple(
+        TableColumn(id=new_id(), name=name, type=type_ or own, is_nullable=False, comment=comment)
+        for name, type_, comment in _SEQUENCE
+    )
+    return TableVersion(
+        database=statement.table.database,
+        name=statement.table.name,
+        kind=TableKind.SEQUENCE,
+        columns=columns,
+        charset=charset_of_collation(collation),
+        collation=collation,
+        options=table_options(statement.options.named),
+        text=statement.text,
+    )

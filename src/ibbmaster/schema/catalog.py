@@ -1,0 +1,31 @@
+"""What there is at one place of a log: databases, tables, and names of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
+
+KnownTable = TableVersion | UnknownTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaCatalog:
+    """A schema at one place. Temporary tables are not in it.
+
+    Attributes:
+        tables: by database and name.
+        triggers: the table of each, by database and name.
+        routines: functions, procedures, events and packages: database, kind and name.
+    """
+
+    databases: Mapping[str, DatabaseVersion] = field(default_factory=lambda: MappingProxyType({}))
+    tables: Mapping[tuple[str, str], KnownTable] = field(default_factory=lambda: MappingProxyType({}))
+    triggers: Mapping[tuple[str, str], str] = field(default_factory=lambda: MappingProxyType({}))
+    routines: frozenset[tuple[str, str, str]] = frozenset()
+
+    def table(self, database: str, name: str) -> KnownTable | None:
+        """A table, a view or a sequence; None if there is none."""
+        return self.tables.get((database, name))

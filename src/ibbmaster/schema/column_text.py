@@ -1,0 +1,228 @@
+"""Types and defaults of columns as a server prints them, in SHOW CREATE TABLE and information_schema alike."""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+
+from ibbmaster.schema.expression_text import default_expression_text
+from ibbmaster.schema.model import SqlType, TableColumn
+
+HEX_DEFAULTS_SINCE = 110000  # from that version on defaults of binary columns are printed in hexadecimal
+
+INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
+DECIMALS = ("decimal",)
+REALS = ("float", "double")
+BINARIES = ("binary", "varbinary")
+TEXTS = ("tinytext", "text", "mediumtext", "longtext")
+BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
+TIMES = ("time", "datetime", "timestamp")
+
+_DIGITS = Context(prec=130, rounding=ROUND_HALF_UP)
+_ESCAPES = {"\0": "\\0", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "'": "''"}
+_UNESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_TEXT = re.compile(r"(?:_\w+\s*|[nN])?('(?:[^'\\]++|\\.|'')*+'|\"(?:[^\"\\]++|\\.|\"\")*+\")", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?\s*(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
+_HEX = re.compile(r"(?:_\w+\s*)?(?:0x([0-9a-fA-F]+)|[xX]'((?:[0-9a-fA-F]{2})*)')")
+_BITS = re.compile(r"0b([01]+)|[bB]'([01]*)'")
+_NOW = re.compile(r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s*(\d?)\s*\))?", re.IGNORECASE)
+_NEXT = re.compile(r"(?:next\s+value\s+for\s+(.+)|nextval\s*\((.+)\))", re.IGNORECASE | re.DOTALL)
+_MOMENT = re.compile(
+    r"\s*(\d{4})\D(\d{1,2})\D(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?\s*", re.ASCII
+)
+_DURATION = re.compile(r"\s*(-?)(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
+
+
+def quoted_name(name: str) -> str:
+    """A name in backquotes."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quoted_text(text: str) -> str:
+    """A text in quotes, as a server prints comments, labels and defaults."""
+    return "'" + "".join(_ESCAPES.get(letter, letter) for letter in text) + "'"
+
+
+def unquoted_text(text: str) -> str:
+    """What a literal between quotes means, where a backslash escapes."""
+    quote, inner = text[0], text[1:-1]
+    return re.sub(
+        rf"{quote}{quote}|\\(.)",
+        lambda match: quote if match[1] is None else _UNESCAPED.get(match[1], match[1]),
+        inner,
+        flags=re.DOTALL,
+    )
+
+
+def type_text(column_type: SqlType) -> str:
+    """COLUMN_TYPE of information_schema: `int(10) unsigned`, `enum('a','b')`."""
+    text = column_type.word
+    if column_type.word in ("enum", "set"):
+        text += "(" + ",".join(map(quoted_text, column_type.labels)) + ")"
+    elif column_type.word in TIMES:
+        text += f"({column_type.scale})" if column_type.scale else ""
+    elif column_type.length is not None:
+        scale = "" if column_type.scale is None else f",{column_type.scale}"
+        text += f"({column_type.length}{scale})"
+    text += " unsigned" if column_type.is_unsigned else ""
+    text += " zerofill" if column_type.is_zerofill else ""
+    return text + (" /*M!100301 COMPRESSED*/" if column_type.is_compressed else "")
+
+
+def default_text(column: TableColumn, version: int) -> str | None:
+    """What is printed behind DEFAULT, and is COLUMN_DEFAULT; None where nothing is."""
+    if column.default is None or column.period is not None:
+        return None
+    written = column.default.strip()
+    if written.upper() == "NULL":
+        return "NULL"
+    if (match := _NOW.fullmatch(written)) is not None:
+        return _now(match[1])
+    if (match := _NEXT.fullmatch(written)) is not None:
+        return f"nextval({_quoted_path(match[1] or match[2])})"
+    text = _TEXT.fullmatch(written)
+    try:
+        if column.type.word in (*TEXTS, *BLOBS):  # these are kept as expressions
+            return quoted_text(unquoted_text(text[1])) if text else default_expression_text(written)
+        found = _value(written, text)
+        return default_expression_text(written) if found is None else _literal(column.type, found, version)
+    except (ValueError, ArithmeticError):
+        return written
+
+
+def on_update_text(written: str) -> str:
+    """What is printed behind ON UPDATE."""
+    match = _NOW.fullmatch(written.strip())
+    return written if match is None else _now(match[1])
+
+
+def _now(digits: str | None) -> str:
+    return f"current_timestamp({'' if digits in (None, '0') else digits})"
+
+
+def _quoted_path(written: str) -> str:
+    parts = [part.strip().strip("`") for part in written.split(".")]
+    return ".".join(map(quoted_name, parts))
+
+
+def _value(written: str, text: re.Match[str] | None) -> str | Decimal | bytes | int | None:
+    """The value of a literal; None where the default is an expression."""
+    if text is not None:
+        return unquoted_text(text[1])
+    if written.upper() in ("TRUE", "FALSE"):
+        return int(written.upper() == "TRUE")
+    if _NUMBER.fullmatch(written) is not None:
+        return Decimal(written.replace(" ", ""))
+    if (match := _HEX.fullmatch(written)) is not None:
+        digits = match[1] or match[2] or ""
+        return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
+    if (match := _BITS.fullmatch(written)) is not None:
+        digits = match[1] or match[2] or "0"
+        return int(digits, 2).to_bytes((len(digits) + 7) // 8, "big")
+    return None
+
+
+def _literal(column_type: SqlType, value: str | Decimal | bytes | int, version: int) -> str:
+    word = column_type.word
+    if word in INTEGERS:
+        digits = str(int(_decimal(value).quantize(Decimal(1), context=_DIGITS)))
+        return digits.zfill(column_type.length or 0) if column_type.is_zerofill else digits
+    if word in DECIMALS:
+        return f"{_scaled(_decimal(value), column_type.scale or 0):f}"
+    if word in REALS:
+        return _real(column_type, _decimal(value))
+    if word == "bit":
+        return f"b'{int.from_bytes(value, 'big') if isinstance(value, bytes) else int(_decimal(value)):b}'"
+    if word == "year":
+        return f"{_year(int(_decimal(value))):04}"
+    if word in ("date", "datetime", "timestamp"):
+        return quoted_text(_moment(word, column_type.scale or 0, _text(value)))
+    if word == "time":
+        return quoted_text(_duration(column_type.scale or 0, _text(value)))
+    if word in BINARIES:
+        return _binary(column_type, value, version)
+    text = _text(value)
+    if word == "enum":
+        text = next((label for label in column_type.labels if label.lower() == text.lower().rstrip(" ")), text)
+    elif word == "set":
+        wanted = {part.lower() for part in text.split(",")}
+        text = ",".join(label for label in column_type.labels if label.lower() in wanted)
+    return quoted_text(text)
+
+
+def _decimal(value: str | Decimal | bytes | int) -> Decimal:
+    if isinstance(value, bytes):
+        return Decimal(int.from_bytes(value, "big"))
+    try:
+        return Decimal(value.strip() if isinstance(value, str) else value)
+    except InvalidOperation:
+        raise ValueError(value) from None
+
+
+def _text(value: str | Decimal | bytes | int) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _scaled(value: Decimal, scale: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-scale), context=_DIGITS)
+
+
+def _real(column_type: SqlType, value: Decimal) -> str:
+    if column_type.scale is not None:
+        return f"{_scaled(value, column_type.scale):f}"
+    text = f"{float(value):.6g}" if column_type.word == "float" else repr(float(value)).removesuffix(".0")
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else text
+
+
+def _year(number: int) -> int:
+    return number if number > 99 or number == 0 else number + (2000 if number < 70 else 1900)
+
+
+def _moment(word: str, digits: int, text: str) -> str:
+    if text.isdecimal():
+        text = _from_digits(text)
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    date = f"{year:04}-{month:02}-{day:02}"
+    return date if word == "date" else f"{date} {hour:02}:{minute:02}:{second:02}{_fraction(match[7], digits)}"
+
+
+def _from_digits(text: str) -> str:
+    """A date, or a date and a time, written as one number."""
+    if int(text) == 0:
+        return "0000-00-00"
+    if len(text) in (6, 12):
+        text = ("20" if int(text[:2]) < 70 else "19") + text
+    parts = text[:4], text[4:6], text[6:8]
+    clock = f" {text[8:10]}:{text[10:12]}:{text[12:14]}" if len(text) == 14 else ""
+    return "-".join(parts) + clock
+
+
+def _duration(digits: int, text: str) -> str:
+    if text.isdecimal():
+        padded = text.zfill(6)
+        text = f"{padded[:-4]}:{padded[-4:-2]}:{padded[-2:]}"
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    hour, minute, second = (int(part or 0) for part in match.groups()[1:4])
+    return f"{match[1]}{hour:02}:{minute:02}:{second:02}{_fraction(match[5], digits)}"
+
+
+def _fraction(written: str | None, digits: int) -> str:
+    return f".{(written or '').ljust(6, '0')[:digits]}" if digits else ""
+
+
+def _binary(column_type: SqlType, value: str | Decimal | bytes | int, version: int) -> str:
+    data = value if isinstance(value, bytes) else _text(value).encode("utf-8", "surrogateescape")
+    if column_type.word == "binary":
+        data = data.ljust(column_type.length or 1, b"\x00")
+    if version >= HEX_DEFAULTS_SINCE:
+        return f"x'{data.hex().upper()}'"
+    return quoted_text(data.decode("utf-8", "surrogateescape"))

@@ -1,0 +1,313 @@
+"""Which DDL a statement is; knows no catalog. What it cannot read it says, and never passes over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ibbmaster.event.statement.reading import Cursor
+from ibbmaster.event.statement.token import TokenKind, tokens
+from ibbmaster.schema.alter_clause import parse_clauses
+from ibbmaster.schema.clause import (
+    NO_CHARSET,
+    AddDefinition,
+    AlterTable,
+    CreateDatabase,
+    CreateSequence,
+    CreateTable,
+    CreateView,
+    DdlStatement,
+    Definition,
+    DropTables,
+    FullName,
+    NameProgram,
+    NotUnderstoodError,
+    RemoveDatabase,
+    RemovePart,
+    RenameTables,
+    TableOptions,
+    TruncateTable,
+)
+from ibbmaster.schema.definition import parse_definitions, parse_index
+from ibbmaster.schema.model import IndexKind
+from ibbmaster.schema.options import parse_options
+from ibbmaster.schema.reading import (
+    SHOWN,
+    expect_brackets,
+    expect_name,
+    expect_option,
+    expect_table,
+    expect_text,
+    fail,
+    merged,
+    takes_database_charset,
+)
+from ibbmaster.schema.type_clause import INTEGERS, parse_type
+
+HARMLESS = frozenset(  # what may be in a log and defines no table
+    (
+        *("COMMIT", "ROLLBACK", "BEGIN", "SAVEPOINT", "RELEASE", "XA", "START", "SET", "GRANT", "REVOKE", "FLUSH"),
+        *("RESET", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "ANALYZE", "INSTALL", "UNINSTALL", "LOCK", "UNLOCK"),
+        *("USE", "SHOW", "PURGE", "CHANGE", "KILL", "BACKUP", "COMMENT", "INSERT", "REPLACE", "UPDATE", "DELETE"),
+        *("LOAD", "CALL", "DO", "SELECT", "WITH", "VALUES", "EXECUTE", "PREPARE", "DEALLOCATE", "SIGNAL"),
+    )
+)
+_PROGRAMS = ("TRIGGER", "FUNCTION", "PROCEDURE", "EVENT", "PACKAGE")
+_NO_TABLES = ("USER", "ROLE", "SERVER", "LOGFILE", "TABLESPACE", "CATALOG", "SQL", "INSTANCE")
+_KINDS = (*_PROGRAMS, *_NO_TABLES, "TABLE", "DATABASE", "SCHEMA", "VIEW", "INDEX", "SEQUENCE")
+_HEAD_MAX = 40  # tokens between CREATE and what is created: DEFINER=…, ALGORITHM=…, SQL SECURITY …
+
+
+def parse_ddl(sql: str, database: str = "", sql_mode: int = 0) -> DdlStatement | None:
+    """What a statement does to the tables, databases and programs of a server; None if it does nothing to them.
+
+    `database` is the one it ran in.
+
+    Raises:
+        NotUnderstoodError: it cannot be read, so that any table may be another one now.
+    """
+    cursor = Cursor(tokens(sql, sql_mode))
+    if cursor.takes_words("SET", "STATEMENT"):
+        while not cursor.is_at_end and not cursor.takes_words("FOR"):
+            if cursor.peek().is_sign("("):
+                cursor.bracketed()
+            else:
+                cursor.take()
+    while cursor.peek().is_sign("("):
+        cursor.take()  # (SELECT …)
+    first = cursor.peek()
+    if cursor.is_at_end or first.is_word(*HARMLESS):
+        return None
+    read = _READERS.get(first.text.upper()) if first.kind is TokenKind.WORD else None
+    if read is None:
+        raise fail(cursor, "a statement")
+    cursor.take()
+    return read(cursor, database, sql_mode, sql)
+
+
+def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:
+    replaces = cursor.takes_words("OR", "REPLACE")
+    is_temporary = cursor.takes_words("TEMPORARY")
+    index_kind, kind = IndexKind.PLAIN, ""
+    for _ in range(_HEAD_MAX):
+        token = cursor.take()
+        if token.is_word(*_KINDS) and not cursor.peek().is_sign("=") and not (token.is_word("SQL")):
+            kind = token.text.upper()
+            break
+        if token.is_word("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"):
+            index_kind = IndexKind[token.text.upper()]
+        if cursor.is_at_end:
+            break
+    if kind in _PROGRAMS:
+        return _program(cursor, kind, database)
+    if kind in _NO_TABLES:
+        return None
+    if kind in ("DATABASE", "SCHEMA"):
+        return _database(cursor, replaces=replaces)
+    if kind == "VIEW":
+        cursor.pass_condition()
+        return CreateView(table=expect_table(cursor, database), text=sql)
+    if kind == "INDEX":
+        return _create_index(cursor, index_kind, database)
+    if kind == "SEQUENCE":
+        return _sequence(cursor, database, sql_mode, sql, is_temporary=is_temporary, replaces=replaces)
+    if kind != "TABLE":
+        raise NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it creates is not known")
+    is_conditional = cursor.pass_condition()
+    found = CreateTable(
+        table=expect_table(cursor, database),
+        is_temporary=is_temporary,
+        replaces=replaces,
+        is_conditional=is_conditional,
+        options=TableOptions(),
+    )
+    try:
+        return _create_table(cursor, found, database, sql_mode)
+    except NotUnderstoodError as error:
+        return replace(found, problem=str(error))
+
+
+def _create_table(cursor: Cursor, found: CreateTable, database: str, sql_mode: int) -> CreateTable:
+    """The rest of CREATE TABLE behind the table's name."""
+    definitions: tuple[Definition, ...] = ()
+    like = None
+    if cursor.takes_words("LIKE"):
+        like = expect_table(cursor, database)
+    elif cursor.peek().is_sign("(") and not cursor.peek(1).is_word("SELECT", "WITH", "VALUES"):
+        inside = expect_brackets(cursor)
+        own = Cursor(inside)
+        if own.takes_words("LIKE"):
+            like = expect_table(own, database)
+        else:
+            definitions = parse_definitions(inside, found.table.database, sql_mode)
+    options = parse_options(cursor, database)
+    return replace(found, definitions=definitions, like=like, options=options, selects=not cursor.is_at_end)
+
+
+def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> AlterTable:
+    is_conditional = cursor.pass_condition()
+    name = expect_name(cursor)
+    algorithm = None
+    if cursor.takes_words("USING"):
+        algorithm = cursor.take().text.upper()
+    if not cursor.takes_words("ON"):
+        raise fail(cursor, "ON")
+    table = expect_table(cursor, database)
+    index = parse_index(cursor, kind, name, is_conditional=is_conditional)
+    if algorithm is not None and index.algorithm is None:
+        index = replace(index, algorithm=algorithm)
+    return AlterTable(table=table, clauses=(AddDefinition(definition=index, is_conditional=is_conditional),))
+
+
+def _sequence(
+    cursor: Cursor, database: str, sql_mode: int, sql: str, *, is_temporary: bool, replaces: bool
+) -> CreateSequence:
+    is_conditional = cursor.pass_condition()
+    table = expect_table(cursor, database)
+    word, is_unsigned = "bigint", False
+    named = {}
+    while not cursor.is_at_end:
+        if cursor.takes_words("AS"):
+            type_ = parse_type(cursor, sql_mode)
+            word, is_unsigned = type_.word, type_.is_unsigned
+            if word not in INTEGERS:
+                raise NotUnderstoodError(f"a sequence of {word}")
+        elif cursor.peek().is_word("ENGINE", "COMMENT"):
+            name = cursor.take().text.upper()
+            named[name] = expect_option(cursor)
+        else:
+            cursor.take()
+    return CreateSequence(
+        table=table,
+        text=sql,
+        is_temporary=is_temporary,
+        is_conditional=is_conditional,
+        replaces=replaces,
+        word=word,
+        is_unsigned=is_unsigned,
+        options=TableOptions(named=named),
+    )
+
+
+def _database(cursor: Cursor, *, replaces: bool = False, alters: bool = False) -> CreateDatabase:
+    is_conditional = cursor.pass_condition()
+    name = expect_name(cursor)
+    charset, comment = NO_CHARSET, None
+    while not cursor.is_at_end:
+        if (found := takes_database_charset(cursor)) is not None:
+            charset = merged(charset, found)
+        elif cursor.takes_words("COMMENT"):
+            cursor.takes_sign("=")
+            comment = expect_text(cursor)
+        else:
+            raise fail(cursor, "an option of the database")
+    return CreateDatabase(
+        name=name, charset=charset, comment=comment, replaces=replaces, is_conditional=is_conditional, alters=alters
+    )
+
+
+def _program(cursor: Cursor, kind: str, database: str, *, is_dropped: bool = False) -> NameProgram:
+    if kind == "PACKAGE" and cursor.takes_words("BODY"):
+        kind = "PACKAGE BODY"
+    cursor.pass_condition()
+    name = expect_table(cursor, database)
+    table = None
+    if kind == "TRIGGER" and not is_dropped:
+        while not cursor.is_at_end and not cursor.takes_words("ON"):
+            cursor.take()
+        table = expect_table(cursor, name.database)
+    return NameProgram(kind=kind, name=name, table=table, is_dropped=is_dropped)
+
+
+def _drop(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:
+    is_temporary = cursor.takes_words("TEMPORARY")
+    kind = cursor.take().text.upper()
+    if kind in _PROGRAMS:
+        return _program(cursor, kind, database, is_dropped=True)
+    if kind in _NO_TABLES or kind == "PREPARE":
+        return None
+    if kind not in ("DATABASE", "SCHEMA", "INDEX", "TABLE", "TABLES", "VIEW", "SEQUENCE"):
+        raise NotUnderstoodError(f"DROP {kind[:SHOWN]} is not known")
+    is_conditional = cursor.pass_condition()
+    if kind in ("DATABASE", "SCHEMA"):
+        return RemoveDatabase(name=expect_name(cursor))
+    if kind == "INDEX":
+        name = "PRIMARY" if cursor.peek().is_word("PRIMARY") else ""
+        name = (name and cursor.take().text) or expect_name(cursor)
+        if not cursor.takes_words("ON"):
+            raise fail(cursor, "ON")
+        removed = RemovePart(what="index", name=name, is_conditional=is_conditional)
+        return AlterTable(table=expect_table(cursor, database), clauses=(removed,))
+    tables = [expect_table(cursor, database)]
+    while cursor.takes_sign(","):
+        tables.append(expect_table(cursor, database))
+    return DropTables(tables=tuple(tables), is_temporary=is_temporary)
+
+
+def _truncate(cursor: Cursor, database: str, sql_mode: int, sql: str) -> TruncateTable:
+    cursor.takes_words("TABLE")
+    return TruncateTable(table=expect_table(cursor, database))
+
+
+def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> RenameTables | None:
+    if cursor.takes_words("USER"):
+        return None
+    if not (cursor.takes_words("TABLE") or cursor.takes_words("TABLES")):
+        raise fail(cursor, "TABLE")
+    cursor.pass_condition()
+    pairs: list[tuple[FullName, FullName]] = []
+    while not pairs or cursor.takes_sign(","):
+        table = expect_table(cursor, database)
+        if cursor.takes_words("WAIT"):
+            cursor.take()
+        cursor.takes_words("NOWAIT")
+        if not cursor.takes_words("TO"):
+            raise fail(cursor, "TO")
+        pairs.append((table, expect_table(cursor, database)))
+    return RenameTables(pairs=tuple(pairs))
+
+
+def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:
+    cursor.takes_words("ONLINE")
+    cursor.takes_words("IGNORE")
+    if cursor.takes_words("TABLE"):
+        return _alter_table(cursor, database, sql_mode)
+    if cursor.takes_words("DATABASE") or cursor.takes_words("SCHEMA"):
+        if cursor.peek().is_word("DEFAULT", "CHARACTER", "CHARSET", "CHAR", "COLLATE", "COMMENT"):
+            cursor = Cursor([*tokens(f"`{database.replace('`', '``')}`"), *cursor.rest()])
+        if cursor.peek(1).is_word("UPGRADE"):
+            return None
+        return _database(cursor, alters=True)
+    if cursor.takes_words("SEQUENCE"):
+        return None  # its values change, its columns do not
+    for _ in range(_HEAD_MAX):
+        token = cursor.take()
+        if token.is_word("VIEW"):
+            return CreateView(table=expect_table(cursor, database), text=sql)
+        if token.is_word(*_PROGRAMS, *_NO_TABLES) and not token.is_word("SQL"):
+            return None
+        if cursor.is_at_end:
+            break
+    raise NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it alters is not known")
+
+
+def _alter_table(cursor: Cursor, database: str, sql_mode: int) -> AlterTable:
+    cursor.pass_condition()
+    table = expect_table(cursor, database)
+    if cursor.takes_words("WAIT"):
+        cursor.take()
+    cursor.takes_words("NOWAIT")
+    try:
+        clauses, to = parse_clauses(cursor.rest(), table, sql_mode, database)
+    except NotUnderstoodError as error:
+        return AlterTable(table=table, problem=str(error))
+    return AlterTable(table=table, clauses=tuple(clauses), to=to)
+
+
+_READERS: dict[str, Callable[[Cursor, str, int, str], DdlStatement | None]] = {
+    "CREATE": _create,
+    "DROP": _drop,
+    "TRUNCATE": _truncate,
+    "RENAME": _rename,
+    "ALTER": _alter,
+}

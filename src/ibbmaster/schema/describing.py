@@ -1,0 +1,406 @@
+"""Rows about tables, as SHOW and information_schema have them. What only a server knows of its files is NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ibbmaster.schema.collations import character_sets
+from ibbmaster.schema.column_text import (
+    BINARIES,
+    BLOBS,
+    INTEGERS,
+    TEXTS,
+    TIMES,
+    default_text,
+    on_update_text,
+    type_text,
+    unquoted_text,
+)
+from ibbmaster.schema.expression_text import expression_text
+from ibbmaster.schema.model import (
+    ForeignConstraint,
+    IndexKind,
+    SqlType,
+    TableColumn,
+    TableIndex,
+    TableKind,
+    TableVersion,
+)
+from ibbmaster.schema.partition_text import partitions
+from ibbmaster.schema.render import sorted_options
+from ibbmaster.schema.view_text import view_parts
+
+RowValue = int | str | None
+RowValues = tuple[RowValue, ...]
+
+CATALOG = "def"
+PRIVILEGES = "select"  # nothing else is possible here
+FRM_VERSION, FRM_VERSION_WITH_EXPRESSIONS = 10, 11
+SPATIAL_PREFIX = 32  # bytes of what a spatial index keeps
+_DIGITS = {"tinyint": 3, "smallint": 5, "mediumint": 7, "int": 10, "bigint": 19, "float": 12, "double": 22}
+_SIZES = {"tiny": 255, "": 65_535, "medium": 16_777_215, "long": 4_294_967_295}
+_ROW_FORMATS = {"InnoDB": "Dynamic", "Aria": "Page", "CSV": "Fixed", "MEMORY": "Fixed"}
+_VARYING = frozenset(("varchar", "varbinary", *TEXTS, *BLOBS))
+_KINDS = {IndexKind.FULLTEXT: "FULLTEXT", IndexKind.SPATIAL: "SPATIAL", IndexKind.VECTOR: "VECTOR"}
+_HASHING = frozenset(("MEMORY",))
+_UNIQUE = (IndexKind.PRIMARY, IndexKind.UNIQUE)
+#: Options that CREATE_OPTIONS does not list.
+_UNLISTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
+
+
+def visible_columns(table: TableVersion) -> list[TableColumn]:
+    """The columns that are shown."""
+    return [column for column in table.columns if not column.is_hidden]
+
+
+def table_type(table: TableVersion) -> str:
+    """TABLE_TYPE."""
+    return "SYSTEM VERSIONED" if table.is_versioned else table.kind.value
+
+
+def table_row(table: TableVersion) -> RowValues:
+    """A row of TABLES."""
+    name = (CATALOG, table.database, table.name)
+    if table.kind is TableKind.VIEW:
+        return (*name, "VIEW", *(None,) * 16, "VIEW", None, None)
+    engine = table.options.get("ENGINE", "InnoDB")
+    written = table.options.get("ROW_FORMAT")
+    row_format = _row_format(table, engine) if written is None else written.capitalize()
+    has_expressions = any(column.expression is not None or column.check is not None for column in table.columns)
+    version = FRM_VERSION_WITH_EXPRESSIONS if has_expressions or table.checks else FRM_VERSION
+    return (
+        *name,
+        table_type(table),
+        engine,
+        version,
+        row_format,
+        *(None,) * 10,  # numbers of rows and bytes, and times
+        table.collation,
+        None,
+        create_options(table),
+        table.options.get("COMMENT", ""),
+        None,
+        "N",
+    )
+
+
+def _row_format(table: TableVersion, engine: str) -> str:
+    """What a server chooses."""
+    has_fixed_rows = not any(column.type.word in _VARYING for column in table.columns)
+    if table.kind is TableKind.SEQUENCE or (engine == "MyISAM" and has_fixed_rows):
+        return "Fixed"
+    return _ROW_FORMATS.get(engine, "Dynamic")
+
+
+def create_options(table: TableVersion) -> str:
+    """CREATE_OPTIONS."""
+    is_aria = table.options.get("ENGINE") == "Aria" and table.partitioning is None
+    given = {**({"TRANSACTIONAL": "1"} if is_aria else {}), **table.options}
+    options = [f"{name.lower()}={value}" for name, value in sorted_options(given) if name not in _UNLISTED]
+    return " ".join([*options, *(["partitioned"] if table.partitioning is not None else [])])
+
+
+def status_row(table: TableVersion) -> RowValues:
+    """A row of SHOW TABLE STATUS: of TABLES from the name on, without the type."""
+    row = table_row(table)
+    return (row[2], *row[4:])
+
+
+def column_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
+    """The rows of COLUMNS for one table."""
+    keys = column_keys(table)
+    for no, column in enumerate(visible_columns(table), 1):
+        period = None if column.period is None else f"ROW {column.period.value}"
+        expression = period if column.expression is None else expression_text(column.expression)
+        yield (
+            CATALOG,
+            table.database,
+            table.name,
+            column.name,
+            no,
+            _default(column, version),
+            "YES" if column.is_nullable else "NO",
+            column.type.word,
+            *_sizes(column.type),
+            type_text(column.type),
+            keys.get(column.id, ""),
+            extra(column),
+            PRIVILEGES,
+            column.comment,
+            "NEVER" if expression is None else "ALWAYS",
+            expression,
+            "YES" if period == "ROW START" else "NO",
+            "YES" if period == "ROW END" else "NO",
+        )
+
+
+def shown_column_rows(table: TableVersion, version: int, *, is_full: bool) -> Iterator[RowValues]:
+    """The rows of SHOW [FULL] COLUMNS."""
+    keys = column_keys(table)
+    for column in visible_columns(table):
+        first: RowValues = (column.name, type_text(column.type))
+        common: RowValues = (
+            "YES" if column.is_nullable else "NO",
+            keys.get(column.id, ""),
+            _shown_default(column, version),
+            extra(column),
+        )
+        if is_full:
+            yield (*first, column.type.collation, *common, PRIVILEGES, column.comment)
+        else:
+            yield (*first, *common)
+
+
+def column_keys(table: TableVersion) -> dict[int, str]:
+    """COLUMN_KEY by the ids of columns: PRI, UNI or MUL."""
+    keys: dict[int, str] = {}
+    for index in table.indexes:
+        for place, part in enumerate(index.parts):
+            if index.kind is IndexKind.PRIMARY:
+                keys[part.column_id] = "PRI"
+            elif place == 0:
+                is_alone = len(index.parts) == 1 and index.without_overlaps is None
+                key = "UNI" if index.kind is IndexKind.UNIQUE and is_alone else "MUL"
+                if keys.get(part.column_id) not in ("PRI", "UNI"):
+                    keys[part.column_id] = key
+    return keys
+
+
+def extra(column: TableColumn) -> str:
+    """EXTRA."""
+    words = []
+    if column.is_auto_increment:
+        words.append("auto_increment")
+    if column.on_update is not None:
+        words.append(f"on update {on_update_text(column.on_update)}")
+    if column.expression is not None:
+        words.append("STORED GENERATED" if column.is_stored else "VIRTUAL GENERATED")
+    if column.period is not None:
+        words.append("STORED GENERATED")
+    if column.is_unversioned:
+        words.append("WITHOUT SYSTEM VERSIONING")
+    if column.is_invisible:
+        words.append("INVISIBLE")
+    return ", ".join(words)
+
+
+def _default(column: TableColumn, version: int) -> str | None:
+    if column.expression is not None:
+        return "NULL" if column.is_nullable else None
+    return None if column.is_auto_increment else default_text(column, version)
+
+
+def _shown_default(column: TableColumn, version: int) -> str | None:
+    """A literal without its quotes, an expression as it is printed."""
+    text = _default(column, version)
+    if text is None or text == "NULL":
+        return None
+    is_literal = text.startswith("'") and column.type.word not in (*TEXTS, *BLOBS)
+    return unquoted_text(text) if is_literal and column.expression is None else text
+
+
+def _sizes(column_type: SqlType) -> RowValues:
+    """CHARACTER_MAXIMUM_LENGTH up to COLLATION_NAME."""
+    word = column_type.word
+    letters: int | None = None
+    octets: int | None = None
+    if word in ("enum", "set"):
+        sizes = [len(label) for label in column_type.labels]
+        letters = max(sizes, default=0) if word == "enum" else sum(sizes) + max(len(sizes) - 1, 0)
+    elif word in ("char", "varchar", *BINARIES):
+        letters = column_type.length
+    elif word in (*TEXTS, *BLOBS):
+        letters = octets = _SIZES[word.removesuffix("text").removesuffix("blob")]
+    elif word == "vector":
+        letters = octets = (column_type.length or 0) * 4
+    if letters is not None and octets is None:
+        charset = character_sets().get(column_type.charset or "")
+        octets = letters * (1 if charset is None else charset.size_max)
+    precision: int | None = None
+    scale: int | None = None
+    if word in INTEGERS:
+        precision, scale = 20 if word == "bigint" and column_type.is_unsigned else _DIGITS[word], 0
+    elif word in ("decimal", "float", "double"):
+        precision, scale = column_type.length or _DIGITS.get(word), column_type.scale
+        scale = 0 if word == "decimal" and scale is None else scale
+    elif word == "bit":
+        precision = column_type.length
+    moment = (column_type.scale or 0) if word in TIMES else None
+    return letters, octets, precision, scale, moment, column_type.charset, column_type.collation
+
+
+def index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
+    """The rows of STATISTICS for one table."""
+    columns = {column.id: column for column in table.columns}
+    engine = table.options.get("ENGINE", "InnoDB")
+    for index in table.indexes:
+        kind = _KINDS.get(index.kind) or _algorithm(index, engine, version)
+        for no, (column, length, is_descending) in enumerate(_parts(table, index, columns), 1):
+            collation = None if kind in ("FULLTEXT", "VECTOR") or (engine in _HASHING and kind == "HASH") else "A"
+            yield (
+                CATALOG,
+                table.database,
+                table.name,
+                int(index.kind not in _UNIQUE),
+                table.database,
+                index.name,
+                no,
+                column.name,
+                "D" if is_descending else collation,
+                None,
+                SPATIAL_PREFIX if kind == "SPATIAL" else length,
+                None,
+                "YES" if column.is_nullable else "",
+                kind,
+                "",
+                index.comment,
+                "YES" if index.is_ignored else "NO",
+            )
+
+
+def shown_index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
+    """The rows of SHOW INDEX."""
+    for row in index_rows(table, version):
+        yield (row[2], row[3], *row[5:])
+
+
+def _parts(
+    table: TableVersion, index: TableIndex, columns: dict[int, TableColumn]
+) -> Iterator[tuple[TableColumn, int | None, bool]]:
+    for part in index.parts:
+        yield columns[part.column_id], part.length, part.is_descending
+    for name, start, end in table.periods:
+        if name == index.without_overlaps:
+            for each in (end, start):
+                if (column := table.column(each)) is not None:
+                    yield column, None, False
+
+
+def _algorithm(index: TableIndex, engine: str, version: int) -> str:
+    if engine in _HASHING:
+        return index.algorithm or "HASH"
+    is_said = index.algorithm is not None and version >= 110000 and index.kind not in _UNIQUE
+    return index.algorithm if is_said and index.algorithm is not None else "BTREE"
+
+
+def constraint_rows(table: TableVersion) -> Iterator[RowValues]:
+    """The rows of TABLE_CONSTRAINTS for one table."""
+    for name, kind in _constraints(table):
+        yield CATALOG, table.database, name, table.database, table.name, kind
+
+
+def _constraints(table: TableVersion) -> Iterator[tuple[str, str]]:
+    for index in table.indexes:
+        if index.kind in _UNIQUE:
+            yield index.name, "PRIMARY KEY" if index.kind is IndexKind.PRIMARY else "UNIQUE"
+    for _, name, _ in _checks(table):
+        yield name, "CHECK"
+    for key in table.foreign_keys:
+        yield key.name, "FOREIGN KEY"
+
+
+def _checks(table: TableVersion) -> Iterator[tuple[str, str, str]]:
+    """Level, name and condition of each CHECK."""
+    for name, start, end in table.periods:
+        if name.upper() != "SYSTEM_TIME":
+            yield "Table", name, f"`{start}` < `{end}`"
+    for column in table.columns:
+        if column.check is not None:
+            yield "Column", column.name, expression_text(column.check)
+    for check in table.checks:
+        yield "Table", check.name, expression_text(check.expression)
+
+
+def check_rows(table: TableVersion) -> Iterator[RowValues]:
+    """The rows of CHECK_CONSTRAINTS for one table."""
+    for level, name, condition in _checks(table):
+        yield CATALOG, table.database, table.name, name, level, condition
+
+
+def key_column_rows(table: TableVersion) -> Iterator[RowValues]:
+    """The rows of KEY_COLUMN_USAGE for one table."""
+    columns = {column.id: column for column in table.columns}
+    for index in table.indexes:
+        if index.kind in _UNIQUE:
+            for no, (column, _, _) in enumerate(_parts(table, index, columns), 1):
+                yield (*_key_column(table, index.name, column.name), no, None, None, None, None)
+    for key in table.foreign_keys:
+        for no, (column_id, parent) in enumerate(zip(key.column_ids, key.parent_columns, strict=False), 1):
+            name = columns[column_id].name
+            yield (*_key_column(table, key.name, name), no, no, key.parent_database, key.parent_table, parent)
+
+
+def _key_column(table: TableVersion, constraint: str, column: str) -> RowValues:
+    return CATALOG, table.database, constraint, CATALOG, table.database, table.name, column
+
+
+def reference_rows(table: TableVersion, parents: dict[tuple[str, str], TableVersion]) -> Iterator[RowValues]:
+    """The rows of REFERENTIAL_CONSTRAINTS for one table; `parents` are tables by database and name."""
+    for key in table.foreign_keys:
+        parent = parents.get((key.parent_database, key.parent_table))
+        yield (
+            CATALOG,
+            table.database,
+            key.name,
+            CATALOG,
+            key.parent_database,
+            None if parent is None else _parent_index(parent, key),
+            "NONE",
+            key.on_update,
+            key.on_delete,
+            table.name,
+            key.parent_table,
+        )
+
+
+def _parent_index(parent: TableVersion, key: ForeignConstraint) -> str | None:
+    """The index of the parent that begins with the columns a foreign key refers to."""
+    names = {column.id: column.name.lower() for column in parent.columns}
+    wanted = [name.lower() for name in key.parent_columns]
+    for index in parent.indexes:
+        if [names[part.column_id] for part in index.parts[: len(wanted)]] == wanted:
+            return index.name
+    return None
+
+
+def partition_rows(table: TableVersion) -> Iterator[RowValues]:
+    """The rows of PARTITIONS for one table: one with nothing said where it has none."""
+    name = (CATALOG, table.database, table.name)
+    if table.partitioning is None:
+        yield (*name, *(None,) * 19, "", "", None)
+        return
+    for part in partitions(table.partitioning):
+        yield (
+            *name,
+            part.name,
+            part.sub_name,
+            part.no,
+            part.sub_no,
+            part.method,
+            part.sub_method,
+            part.expression,
+            part.sub_expression,
+            part.description,
+            *(None,) * 10,
+            part.comment,
+            "default",
+            None,
+        )
+
+
+def view_row(table: TableVersion) -> RowValues:
+    """A row of VIEWS: the query as it was written."""
+    view = view_parts(table)
+    return (
+        CATALOG,
+        table.database,
+        table.name,
+        view.query,
+        view.check_option,
+        "YES",
+        view.definer,
+        view.security,
+        table.charset,
+        table.collation,
+        view.algorithm,
+    )

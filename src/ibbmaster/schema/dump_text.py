@@ -1,0 +1,131 @@
+"""Cutting the text of a dump, or any SQL script, into statements: piece by piece, a statement at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.statement.token import tokens
+
+STATEMENT_SIZE_MAX = 1 << 30  # characters; MariaDB takes no longer one
+SHOWN = 60
+
+#: All that a statement has before its semicolon; stops also in front of a text or a comment that does not end.
+_INSIDE = re.compile(
+    r"""(?: [^'"`;/\#-]++
+      | '[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'
+      | "[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+"
+      | `(?:[^`]|``)*+`
+      | /\*(?:[^*]|\*(?!/))*+\*/ | /(?!\*)
+      | \#[^\n]*+ | --(?=\s|\Z)[^\n]*+ | -
+    )*+""",
+    re.VERBOSE | re.DOTALL,
+)
+_BETWEEN = re.compile(r"(?:\s++|--(?=\s)[^\n]*+\n|\#[^\n]*+\n)*+")
+_DELIMITER = re.compile(r"DELIMITER\s+(?P<delimiter>\S+)[^\n]*\n", re.IGNORECASE)
+_LAST_DELIMITER = re.compile(r"^[^\S\n]*DELIMITER\s+;[^\S\n]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
+_USE = re.compile(r"USE\s+(?:`(?:[^`]|``)+`|[^\s`;]+)[^\S\n]*(?=\n)", re.IGNORECASE)  # its line may end it
+LINE_SIZE_MAX = 1 << 10  # a longer line is no USE and no DELIMITER
+
+
+def statements_of(pieces: Iterable[str]) -> Iterator[str]:
+    """What stands between the semicolons, with the comments in front of it, but routines between DELIMITER lines.
+
+    Raises:
+        ConfigurationError: the text ends inside a statement, or one is too long. The last one
+            may have no semicolon.
+    """
+    return _Cutter(pieces).statements()
+
+
+def _is_whole(statement: str) -> bool:
+    """Whether a statement without its semicolon has all its brackets closed."""
+    depth = 0
+    for token in tokens(statement):
+        depth += token.is_sign("(") - token.is_sign(")")
+    return depth == 0
+
+
+class _Cutter:
+    """Text that is read as far as somebody looks. What is before `_start` was taken, before `_at` looked at."""
+
+    def __init__(self, pieces: Iterable[str]) -> None:
+        self._pieces = iter(pieces)
+        self._text = ""
+        self._start = self._at = 0
+        self._end = 0  # up to which texts and comments are seen whole: a line's end
+        self._is_all = False
+
+    def statements(self) -> Iterator[str]:
+        while self._finds_begin():
+            if (use := _USE.match(self._text, self._at, self._end)) is not None:
+                yield use[0]
+                self._start = self._at = use.end()
+            elif (delimiter := _DELIMITER.match(self._text, self._at, self._end)) is not None:
+                self._at = delimiter.end() - 1
+                self._pass_routines()
+            else:
+                yield self._statement()
+
+    def _finds_begin(self) -> bool:
+        """Go to where the next statement begins, with its first line; False behind the last one."""
+        while True:
+            self._pass(_BETWEEN)
+            has_line = self._end - self._at > LINE_SIZE_MAX or self._text.find("\n", self._at, self._end) >= 0
+            if self._at < self._end and (has_line or self._is_all):
+                return True
+            if not self._reads_more():
+                return False
+
+    def _statement(self) -> str:
+        begin = self._text[self._at : self._at + 4 * SHOWN]
+        while True:
+            self._pass(_INSIDE)
+            if self._at < self._end and self._text[self._at] == ";":
+                found = self._text[self._start : self._at]
+                self._start = self._at = self._at + 1
+                return found
+            problem = None
+            if len(self._text) - self._start > STATEMENT_SIZE_MAX:
+                problem = f"a statement of more than {STATEMENT_SIZE_MAX} characters"
+            elif not self._reads_more():
+                found = self._text[self._start : self._at]
+                if self._at == self._end and _is_whole(found):
+                    self._start = self._at
+                    return found
+                problem = "the text ends inside a statement"
+            if problem is not None:
+                raise ConfigurationError(f"{problem}: {' '.join(begin.split())[:SHOWN]!r}")
+
+    def _pass_routines(self) -> None:
+        """Go behind the line that makes a semicolon the delimiter again."""
+        while (found := _LAST_DELIMITER.search(self._text, self._at, self._end)) is None:
+            if not self._reads_more():
+                raise ConfigurationError("the text ends behind a DELIMITER line, expected 'DELIMITER ;' later")
+        self._start = self._at = found.end()
+
+    def _pass(self, pattern: re.Pattern[str]) -> None:
+        match = pattern.match(self._text, self._at, self._end)
+        assert match is not None  # they match nothing, too
+        self._at = match.end()
+
+    def _reads_more(self) -> bool:
+        """Read on, as much as is held already: a long statement is not looked at too often."""
+        parts = [self._text[self._start :]]
+        size = len(parts[0])
+        wanted = 2 * size + 1
+        if self._is_all:
+            return False
+        while size < wanted:
+            piece = next(self._pieces, None)
+            if piece is None:
+                self._is_all = True
+                break
+            parts.append(piece)
+            size += len(piece)
+        self._text = "".join(parts)
+        self._at -= self._start
+        self._start = 0
+        self._end = size if self._is_all else self._text.rfind("\n") + 1
+        return True

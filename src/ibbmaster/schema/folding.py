@@ -1,0 +1,398 @@
+"""What DDL does to a catalog: one statement after the other, in the order of a log."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import Any
+
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.schema.altering import altered
+from ibbmaster.schema.building import copied_table, create_table, sequence_table
+from ibbmaster.schema.catalog import KnownTable
+from ibbmaster.schema.clause import (
+    NO_CHARSET,
+    AlterTable,
+    CreateDatabase,
+    CreateSequence,
+    CreateTable,
+    CreateView,
+    DropTables,
+    FullName,
+    NameProgram,
+    NotUnderstoodError,
+    RemoveDatabase,
+    RenameTables,
+    SplitTable,
+    TruncateTable,
+)
+from ibbmaster.schema.collations import charset_of_collation
+from ibbmaster.schema.ddl import parse_ddl
+from ibbmaster.schema.model import (
+    DatabaseVersion,
+    ForeignConstraint,
+    SchemaPlace,
+    TableKind,
+    TableVersion,
+    UnknownTable,
+)
+from ibbmaster.schema.session import SchemaSession
+
+GIVE_SCHEMA = "give its CREATE TABLE with --schema"
+SHOWN = 60
+
+#: Hears what is another one now, or gone: None. First whether it is a table, a database or a program.
+OnChange = Callable[[str, Hashable, Any], object]
+TABLE, DATABASE, PROGRAM = "table", "database", "program"
+Program = tuple[str, str, str]  # database, kind, name
+
+
+class SchemaFold:
+    """The catalog as it is now. Programs have the table of which they are a trigger, or no name."""
+
+    def __init__(self, on_change: OnChange) -> None:
+        self._on_change = on_change
+        self.databases: dict[str, DatabaseVersion] = {}
+        self.tables: dict[FullName, KnownTable] = {}
+        self.programs: dict[Program, FullName] = {}
+        self.temporary: dict[int, dict[FullName, KnownTable]] = {}  # by thread
+        self._tables_of: dict[str, set[FullName]] = {}  # by database
+        self._programs_of: dict[str, set[Program]] = {}
+        self._triggers_of: dict[FullName, set[Program]] = {}
+        self._children_of: dict[FullName, set[FullName]] = {}  # tables with foreign keys, by their parents
+        self._known: set[FullName] = set()
+        self.last_id = 0
+        self.last_generation = 0
+        self._place: SchemaPlace | None = None
+        self._gtid: str | None = None
+        self._thread = 0
+
+    def apply(self, statement: LoggedStatement, place: SchemaPlace | None, gtid: str | None) -> str | None:
+        """Take a statement; the reason if it is not understood, so that no table is known any longer."""
+        if not statement.has_effect:
+            return None
+        self._place, self._gtid, self._thread = place, gtid, statement.thread_id
+        try:
+            found = parse_ddl(statement.text, statement.database, statement.sql_mode)
+        except NotUnderstoodError as error:
+            reason = f"DDL that is not understood: {error}"
+            for name in list(self._known):
+                self._set(name, self._unknown(name, reason))
+            return reason
+        session = SchemaSession.of(statement)
+        match found:
+            case CreateTable():
+                self._create(found, session)
+            case AlterTable():
+                self._alter(found, session)
+            case DropTables():
+                self._drop(found)
+            case TruncateTable():
+                self._truncate(found.table)
+            case RenameTables():
+                for old, new in found.pairs:
+                    self._rename(old, new)
+            case CreateView():
+                view = TableVersion(
+                    database=found.table.database, name=found.table.name, kind=TableKind.VIEW, text=found.text
+                )
+                self._put(found.table, view, is_new=True)
+            case CreateSequence():
+                if not (found.is_conditional and found.table in self.tables):
+                    collation = self._collation_of(found.table.database, session)
+                    sequence = sequence_table(found, collation, self.new_id)
+                    self._put_own(found.table, sequence, is_temporary=found.is_temporary)
+            case CreateDatabase():
+                self._create_database(found, session)
+            case RemoveDatabase():
+                self._drop_database(found.name)
+            case NameProgram():
+                self._program(found)
+        return None
+
+    def learn(self, table: KnownTable) -> None:
+        """A table that is known from elsewhere: a base, or a TABLE_MAP event."""
+        self._set(FullName(table.database, table.name), table)
+
+    def take(self, part: str, key: Any, value: Any) -> None:
+        """Something as it was before, of one of the three parts."""
+        if part == TABLE:
+            self._set(key, value)
+        elif value is None:
+            return
+        elif part == DATABASE:
+            self.set_database(value)
+        else:
+            self._set_program(key, value)
+
+    def restart(self) -> None:
+        """The server was started anew: no temporary table is left."""
+        self.temporary.clear()
+
+    def new_id(self) -> int:
+        self.last_id += 1
+        return self.last_id
+
+    def _collation_of(self, database: str, session: SchemaSession) -> str:
+        """What a new table inherits; of a database that was there before the log, what a new one would have."""
+        found = self.databases.get(database)
+        return session.collation if found is None else found.collation
+
+    def _find(self, name: FullName) -> tuple[KnownTable | None, bool]:
+        """A table as the session of the statement sees it, and whether it is a temporary one."""
+        own = self.temporary.get(self._thread, {})
+        if name in own:
+            return own[name], True
+        return self.tables.get(name), False
+
+    def _set(self, name: FullName, table: KnownTable | None) -> None:
+        old = self.tables.get(name)
+        for key in old.foreign_keys if isinstance(old, TableVersion) else ():
+            self._children_of.get(FullName(key.parent_database, key.parent_table), set()).discard(name)
+        for key in table.foreign_keys if isinstance(table, TableVersion) else ():
+            self._children_of.setdefault(FullName(key.parent_database, key.parent_table), set()).add(name)
+        self._known.discard(name)
+        if isinstance(table, TableVersion):
+            self._known.add(name)
+        if table is None:
+            self.tables.pop(name, None)
+            self._tables_of.get(name.database, set()).discard(name)
+        else:
+            self.tables[name] = table
+            self._tables_of.setdefault(name.database, set()).add(name)
+        self._on_change(TABLE, name, table)
+
+    def _put(self, name: FullName, table: TableVersion, *, is_new: bool) -> None:
+        generation, is_created = table.generation, table.is_created_in_log
+        if is_new:
+            self.last_generation += 1
+            generation, is_created = self.last_generation, self._place is not None
+        self._set(
+            name,
+            replace(table, since=self._place, gtid=self._gtid, generation=generation, is_created_in_log=is_created),
+        )
+
+    def _put_own(self, name: FullName, table: KnownTable, *, is_temporary: bool) -> None:
+        """A table that was created just now."""
+        if is_temporary:
+            self.temporary.setdefault(self._thread, {})[name] = table
+        elif isinstance(table, UnknownTable):
+            self._set(name, table)
+        else:
+            self._put(name, table, is_new=True)
+
+    def _unknown(self, name: FullName, reason: str) -> UnknownTable:
+        return UnknownTable(
+            database=name.database,
+            name=name.name,
+            since=self._place,
+            gtid=self._gtid,
+            reason=f"{reason}; {GIVE_SCHEMA}",
+        )
+
+    def _lose(self, name: FullName, reason: str) -> None:
+        """From here on the table is not known."""
+        own = self.temporary.get(self._thread, {})
+        if name in own:
+            own[name] = self._unknown(name, reason)
+        else:
+            self._set(name, self._unknown(name, reason))
+
+    def _create(self, statement: CreateTable, session: SchemaSession) -> None:
+        name = statement.table
+        own = self.temporary.get(self._thread, {})
+        if statement.is_conditional and name in (own if statement.is_temporary else self.tables):
+            return
+        found = self._created(statement, session)
+        self._put_own(name, found, is_temporary=statement.is_temporary)
+
+    def _created(self, statement: CreateTable, session: SchemaSession) -> KnownTable:
+        name = statement.table
+        if statement.problem is not None:
+            return self._unknown(name, f"a CREATE TABLE that is not understood: {statement.problem}")
+        if statement.like is not None:
+            like, _ = self._find(statement.like)
+            if not isinstance(like, TableVersion):
+                return self._unknown(name, f"it was created LIKE {statement.like}, whose columns are not known")
+            return copied_table(like, name, self.new_id)
+        if statement.selects:
+            return self._unknown(name, "its columns are those of a query in CREATE TABLE … SELECT")
+        try:
+            return create_table(statement, self._collation_of(name.database, session), session, self.new_id)
+        except NotUnderstoodError as error:
+            return self._unknown(name, f"a CREATE TABLE that is not understood: {error}")
+
+    def _alter(self, statement: AlterTable, session: SchemaSession) -> None:
+        name = statement.table
+        table, is_temporary = self._find(name)
+        if statement.problem is not None:
+            self._lose(name, f"an ALTER TABLE that is not understood: {statement.problem}")
+        elif table is None:
+            self._lose(name, "its CREATE TABLE is not in the log, which has an ALTER TABLE of it")
+        elif isinstance(table, TableVersion) and table.kind is not TableKind.BASE:
+            pass  # of a sequence or a view only the name changes so
+        elif isinstance(table, TableVersion):
+            self._alter_known(table, statement, session, is_temporary=is_temporary)
+        if statement.to is not None and statement.to != name:
+            self._rename(name, statement.to)
+
+    def _alter_known(
+        self, table: TableVersion, statement: AlterTable, session: SchemaSession, *, is_temporary: bool
+    ) -> None:
+        name = statement.table
+        for clause in statement.clauses:
+            if isinstance(clause, SplitTable):
+                self._split(table, clause)
+        try:
+            collation = self._collation_of(name.database, session)
+            new = altered(table, statement.clauses, collation, session, self.new_id)
+        except NotUnderstoodError as error:
+            self._lose(name, f"an ALTER TABLE that does not fit it: {error}")
+            return
+        if new == table:
+            return
+        if is_temporary:
+            self.temporary[self._thread][name] = new
+            return
+        self._put(name, new, is_new=False)
+        self._rename_in_children(name, table, new)
+
+    def _split(self, table: TableVersion, clause: SplitTable) -> None:
+        """A partition that becomes a table, or the other way round."""
+        if clause.is_gone:
+            self._set(clause.other, None)
+            return
+        self._put(clause.other, replace(copied_table(table, clause.other, self.new_id), partitioning=None), is_new=True)
+
+    def _rename_in_children(self, name: FullName, old: TableVersion, new: TableVersion) -> None:
+        """Foreign keys follow the new names of columns."""
+        names = {column.id: column.name for column in new.columns}
+        changed = {one.name.lower(): names.get(one.id, one.name) for one in old.columns}
+        changed = {key: to for key, to in changed.items() if key != to.lower()}
+        if not changed:
+            return
+        for child in sorted(self._children_of.get(name, ())):
+            table = self.tables.get(child)
+            if isinstance(table, TableVersion):
+                keys = tuple(
+                    replace(key, parent_columns=tuple(changed.get(one.lower(), one) for one in key.parent_columns))
+                    if self._is_of(key, name)
+                    else key
+                    for key in table.foreign_keys
+                )
+                self._put(child, replace(table, foreign_keys=keys), is_new=False)
+
+    def _drop(self, statement: DropTables) -> None:
+        own = self.temporary.get(self._thread, {})
+        for name in statement.tables:
+            if name in own:
+                del own[name]
+            elif not statement.is_temporary and name in self.tables:
+                self._end(name)
+
+    def _end(self, name: FullName) -> None:
+        self._set(name, None)
+        for trigger in self._triggers_of.pop(name, set()):
+            self._forget_program(trigger)
+
+    def _truncate(self, name: FullName) -> None:
+        table, is_temporary = self._find(name)
+        if isinstance(table, TableVersion) and not is_temporary:
+            self._put(name, table, is_new=True)
+
+    def _rename(self, old: FullName, new: FullName) -> None:
+        table, is_temporary = self._find(old)
+        if is_temporary:
+            own = self.temporary[self._thread]
+            own[new] = replace(own.pop(old), database=new.database, name=new.name)
+            return
+        if table is None:
+            self._lose(new, f"it was {old} before, whose CREATE TABLE is not in the log")
+            return
+        self._set(old, None)
+        if isinstance(table, UnknownTable):
+            moved: KnownTable = replace(table, database=new.database, name=new.name, since=self._place, gtid=self._gtid)
+            self._set(new, moved)
+        else:
+            head, to = f"{old.name}_ibfk_", f"{new.name}_ibfk_"
+            keys = tuple(
+                replace(
+                    key,
+                    name=to + key.name.removeprefix(head) if key.name.startswith(head) else key.name,
+                    parent_database=new.database if self._is_of(key, old) else key.parent_database,
+                    parent_table=new.name if self._is_of(key, old) else key.parent_table,
+                )
+                for key in table.foreign_keys
+            )
+            self._put(new, replace(table, database=new.database, name=new.name, foreign_keys=keys), is_new=False)
+        for child in sorted(self._children_of.get(old, ())):
+            other = self.tables.get(child)
+            if isinstance(other, TableVersion):
+                followed = tuple(
+                    replace(key, parent_database=new.database, parent_table=new.name) if self._is_of(key, old) else key
+                    for key in other.foreign_keys
+                )
+                self._put(child, replace(other, foreign_keys=followed), is_new=False)
+        for trigger in sorted(self._triggers_of.pop(old, set())):
+            self._set_program(trigger, new)
+
+    @staticmethod
+    def _is_of(key: ForeignConstraint, parent: FullName) -> bool:
+        return (key.parent_database, key.parent_table) == parent
+
+    def _create_database(self, statement: CreateDatabase, session: SchemaSession) -> None:
+        old = self.databases.get(statement.name)
+        if statement.is_conditional and old is not None and not statement.alters:
+            return
+        if statement.replaces:
+            self._drop_database(statement.name)
+        keeps = old is not None and statement.alters
+        collation = session.collation if old is None or not keeps else old.collation
+        comment = "" if old is None or not keeps else old.comment
+        if statement.charset != NO_CHARSET:
+            base = session.collation if statement.charset.charset or not keeps else collation
+            with contextlib.suppress(NotUnderstoodError):
+                collation = session.resolve(statement.charset, base)
+        self.set_database(
+            DatabaseVersion(
+                name=statement.name,
+                charset=charset_of_collation(collation),
+                collation=collation,
+                comment=comment if statement.comment is None else statement.comment,
+            )
+        )
+
+    def set_database(self, database: DatabaseVersion) -> None:
+        self.databases[database.name] = database
+        self._on_change(DATABASE, database.name, database)
+
+    def _drop_database(self, database: str) -> None:
+        if self.databases.pop(database, None) is not None:
+            self._on_change(DATABASE, database, None)
+        for name in sorted(self._tables_of.pop(database, set())):
+            self._end(name)
+        for program in sorted(self._programs_of.pop(database, set())):
+            self._forget_program(program)
+
+    def _program(self, statement: NameProgram) -> None:
+        program = (statement.name.database, statement.kind, statement.name.name)
+        if statement.is_dropped:
+            self._forget_program(program)
+        else:
+            self._set_program(program, statement.table or FullName("", ""))
+
+    def _set_program(self, program: Program, table: FullName) -> None:
+        self.programs[program] = table
+        self._programs_of.setdefault(program[0], set()).add(program)
+        if table.name:
+            self._triggers_of.setdefault(table, set()).add(program)
+        self._on_change(PROGRAM, program, table)
+
+    def _forget_program(self, program: Program) -> None:
+        table = self.programs.pop(program, None)
+        if table is None:
+            return
+        self._programs_of.get(program[0], set()).discard(program)
+        self._triggers_of.get(table, set()).discard(program)
+        self._on_change(PROGRAM, program, None)

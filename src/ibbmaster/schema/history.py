@@ -1,0 +1,155 @@
+"""The versions of every table over a log: what it is at each place, by the DDL in front of it."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Hashable, Iterator, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
+from ibbmaster.schema.clause import FullName
+from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE, SchemaFold
+from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
+from ibbmaster.schema.table_map import derived_table, disagreement
+
+BEFORE = SchemaPlace(LogPosition(-1, 0), 0)  # the log's first event
+
+
+class SchemaChange(NamedTuple):
+    """What a table, a database or a program is behind a place; None: it is gone."""
+
+    since: SchemaPlace
+    value: Any
+
+
+class SchemaHistory:
+    """Folds DDL in the order of the log, and tells what every table is at any place of it.
+
+    A statement changes the schema for what stands behind it. `base` is what there was before the
+    first statement. `end` is up to where a log was read; whoever adds statements moves it.
+    """
+
+    def __init__(self, base: SchemaCatalog | None = None) -> None:
+        self.end = LOG_START
+        self.disagreements: list[str] = []
+        self.lines: dict[str, dict[Any, list[SchemaChange]]] = {TABLE: {}, DATABASE: {}, PROGRAM: {}}
+        self._place = BEFORE
+        self.fold = SchemaFold(self._note)
+        if base is not None:
+            self._begin_with(base)
+
+    def _begin_with(self, base: SchemaCatalog) -> None:
+        for database in base.databases.values():
+            self.fold.set_database(database)
+        for table in base.tables.values():
+            self.fold.learn(table)
+            if isinstance(table, TableVersion):
+                self.fold.last_id = max(self.fold.last_id, *(one.id for one in table.columns), 0)
+                self.fold.last_generation = max(self.fold.last_generation, table.generation)
+
+    def add(self, place: SchemaPlace, gtid: str, timestamp: int, statement: LoggedStatement) -> None:
+        """Fold the next statement of the log."""
+        self._place = place
+        reason = self.fold.apply(statement, place, gtid)
+        if reason is not None:
+            self.disagreements.append(f"GTID {gtid}: {reason}; no table is known from here on")
+
+    def add_restart(self) -> None:
+        """The server that wrote the log was started anew here."""
+        self.fold.restart()
+
+    def add_table_map(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
+        """See what a TABLE_MAP event says of its table, anywhere in what was folded.
+
+        A table that no statement tells is known from there on as far as the event tells it. One that
+        the event contradicts is unknown from there on.
+        """
+        name = FullName(schema.database, schema.table)
+        known = self.table_at(name.database, name.name, place)
+        if isinstance(known, TableVersion):
+            problem = disagreement(known, schema)
+            if problem is None:
+                return
+            self.disagreements.append(f"GTID {gtid}: table {known.full_name}: {problem}")
+            found: KnownTable = UnknownTable(
+                database=name.database,
+                name=name.name,
+                since=place,
+                gtid=gtid,
+                reason=f"its rows disagree with its DDL: {problem}; give its CREATE TABLE with --schema",
+            )
+        else:
+            derived = derived_table(schema, place, gtid, self.fold.new_id)
+            if derived is None and known is not None:
+                return
+            found = derived or UnknownTable(
+                database=name.database,
+                name=name.name,
+                since=place,
+                gtid=gtid,
+                reason="its rows come before its CREATE TABLE in the log; give its CREATE TABLE with --schema",
+            )
+        self._insert(name, SchemaPlace(place.position, place.event_no - 1), found)
+
+    def _insert(self, name: FullName, since: SchemaPlace, table: KnownTable) -> None:
+        """Put a version between those that there are; the newest one is what statements go on from."""
+        line = self.lines[TABLE].setdefault(name, [])
+        at = bisect.bisect_right(line, since, key=_since)
+        line.insert(at, SchemaChange(since, table))
+        if at == len(line) - 1:
+            self._place = since
+            self.fold.learn(table)
+
+    def table_at(self, database: str, name: str, place: SchemaPlace | None = None) -> KnownTable | None:
+        """A table as events at a place see it, or at the end; None if there is none."""
+        found: KnownTable | None = _at(self.lines[TABLE].get((database, name), ()), place)
+        return found
+
+    def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
+        """All that there is, as events at a place see it, or at the end."""
+        tables, databases, programs = (
+            {key: value for key, line in list(lines.items()) if (value := _at(line, place)) is not None}  # it may grow
+            for lines in self.lines.values()
+        )
+        triggers = {(key[0], key[2]): table.name for key, table in programs.items() if key[1] == "TRIGGER"}
+        return SchemaCatalog(
+            databases=MappingProxyType(databases),
+            tables=MappingProxyType(tables),
+            triggers=MappingProxyType(triggers),
+            routines=frozenset(key for key in programs if key[1] != "TRIGGER"),
+        )
+
+    def take_line(self, part: str, key: Any, changes: list[SchemaChange]) -> None:
+        """Begin with versions that were folded before; part is TABLE, DATABASE or PROGRAM."""
+        self._place = changes[-1].since
+        self.fold.take(part, key, changes[-1].value)
+        self.lines[part][key] = changes
+
+    def versions(self, database: str, name: str) -> Sequence[KnownTable]:
+        """Every version of a table of this name, in order."""
+        return [one.value for one in self.lines[TABLE].get((database, name), ()) if one.value is not None]
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        """Every table there ever was, by database and name."""
+        yield from self.lines[TABLE]
+
+    def _note(self, part: str, key: Hashable, value: Any) -> None:
+        line = self.lines[part].setdefault(key, [])
+        if line and line[-1].since == self._place:
+            line[-1] = SchemaChange(self._place, value)  # several steps of one statement
+        else:
+            line.append(SchemaChange(self._place, value))
+
+
+def _since(change: SchemaChange) -> SchemaPlace:
+    return change.since
+
+
+def _at(line: Sequence[SchemaChange], place: SchemaPlace | None) -> Any:
+    """The value in front of a place."""
+    number = len(line) if place is None else bisect.bisect_left(line, place, key=_since)
+    return line[number - 1].value if number else None

@@ -1,0 +1,186 @@
+"""The indexes of a table in the order and with the names that a server gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ibbmaster.schema.clause import IndexDefinition, NotUnderstoodError, PartDefinition
+from ibbmaster.schema.column_type import has_prefixes, is_text_or_blob, key_bytes
+from ibbmaster.schema.model import IndexKind, IndexPart, TableColumn, TableIndex
+
+BYTES_MAX = {"InnoDB": 3072, "MyISAM": 1000}  # of an index; of a longer unique one these engines keep a hash
+BYTES_MAX_OF_OTHERS = 2300
+_NAMES_MAX = 1 << 16
+
+
+def arranged(indexes: Sequence[IndexDefinition], columns: Sequence[TableColumn], engine: str) -> tuple[TableIndex, ...]:
+    """Indexes as they were written, the old ones of a table first: named, sorted, and without those that
+    a foreign key no longer needs.
+
+    A column that only the primary key makes NOT NULL, as `columns` do not have it yet, is nullable
+    for the indexes written before it.
+
+    Raises:
+        NotUnderstoodError: an index is of a column that there is not.
+
+    Source: MariaDB 11.8, sql_table.cc, mysql_prepare_create_table_finalize() and sort_keys().
+    """
+    by_name = {column.name.lower(): column for column in columns}
+    kept = _needed(indexes)
+    found: list[tuple[tuple[int, ...], TableIndex]] = []
+    names: set[str] = set()
+    nullable = {column.id for column in columns if column.is_nullable}
+    by_id = {column.id: column for column in columns}
+    for index in kept:
+        name = index.name or _free_name(index.parts[0].name if index.parts else "", names)
+        names.add(name.lower())
+        one = _index(index, name, by_name, engine)
+        if one.kind is IndexKind.PRIMARY:
+            nullable -= {part.column_id for part in one.parts}
+        found.append((_rank(one, by_id, nullable), one))
+    return tuple(index for _, index in sorted(found, key=lambda pair: pair[0]))
+
+
+def is_by_hash(index: TableIndex, engine: str) -> bool:
+    """Whether a unique index has a hidden column with a hash of its columns, because they are too long for it."""
+    return index.kind is IndexKind.UNIQUE and index.algorithm == "HASH" and engine in BYTES_MAX
+
+
+def _needed(indexes: Sequence[IndexDefinition]) -> list[IndexDefinition]:
+    """All but those made for a foreign key whose work another one does."""
+    if not any(index.is_of_foreign_key for index in indexes):
+        return list(indexes)
+    kept: list[IndexDefinition | None] = []
+    for index in indexes:
+        is_kept = True
+        for number, other in enumerate(kept):
+            if other is None or not _is_prefix(index, other):
+                continue
+            if not other.is_of_foreign_key or (index.is_of_foreign_key and len(index.parts) < len(other.parts)):
+                is_kept = False
+            else:
+                kept[number] = None
+            break
+        kept.append(index if is_kept else None)
+    return [index for index in kept if index is not None]
+
+
+def _is_prefix(one: IndexDefinition, other: IndexDefinition) -> bool:
+    """Whether one of them is made for a foreign key, and the other one begins with its columns."""
+    short, long_ = one, other
+    if one.is_of_foreign_key:
+        if other.is_of_foreign_key and len(one.parts) > len(other.parts):
+            short, long_ = other, one
+    elif other.is_of_foreign_key:
+        short, long_ = other, one
+    else:
+        return False
+    if len(short.parts) > len(long_.parts):
+        return False
+    pairs = zip(short.parts, long_.parts, strict=False)
+    return all(first.name.lower() == second.name.lower() for first, second in pairs)
+
+
+def _free_name(column: str, names: set[str]) -> str:
+    """The name of the first column, with a number if there is an index of that name."""
+    if column.lower() not in names and column.lower() != "primary":
+        return column
+    return next(name for n in range(2, _NAMES_MAX) if (name := f"{column}_{n}").lower() not in names)
+
+
+def _index(index: IndexDefinition, name: str, columns: Mapping[str, TableColumn], engine: str) -> TableIndex:
+    bytes_max = BYTES_MAX.get(engine, BYTES_MAX_OF_OTHERS)
+    algorithm = index.algorithm
+    parts = tuple(_part(part, columns) for part in index.parts)
+    if index.kind is IndexKind.UNIQUE and engine in BYTES_MAX:
+        sizes = [
+            key_bytes(columns[one.name.lower()].type, part.length) for one, part in zip(index.parts, parts, strict=True)
+        ]
+        is_long = None in sizes or sum(size or 0 for size in sizes) > bytes_max
+        algorithm = "HASH" if is_long or algorithm == "HASH" else algorithm
+    elif index.kind is IndexKind.PLAIN:
+        parts = tuple(
+            _shortened(part, columns[one.name.lower()], bytes_max) for one, part in zip(index.parts, parts, strict=True)
+        )
+    return TableIndex(
+        name=name,
+        kind=index.kind,
+        parts=parts,
+        algorithm=algorithm,
+        is_ignored=index.is_ignored,
+        comment=index.comment,
+        options=index.options,
+        without_overlaps=index.without_overlaps,
+        is_of_foreign_key=index.is_of_foreign_key,
+    )
+
+
+def _part(part: PartDefinition, columns: Mapping[str, TableColumn]) -> IndexPart:
+    column = columns.get(part.name.lower())
+    if column is None:
+        raise NotUnderstoodError(f"an index of column {part.name[:64]!r}, which there is not")
+    length, whole = part.length, column.type.length
+    if not has_prefixes(column.type) or (length is not None and whole is not None and length >= whole):
+        length = None
+    return IndexPart(column_id=column.id, length=length, is_descending=part.is_descending)
+
+
+def _shortened(part: IndexPart, column: TableColumn, bytes_max: int) -> IndexPart:
+    """A part that is not too long; of a text or blob as a whole it is what there is room for."""
+    size = key_bytes(column.type, part.length)
+    if size is not None and size <= bytes_max:
+        return part
+    unit = key_bytes(column.type, 1) or 1
+    return replace(part, length=bytes_max // unit)
+
+
+def _rank(index: TableIndex, columns: Mapping[int, TableColumn], nullable: set[int]) -> tuple[int, ...]:
+    """Unique ones without NULL first, the primary key before them; FULLTEXT and VECTOR last."""
+    if index.kind is IndexKind.PRIMARY:
+        return (0,)
+    parts = [(columns[part.column_id], part) for part in index.parts]
+    if index.kind is IndexKind.UNIQUE:
+        has_null = any(column.id in nullable for column, _ in parts)
+        has_prefix = any(part.length is not None or is_text_or_blob(column.type) for column, part in parts)
+        return (2 if has_null else 1, has_prefix)
+    return (3 + (index.kind in (IndexKind.FULLTEXT, IndexKind.VECTOR)),)
+
+
+def as_definitions(indexes: Iterable[TableIndex], names: Mapping[int, str], engine: str) -> list[IndexDefinition]:
+    """Indexes of a table as an ALTER TABLE begins with them; `names` are its columns' now, without those dropped."""
+    found = []
+    for index in indexes:
+        parts = tuple(
+            PartDefinition(names[part.column_id], part.length, part.is_descending)
+            for part in index.parts
+            if part.column_id in names
+        )
+        if parts:
+            found.append(
+                IndexDefinition(
+                    kind=index.kind,
+                    name=index.name,
+                    parts=parts,
+                    algorithm=None if is_by_hash(index, engine) else index.algorithm,  # found out anew
+                    is_ignored=index.is_ignored,
+                    comment=index.comment,
+                    options=index.options,
+                    without_overlaps=index.without_overlaps,
+                    is_of_foreign_key=index.is_of_foreign_key,
+                )
+            )
+    return found
+
+
+def row_key(indexes: Sequence[TableIndex], columns: Sequence[TableColumn]) -> TableIndex | None:
+    """What tells rows apart: the primary key, or the first unique index whose columns are whole and never NULL."""
+    by_id = {column.id: column for column in columns}
+    for index in indexes:
+        if index.kind is IndexKind.PRIMARY:
+            return index
+        if index.kind is IndexKind.UNIQUE and not any(
+            by_id[part.column_id].is_nullable or part.length is not None for part in index.parts
+        ):
+            return index
+    return None

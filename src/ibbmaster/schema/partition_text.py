@@ -1,0 +1,240 @@
+"""What stands behind PARTITION BY: as SHOW CREATE TABLE prints it, and partition by partition."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ibbmaster.schema.column_text import quoted_name, quoted_text, unquoted_text
+from ibbmaster.schema.expression_text import expression_text
+
+PARTITIONS_MAX = 8192  # a server's limit
+_TOKEN = re.compile(r"\s*('(?:[^'\\]++|\\.|'')*+'|`(?:[^`]++|``)*+`|[\w.$]+|[^\s])", re.DOTALL)
+_KINDS = ("HASH", "KEY", "RANGE", "LIST")
+
+
+class _UnreadableError(Exception):
+    """It is of a form that is not known."""
+
+
+@dataclass(slots=True)
+class _Method:
+    """How rows are divided; `expression` is printed, `count` None where partitions are defined one by one."""
+
+    name: str
+    expression: str
+    has_columns: bool = False
+    count: int | None = None
+
+
+@dataclass(slots=True)
+class _Definition:
+    """One partition as it is defined; `values` is what is printed behind its name."""
+
+    name: str
+    values: str = ""
+    description: str | None = None
+    comment: str = ""
+    subpartitions: list[_Definition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Partitioning:
+    method: _Method
+    sub_method: _Method | None
+    definitions: list[_Definition]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionPart:
+    """A row's worth of a partition or subpartition, in the words of information_schema."""
+
+    name: str
+    sub_name: str | None
+    no: int
+    sub_no: int | None
+    method: str
+    sub_method: str | None
+    expression: str
+    sub_expression: str | None
+    description: str | None
+    comment: str
+
+
+def partition_text(written: str, engine: str) -> str:
+    """PARTITION BY with what stands behind it; as it was written where it is of a form that is not known."""
+    try:
+        read = _Parser(written).whole()
+    except _UnreadableError:
+        return f" PARTITION BY {written}"
+    text = f" PARTITION BY {_method_text(read.method)}"
+    if read.method.count is not None and not read.definitions:
+        text += f"\nPARTITIONS {read.method.count}"
+    if read.sub_method is not None:
+        text += f"\nSUBPARTITION BY {_method_text(read.sub_method)}"
+        if read.sub_method.count is not None:
+            text += f"\nSUBPARTITIONS {read.sub_method.count}"
+    if read.definitions:
+        text += "\n(" + ",\n ".join(_definition_text("PARTITION", part, engine) for part in read.definitions) + ")"
+    return text
+
+
+def partitions(written: str) -> Iterator[PartitionPart]:
+    """The partitions, or the subpartitions where there are some; none where the text is of a form that is not known."""
+    try:
+        read = _Parser(written).whole()
+    except _UnreadableError:
+        return
+    count = min(read.method.count or 1, PARTITIONS_MAX)
+    for no, part in enumerate(read.definitions or [_Definition(f"p{no}") for no in range(count)], 1):
+        names: list[str | None] = [None]
+        if read.sub_method is not None:
+            made = [f"{part.name}sp{no}" for no in range(min(read.sub_method.count or 1, PARTITIONS_MAX))]
+            names = [sub.name for sub in part.subpartitions] or [*made]
+        for sub_no, sub_name in enumerate(names, 1):
+            yield PartitionPart(
+                name=part.name,
+                sub_name=sub_name,
+                no=no,
+                sub_no=None if sub_name is None else sub_no,
+                method=read.method.name + (" COLUMNS" if read.method.has_columns else ""),
+                sub_method=None if read.sub_method is None else read.sub_method.name,
+                expression=read.method.expression,
+                sub_expression=None if read.sub_method is None else read.sub_method.expression,
+                description=part.description,
+                comment=part.comment,
+            )
+
+
+def _method_text(method: _Method) -> str:
+    if method.has_columns:
+        return f"{method.name}  COLUMNS({method.expression})"
+    return f"{method.name} ({method.expression})"
+
+
+def _definition_text(word: str, part: _Definition, engine: str) -> str:
+    text = f"{word} {quoted_name(part.name)}{part.values}"
+    if part.subpartitions:
+        subs = ",\n  ".join(_definition_text("SUBPARTITION", sub, engine) for sub in part.subpartitions)
+        return f"{text}\n ({subs})"
+    text += f" COMMENT = {quoted_text(part.comment)}" if part.comment else ""
+    return f"{text} ENGINE = {engine}"
+
+
+class _Parser:
+    """Reads the words of a PARTITION BY clause."""
+
+    def __init__(self, written: str) -> None:
+        self._tokens = _TOKEN.findall(written)
+        self._index = 0
+
+    def whole(self) -> _Partitioning:
+        method = self._method("PARTITIONS")
+        sub_method = None
+        if self._accept("SUBPARTITION"):
+            self._expect("BY")
+            sub_method = self._method("SUBPARTITIONS")
+        definitions = self._definitions("PARTITION") if self._accept("(") else []
+        if self._index < len(self._tokens):
+            raise _UnreadableError
+        return _Partitioning(method, sub_method, definitions)
+
+    def _peek(self) -> str:
+        return self._tokens[self._index].upper() if self._index < len(self._tokens) else ""
+
+    def _accept(self, word: str) -> bool:
+        found = self._peek() == word
+        self._index += found
+        return found
+
+    def _expect(self, word: str) -> None:
+        if not self._accept(word):
+            raise _UnreadableError
+
+    def _take(self) -> str:
+        if self._index >= len(self._tokens):
+            raise _UnreadableError
+        self._index += 1
+        return str(self._tokens[self._index - 1])
+
+    def _method(self, counted: str) -> _Method:
+        linear = "LINEAR " if self._accept("LINEAR") else ""
+        kind = next((kind for kind in _KINDS if self._accept(kind)), None)
+        if kind is None:
+            raise _UnreadableError
+        has_columns = self._accept("COLUMNS")
+        self._expect("(")
+        inner = self._balanced()
+        if kind == "KEY" or has_columns:
+            expression = ",".join(quoted_name(name.strip("`")) for name in inner if name != ",")
+        else:
+            expression = expression_text(" ".join(inner))
+        count = int(self._take()) if self._accept(counted) and self._peek().isdecimal() else None
+        return _Method(linear + kind, expression, has_columns, count)
+
+    def _balanced(self) -> list[str]:
+        """The tokens up to the bracket that ends the one just read."""
+        found: list[str] = []
+        depth = 1
+        while True:
+            token = self._take()
+            depth += (token == "(") - (token == ")")
+            if not depth:
+                return found
+            found.append(token)
+
+    def _definitions(self, word: str) -> list[_Definition]:
+        found = []
+        while True:
+            self._expect(word)
+            found.append(self._definition(word))
+            if self._accept(")"):
+                return found
+            self._expect(",")
+
+    def _definition(self, word: str) -> _Definition:
+        part = _Definition(self._take().strip("`"))
+        if self._accept("VALUES"):
+            self._values(part)
+        elif self._accept("DEFAULT"):
+            part.values, part.description = " DEFAULT", "MAXVALUE"
+        while self._peek() not in (",", ")", ""):
+            if self._accept("(") and word == "PARTITION":
+                part.subpartitions = self._definitions("SUBPARTITION")
+            elif self._accept("COMMENT"):
+                self._accept("=")
+                part.comment = unquoted_text(self._take())
+            elif self._accept("STORAGE") or self._accept("ENGINE"):
+                self._accept("ENGINE")
+                self._accept("=")
+                self._take()
+            else:
+                raise _UnreadableError
+        return part
+
+    def _values(self, part: _Definition) -> None:
+        if self._accept("LESS"):
+            self._expect("THAN")
+            if self._accept("MAXVALUE"):
+                part.values, part.description = " VALUES LESS THAN MAXVALUE", "MAXVALUE"
+                return
+            self._expect("(")
+            part.description = _listed(self._balanced())
+            is_last = part.description == "MAXVALUE"
+            part.values = " VALUES LESS THAN " + ("MAXVALUE" if is_last else f"({part.description})")
+            return
+        self._expect("IN")
+        self._expect("(")
+        part.description = _listed(self._balanced())
+        part.values = f" VALUES IN ({part.description})"
+
+
+def _listed(tokens: list[str]) -> str:
+    """Values between commas; those that are computed are not known as they are printed."""
+    if not all(re.fullmatch(r"'.*'|[\w.$]+|[-,()]", token, re.DOTALL) for token in tokens):
+        raise _UnreadableError
+    if any(after == "(" and before not in ("(", ",") for before, after in itertools.pairwise(tokens)):
+        raise _UnreadableError  # a call
+    return "".join(token if token[0] == "'" else token.upper() for token in tokens)

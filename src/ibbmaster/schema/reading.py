@@ -1,0 +1,173 @@
+"""Walking over the tokens of DDL: names, texts and expressions as SQL that any session reads alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ibbmaster.event.statement.reading import Cursor
+from ibbmaster.event.statement.token import StatementToken, TokenKind
+from ibbmaster.schema.clause import CharsetClause, FullName, NotUnderstoodError
+
+SHOWN = 60  # characters of a statement in an error
+_NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
+_EXPONENT = re.compile(r"\d+(?:\.\d*)?e", re.IGNORECASE)
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"})
+
+
+def quoted(text: str) -> str:
+    """A text as SQL under sql_mode ''."""
+    return f"'{text.translate(_ESCAPES)}'"
+
+
+def quoted_name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def written(tokens: Iterable[StatementToken]) -> str:
+    """Tokens as SQL under sql_mode '', a space where one or more of them, or comments, stood."""
+    parts: list[str] = []
+    for token in tokens:
+        text = token.text
+        if token.kind is TokenKind.TEXT:
+            text = quoted(text)
+        elif token.kind is TokenKind.NAME:
+            text = quoted_name(text)
+        parts.append(f" {text}" if token.is_spaced and parts else text)
+    return "".join(parts)
+
+
+def fail(cursor: Cursor, expected: str) -> NotUnderstoodError:
+    """What stands where something else was expected."""
+    found = written([cursor.peek(distance) for distance in range(6)]).strip()
+    return NotUnderstoodError(f"{found[:SHOWN]!r} where {expected} was expected")
+
+
+def expect_name(cursor: Cursor) -> str:
+    name = cursor.name()
+    if name is None:
+        raise fail(cursor, "a name")
+    return name
+
+
+def expect_table(cursor: Cursor, database: str) -> FullName:
+    if cursor.peek().is_sign("."):
+        cursor.take()  # .t is t
+    first = expect_name(cursor)
+    if not cursor.takes_sign("."):
+        return FullName(database, first)
+    return FullName(first, expect_name(cursor))
+
+
+def expect_text(cursor: Cursor) -> str:
+    """A text; texts behind each other are one, and a character set in front says how it was written."""
+    if cursor.peek().kind is TokenKind.WORD and cursor.peek(1).kind is TokenKind.TEXT:
+        cursor.take()
+    if cursor.peek().kind is not TokenKind.TEXT:
+        raise fail(cursor, "a text")
+    text = cursor.take().text
+    while cursor.peek().kind is TokenKind.TEXT:
+        text += cursor.take().text
+    return text
+
+
+def expect_number(cursor: Cursor) -> int:
+    token = cursor.take()
+    if not (token.text.isascii() and token.text.isdecimal() and len(token.text) <= 20):
+        raise NotUnderstoodError(f"{token.text[:SHOWN]!r} where a number was expected")
+    return int(token.text)
+
+
+def expect_brackets(cursor: Cursor) -> list[StatementToken]:
+    if not cursor.peek().is_sign("("):
+        raise fail(cursor, "'('")
+    return cursor.bracketed()
+
+
+def takes_charset(cursor: Cursor) -> str | None:
+    """CHARACTER SET, CHAR SET or CHARSET and a name; None if that does not come."""
+    if not (
+        cursor.takes_words("CHARACTER", "SET") or cursor.takes_words("CHAR", "SET") or cursor.takes_words("CHARSET")
+    ):
+        return None
+    return expect_option(cursor)
+
+
+def takes_collation(cursor: Cursor) -> str | None:
+    """COLLATE and a name; None if that does not come."""
+    return expect_option(cursor) if cursor.takes_words("COLLATE") else None
+
+
+def takes_database_charset(cursor: Cursor) -> CharsetClause | None:
+    """[DEFAULT] CHARACTER SET or COLLATE; None if neither comes."""
+    if cursor.peek().is_word("DEFAULT") and cursor.peek(1).is_word("CHARACTER", "CHAR", "CHARSET", "COLLATE"):
+        cursor.take()
+    if (charset := takes_charset(cursor)) is not None:
+        return CharsetClause(charset=charset)
+    if (collation := takes_collation(cursor)) is not None:
+        return CharsetClause(collation=collation)
+    return None
+
+
+def merged(first: CharsetClause, second: CharsetClause) -> CharsetClause:
+    """Both, the second one where both say something."""
+    return CharsetClause(
+        charset=second.charset or first.charset,
+        collation=second.collation or first.collation,
+        is_binary=second.is_binary or first.is_binary,
+    )
+
+
+def expect_option(cursor: Cursor) -> str:
+    """A value behind an equals sign that may be left out: a word, a text or a number."""
+    cursor.takes_sign("=")
+    sign = "-" if cursor.takes_sign("-") else ""
+    token = cursor.take()
+    if token.kind is TokenKind.SIGN:
+        raise NotUnderstoodError(f"{token.text!r} where a value was expected")
+    if cursor.peek().is_sign(".") and token.text.isdecimal():
+        cursor.take()
+        return f"{sign}{token.text}.{cursor.take().text}"
+    return sign + token.text
+
+
+def take_value(cursor: Cursor) -> str:
+    """What may stand behind DEFAULT: a literal, an expression in brackets, or a call."""
+    if (now := takes_now(cursor)) is not None:
+        return now
+    if cursor.peek().is_sign("("):
+        return f"({written(cursor.bracketed())})"
+    found: list[StatementToken] = []
+    while cursor.peek().is_sign("-") or cursor.peek().is_sign("+"):
+        found.append(cursor.take())
+    if cursor.takes_words("NEXT", "VALUE", "FOR") or cursor.takes_words("PREVIOUS", "VALUE", "FOR"):
+        name = cursor.table("")
+        return f"nextval({'.'.join(quoted_name(part) for part in (name or '').split('.') if part)})"
+    if cursor.peek().kind is TokenKind.SIGN and not cursor.peek().is_sign("."):
+        raise fail(cursor, "a value")
+    found.append(cursor.take())
+    while True:
+        last, token = found[-1], cursor.peek()
+        if token.is_sign("(") and last.kind in (TokenKind.WORD, TokenKind.NAME):
+            opening = cursor.peek()
+            inside = cursor.bracketed()
+            found += [opening, *inside, StatementToken(TokenKind.SIGN, ")")]
+            continue
+        is_joined = not token.is_spaced and (token.is_sign(".") or last.is_sign("."))
+        is_exponent = (token.is_sign("-") or token.is_sign("+")) and not token.is_spaced
+        is_exponent = is_exponent and _EXPONENT.fullmatch(written(found).lstrip("-+")) is not None
+        is_after_exponent = last.is_sign("-") or last.is_sign("+")
+        is_text = token.kind is TokenKind.TEXT and last.kind in (TokenKind.WORD, TokenKind.TEXT)
+        if not (is_joined or is_exponent or (is_after_exponent and len(found) > 1 and not token.is_spaced) or is_text):
+            return written(found)
+        found.append(cursor.take())
+
+
+def takes_now(cursor: Cursor) -> str | None:
+    """The present moment, as a server prints it; None if it does not come."""
+    if not cursor.peek().is_word(*_NOW):
+        return None
+    cursor.take()
+    inside = cursor.bracketed()
+    precision = inside[0].text if inside and inside[0].text != "0" else ""
+    return f"current_timestamp({precision})"

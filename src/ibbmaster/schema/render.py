@@ -1,0 +1,202 @@
+"""SHOW CREATE of tables and databases, letter by letter as 10.11 and 11.8 print it.
+
+What differs from a server: AUTO_INCREMENT=n is left out, and an expression whose printed form is
+not known stays as it was written (`expression_text`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ibbmaster.schema.column_text import default_text, on_update_text, quoted_name, quoted_text, type_text
+from ibbmaster.schema.expression_text import expression_text
+from ibbmaster.schema.model import (
+    CheckConstraint,
+    DatabaseVersion,
+    ForeignConstraint,
+    IndexKind,
+    RowPeriod,
+    SqlType,
+    TableColumn,
+    TableIndex,
+    TableKind,
+    TableVersion,
+)
+from ibbmaster.schema.partition_text import partition_text
+from ibbmaster.schema.view_text import create_view
+
+SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns tell
+INVISIBLE_LAST_SINCE = 110000  # from that version on INVISIBLE stands behind DEFAULT
+#: Table options in the order of a server, and those among them whose values are quoted.
+TABLE_OPTIONS = (
+    "MIN_ROWS",
+    "MAX_ROWS",
+    "AVG_ROW_LENGTH",
+    "PACK_KEYS",
+    "STATS_PERSISTENT",
+    "STATS_AUTO_RECALC",
+    "STATS_SAMPLE_PAGES",
+    "CHECKSUM",
+    "PAGE_CHECKSUM",
+    "DELAY_KEY_WRITE",
+    "ROW_FORMAT",
+    "TRANSACTIONAL",
+    "KEY_BLOCK_SIZE",
+    "COMMENT",
+    "CONNECTION",
+    "DATA DIRECTORY",
+    "INDEX DIRECTORY",
+    "INSERT_METHOD",
+    "UNION",
+)
+_QUOTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
+
+
+def create_table(table: TableVersion, version: int) -> str:
+    """The text of SHOW CREATE TABLE, of a server of this version; of a view that of SHOW CREATE VIEW."""
+    if table.kind is TableKind.VIEW:
+        return create_view(table)
+    lines = list(_lines(table, version))
+    return f"CREATE TABLE {quoted_name(table.name)} (\n" + ",\n".join(lines) + "\n)" + _options(table)
+
+
+def create_database(database: DatabaseVersion, *, if_not_exists: bool = False) -> str:
+    """The text of SHOW CREATE DATABASE."""
+    comment = f" COMMENT {quoted_text(database.comment)}" if database.comment else ""
+    condition = "/*!32312 IF NOT EXISTS*/ " if if_not_exists else ""
+    return (
+        f"CREATE DATABASE {condition}{quoted_name(database.name)} /*!40100 DEFAULT CHARACTER SET {database.charset} "
+        f"COLLATE {database.collation} */{comment}"
+    )
+
+
+def _lines(table: TableVersion, version: int) -> Iterator[str]:
+    """What stands between the brackets."""
+    for column in table.columns:
+        if not column.is_hidden:
+            yield "  " + _column(table, column, version)
+    names = {column.id: column.name for column in table.columns}
+    if table.is_versioned and (ends := _row_period(table)) is not None:
+        yield f"  PERIOD FOR SYSTEM_TIME ({ends[0]}, {ends[1]})"
+    for name, start, end in table.periods:
+        if name.upper() == SYSTEM_TIME:
+            continue
+        yield f"  PERIOD FOR {quoted_name(name)} ({quoted_name(start)}, {quoted_name(end)})"
+    for index in table.indexes:
+        yield "  " + _index(index, names)
+    for key in sorted(table.foreign_keys, key=lambda key: key.name):
+        yield "  " + _foreign_key(table, key, names)
+    for check in table.checks:
+        yield "  " + _check(check)
+
+
+def _row_period(table: TableVersion) -> tuple[str, str] | None:
+    """The columns of the row's period, where they are the table's own."""
+    ends = {column.period: column for column in table.columns if column.period is not None}
+    start, end = ends.get(RowPeriod.START), ends.get(RowPeriod.END)
+    if start is None or end is None or start.is_hidden:
+        return None
+    return quoted_name(start.name), quoted_name(end.name)
+
+
+def _column(table: TableVersion, column: TableColumn, version: int) -> str:
+    parts = [quoted_name(column.name), type_text(column.type)]
+    if column.type.charset is not None and _differs(table, column.type):
+        parts.append(f"CHARACTER SET {column.type.charset} COLLATE {column.type.collation}")
+    parts += _generated(column) if column.expression is not None else _stored(column, version)
+    if column.comment:
+        parts.append(f"COMMENT {quoted_text(column.comment)}")
+    if column.check is not None:
+        parts.append(f"CHECK ({expression_text(column.check)})")
+    return " ".join(parts)
+
+
+def _differs(table: TableVersion, column_type: SqlType) -> bool:
+    return (column_type.charset, column_type.collation) != (table.charset, table.collation)
+
+
+def _generated(column: TableColumn) -> Iterator[str]:
+    yield f"GENERATED ALWAYS AS ({expression_text(column.expression or '')})"
+    yield "STORED" if column.is_stored else "VIRTUAL"
+    if column.is_invisible:
+        yield "INVISIBLE"
+
+
+def _stored(column: TableColumn, version: int) -> Iterator[str]:
+    if column.period is not None:
+        yield f"GENERATED ALWAYS AS ROW {column.period.value}"
+    elif not column.is_nullable:
+        yield "NOT NULL"
+    elif column.type.word == "timestamp":
+        yield "NULL"
+    is_invisible_last = version >= INVISIBLE_LAST_SINCE
+    if column.is_invisible and not is_invisible_last:
+        yield "INVISIBLE"
+    default = None if column.is_auto_increment else default_text(column, version)
+    if default is not None:
+        yield f"DEFAULT {default}"
+    if column.is_unversioned:
+        yield "WITHOUT SYSTEM VERSIONING"
+    if column.on_update is not None:
+        yield f"ON UPDATE {on_update_text(column.on_update)}"
+    if column.is_auto_increment:
+        yield "AUTO_INCREMENT"
+    if column.is_invisible and is_invisible_last:
+        yield "INVISIBLE"
+
+
+def _index(index: TableIndex, names: Mapping[int, str]) -> str:
+    parts = []
+    for part in index.parts:
+        length = "" if part.length is None else f"({part.length})"
+        parts.append(quoted_name(names[part.column_id]) + length + (" DESC" if part.is_descending else ""))
+    if index.without_overlaps is not None:
+        parts.append(f"{quoted_name(index.without_overlaps)} WITHOUT OVERLAPS")
+    name = "" if index.kind is IndexKind.PRIMARY else f" {quoted_name(index.name)}"
+    text = f"{index.kind.value}{name} ({','.join(parts)})"
+    if index.algorithm is not None:
+        text += f" USING {index.algorithm}"
+    if index.comment:
+        text += f" COMMENT {quoted_text(index.comment)}"
+    if index.is_ignored:
+        text += " IGNORED"
+    return text + "".join(f" {name}={value}" for name, value in index.options)
+
+
+def _foreign_key(table: TableVersion, key: ForeignConstraint, names: Mapping[int, str]) -> str:
+    columns = ", ".join(quoted_name(names[column_id]) for column_id in key.column_ids)
+    parent = quoted_name(key.parent_table)
+    if key.parent_database != table.database:
+        parent = f"{quoted_name(key.parent_database)}.{parent}"
+    parents = ", ".join(map(quoted_name, key.parent_columns))
+    text = f"CONSTRAINT {quoted_name(key.name)} FOREIGN KEY ({columns}) REFERENCES {parent} ({parents})"
+    for event, rule in (("DELETE", key.on_delete), ("UPDATE", key.on_update)):
+        text += "" if rule == "RESTRICT" else f" ON {event} {rule}"
+    return text
+
+
+def _check(check: CheckConstraint) -> str:
+    return f"CONSTRAINT {quoted_name(check.name)} CHECK ({expression_text(check.expression)})"
+
+
+def sorted_options(given: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Options but the storage engine, in the order of a server; those of a storage engine are the last."""
+    options = {name: value for name, value in given.items() if name != "ENGINE"}
+    known = [(name, options.pop(name)) for name in TABLE_OPTIONS if name in options]
+    return [*known, *options.items()]
+
+
+def _options(table: TableVersion) -> str:
+    engine = table.options.get("ENGINE", "InnoDB")
+    text = f" ENGINE={engine}"
+    if table.kind is TableKind.SEQUENCE:
+        return f"{text} SEQUENCE=1"
+    text += f" DEFAULT CHARSET={table.charset} COLLATE={table.collation}"
+    implied = {"PAGE_CHECKSUM": "1"} if engine == "Aria" and table.partitioning is None else {}
+    for name, value in sorted_options({**implied, **table.options}):
+        shown = name if name in TABLE_OPTIONS else quoted_name(name)
+        text += f" {shown}={quoted_text(value) if name in _QUOTED else value}"
+    text += " WITH SYSTEM VERSIONING" if table.is_versioned else ""
+    if table.partitioning is not None:
+        text += "\n" + partition_text(table.partitioning, engine)
+    return text

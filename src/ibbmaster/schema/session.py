@@ -1,0 +1,71 @@
+"""What a session had set that gives its DDL a meaning: character sets that nobody names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError
+from ibbmaster.schema.collations import (
+    character_sets,
+    charset_of_collation,
+    collation_name,
+    find_charset,
+    find_collation,
+)
+
+EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get nothing that is not written
+DEFAULT_COLLATION = "utf8mb4_general_ci"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaSession:
+    """Settings of the session that ran a statement.
+
+    Attributes:
+        collation: `collation_server`, which a database gets that names none.
+        collations: what stands for a character set's own default collation, by character set.
+        has_explicit_timestamps: `explicit_defaults_for_timestamp`.
+    """
+
+    collation: str = DEFAULT_COLLATION
+    collations: Mapping[str, str] = field(default_factory=dict)
+    has_explicit_timestamps: bool = True
+
+    @classmethod
+    def of(cls, statement: LoggedStatement) -> SchemaSession:
+        """That of a statement in a log."""
+        known = [(collation_name(own), collation_name(other)) for own, other in statement.collations]
+        number = statement.server_collation
+        return cls(
+            collation=(collation_name(number) if number is not None else None) or DEFAULT_COLLATION,
+            collations={charset_of_collation(own): other for own, other in known if own and other},
+            has_explicit_timestamps=statement.flags is None or bool(statement.flags & EXPLICIT_TIMESTAMPS),
+        )
+
+    def default_collation(self, charset: str) -> str:
+        """What a character set without COLLATE means."""
+        return self.collations.get(charset) or character_sets()[charset].old_default
+
+    def resolve(self, clause: CharsetClause, default: str) -> str:
+        """The collation that a clause means; `default` is that of the table, the database or the server.
+
+        Raises:
+            NotUnderstoodError: there is no such character set, or no such collation.
+        """
+        charset = charset_of_collation(default)
+        found = default
+        if clause.charset is not None and clause.charset.upper() != "DEFAULT":
+            known = find_charset(clause.charset)
+            if known is None:
+                raise NotUnderstoodError(f"character set {clause.charset[:64]!r} is not known")
+            charset, found = known, self.default_collation(known)
+        if clause.collation is not None:
+            if clause.collation.upper() == "DEFAULT":
+                return self.default_collation(charset)
+            name = find_collation(clause.collation, charset)
+            if name is None:
+                raise NotUnderstoodError(f"collation {clause.collation[:64]!r} is not known")
+            return name
+        return f"{charset}_bin" if clause.is_binary and charset != "binary" else found

@@ -1,0 +1,164 @@
+"""What sessions ask of the tables of a served log. What reads them is loaded when it is first asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from ibbmaster.dialogue.log_tables import InformationEngine, LogSnapshot, TableQuery
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.errors import PositionError
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.loading import load_in_background
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.position import LogPosition
+from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ibbmaster.log.schema_history import LoggedSchema
+    from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
+    from ibbmaster.schema.history import SchemaHistory
+    from ibbmaster.schema.model import SchemaPlace
+    from ibbmaster.sql.select import TableReader
+
+LOOKS_MAX = 100  # for a moment in which the log does not grow
+NO_LIBRARY = 1105
+NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
+
+
+class PrimaryTables:
+    """`LogTables` of one primary; called from worker threads."""
+
+    def __init__(self, engine: LogEngine, directory: Path | None = None) -> None:
+        """`directory` is where the schema history may be kept."""
+        self._engine = engine
+        self._directory = directory
+        self._lock = threading.Lock()  # for all below
+        self._versions: _Timeline | None = None
+        self._catalog: SchemaCatalog | None = None
+        self._table_reader: TableReader | None = None
+
+    def newest(self) -> LogSnapshot:
+        engine = self._engine
+        for _ in range(LOOKS_MAX):
+            end, state = engine.end(), engine.state()
+            if engine.end() == end:
+                return LogSnapshot(end=end, file_name=engine.file_name(end.file_no), state=state)
+        return self.snapshot_at(state.position())  # it grows all the time: find where that state was
+
+    def snapshot_at(self, position: GtidPosition) -> LogSnapshot:
+        engine = self._engine
+        logged = engine.state()
+        for gtid in position.values():
+            if (logged.seq_no(gtid.domain_id, gtid.server_id) or 0) < gtid.seq_no:
+                raise _not_in_log(gtid, "the log has no such one")
+        try:
+            plan = engine.seek(position)
+        except PositionError as error:
+            raise RefusedError(NOT_IN_LOG, "HY000", f"position {position}: {error}") from None
+        state, end = plan.state.copy(), plan.position
+        missing = {gtid for gtid in position.values() if not _holds(state.seq_no(gtid.domain_id, gtid.server_id), gtid)}
+        with contextlib.closing(engine.groups(plan)) as groups:
+            while missing and (group := groups.next_group()) is not None:
+                end = group.end
+                if group.gtid is None:
+                    continue
+                state.log(group.gtid)
+                for gtid in [each for each in missing if _passes(group.gtid, each)]:
+                    if group.gtid != gtid:
+                        raise _not_in_log(gtid, f"the first one behind it is {group.gtid}")
+                    missing.discard(gtid)
+        if missing:
+            raise _not_in_log(missing.pop(), "the log has no such one")
+        return LogSnapshot(end=end, file_name=engine.file_name(end.file_no), state=state)
+
+    def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
+        from ibbmaster.schema.model import SchemaPlace
+
+        found = self._timeline(snapshot.end).at(SchemaPlace(snapshot.end, 0))
+        with self._lock:
+            if found == self._catalog:  # who keeps what follows from it needs no other
+                return self._catalog
+            self._catalog = found
+            return found
+
+    def read_table(self, query: TableQuery) -> ResultSet | BlockResultSet:
+        self._timeline(query.snapshot.end)
+        return self._reader().read(query)
+
+    def table_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
+        return self._reader().columns(query)
+
+    def _timeline(self, end: LogPosition) -> _Timeline:
+        """The versions of tables, up to a position at least."""
+        with self._lock:
+            if self._versions is None:
+                from ibbmaster.log.schema_history import LoggedSchema
+
+                self._versions = _Timeline(LoggedSchema(self._engine, directory=self._directory))
+            self._versions.follow(end)
+            return self._versions
+
+    def _reader(self) -> TableReader:
+        timeline = self._timeline(self._engine.end())
+        with self._lock:
+            if self._table_reader is None:
+                try:
+                    from ibbmaster.sql.select import TableReader
+                except ImportError as error:
+                    text = f"rows of tables cannot be read without {error.name}: pip install 'ibbmaster[sql]'"
+                    raise RefusedError(NO_LIBRARY, "HY000", text) from None
+                load_in_background(KernelSet.SELECT)
+                self._table_reader = TableReader(self._engine, timeline)
+            return self._table_reader
+
+    def information_engine(self) -> InformationEngine:
+        from ibbmaster.sql.information import SqliteEngine
+
+        return SqliteEngine()
+
+
+class _Timeline:
+    """The versions of tables, which other threads ask for while they grow."""
+
+    def __init__(self, schema: LoggedSchema) -> None:
+        self._schema = schema
+        self._lock = threading.Lock()
+        self._end: LogPosition | None = None  # of the log, when it was folded last
+        self._history: SchemaHistory | None = None
+
+    def follow(self, end: LogPosition) -> None:
+        """Fold what is new, if the log does not end where it did."""
+        with self._lock:
+            if self._end != end:
+                self._history = self._schema.history()
+                self._end = end
+
+    def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
+        with self._lock:
+            assert self._history is not None
+            return self._history.at(place)
+
+    def table_at(self, database: str, name: str, place: SchemaPlace | None = None) -> KnownTable | None:
+        with self._lock:
+            assert self._history is not None
+            return self._history.table_at(database, name, place)
+
+
+def _holds(seq_no: int | None, gtid: Gtid) -> bool:
+    return seq_no is not None and seq_no >= gtid.seq_no
+
+
+def _passes(logged: Gtid, wanted: Gtid) -> bool:
+    """Whether a group is the wanted one, or comes behind it."""
+    return (
+        logged.domain_id == wanted.domain_id and logged.server_id == wanted.server_id and logged.seq_no >= wanted.seq_no
+    )
+
+
+def _not_in_log(gtid: Gtid, why: str) -> RefusedError:
+    return RefusedError(NOT_IN_LOG, "HY000", f"GTID {gtid} is not in this log: {why}")

@@ -1,0 +1,166 @@
+"""Comparing values of a column with constants, as a primary does it, or not at all."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from ibbmaster.dialogue.refusal import not_supported
+from ibbmaster.event.rows.column import ColumnType, ValueKind
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.sql.literals import Constant, stored_value
+from ibbmaster.sql.stored import StoredColumn, is_padded
+from ibbmaster.sql.value_texts import TextSettings, text_of
+
+_MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
+_DURATION = re.compile(r"(-?)(\d{1,3}):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.BIT, ValueKind.FLOAT)
+_DATES = (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """How stored values of a column, and constants, become what compares as they do.
+
+    `of_constant` raises ValueError for what the column is not compared with here. `has_order`:
+    also for less and greater.
+    """
+
+    of_stored: Callable[[bytes], Any]
+    of_constant: Callable[[Constant], Any]
+    has_order: bool = True
+
+
+def comparable(column: StoredColumn, *, is_key: bool, time_zone_s: int) -> Comparable:
+    """How values of a column compare; texts of a key by their bytes.
+
+    Raises:
+        RefusedError: they follow a collation.
+    """
+    kind = column.column.kind
+    if kind in _NUMBERS:
+        return _numbers(column)
+    if kind in _DATES:
+        text = text_of(column.column, column.type, TextSettings(None, time_zone_s))
+        return Comparable(lambda data: _moment(text(data).decode()), _constant_moment)
+    if kind is ValueKind.TIME:
+        text = text_of(column.column, column.type, TextSettings())
+        return Comparable(lambda data: _duration(text(data).decode()), _constant_duration)
+    if kind is ValueKind.TEXT:
+        return _texts(column, is_key=is_key)
+    if kind in (ValueKind.ENUM, ValueKind.SET):
+        return Comparable(bytes, lambda value: stored_value(column.column, column.type, value), has_order=False)
+    if kind in (ValueKind.UUID, ValueKind.INET4, ValueKind.INET6):
+        return Comparable(bytes, lambda value: stored_value(column.column, column.type, value))
+    text = text_of(column.column, column.type, TextSettings())
+    return Comparable(text, _constant_bytes)
+
+
+def _numbers(column: StoredColumn) -> Comparable:
+    if column.column.type == ColumnType.FLOAT:
+        unpack = struct.Struct("<f").unpack
+        return Comparable(lambda data: unpack(data)[0], _constant_number)
+    read = kind_of(column.column).convert(column.column)
+    return Comparable(read, _constant_number)
+
+
+def _texts(column: StoredColumn, *, is_key: bool) -> Comparable:
+    charset, collation = column.column.charset or "utf8mb4", column.type.collation or ""
+    text = text_of(column.column, column.type, TextSettings())
+
+    def of_constant(value: Constant) -> bytes:
+        found = stored_value(column.column, column.type, value if isinstance(value, bytes) else str(value))
+        assert found is not None
+        return found
+
+    if is_key and is_padded(column.type):
+        return Comparable(lambda data: text(data).rstrip(b" "), lambda value: of_constant(value).rstrip(b" "))
+    if is_key:
+        return Comparable(text, of_constant)
+    if not collation.endswith("_bin"):
+        raise not_supported(f"comparing column {column.column.name}, whose collation is {collation}")
+    if collation.endswith("nopad_bin") or charset not in ("utf8mb4", "utf8mb3", "ascii", "latin1"):
+        return Comparable(text, of_constant, has_order=charset in ("utf8mb4", "utf8mb3", "ascii", "latin1"))
+    return Comparable(lambda data: _Padded(text(data)), lambda value: _Padded(of_constant(value)))
+
+
+class _Padded:
+    """A text that is compared as if spaces followed it."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data.rstrip(b" ")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Padded) and self._data == other._data
+
+    def __hash__(self) -> int:
+        return hash(self._data)
+
+    def __lt__(self, other: _Padded) -> bool:
+        size = max(len(self._data), len(other._data))
+        return self._data.ljust(size) < other._data.ljust(size)
+
+    def __gt__(self, other: _Padded) -> bool:
+        return other < self
+
+    def __le__(self, other: _Padded) -> bool:
+        return not other < self
+
+    def __ge__(self, other: _Padded) -> bool:
+        return not self < other
+
+
+def _constant_number(value: Constant) -> int | float | Decimal:
+    if isinstance(value, bytes):
+        return int.from_bytes(value, "big")
+    if isinstance(value, str):
+        if not _NUMBER.fullmatch(value):
+            raise ValueError(f"{value!r} is no number")
+        try:
+            return Decimal(value.strip())
+        except InvalidOperation:
+            raise ValueError(f"{value!r} is no number") from None
+    assert value is not None
+    return value
+
+
+def _moment(text: str) -> str:
+    """A date and time with all of its digits, so that texts compare as times do."""
+    if len(text) == 10:
+        return f"{text} 00:00:00.000000"
+    head, _, fraction = text.partition(".")
+    return f"{head}.{fraction.ljust(6, '0')}"
+
+
+def _constant_moment(value: Constant) -> str:
+    match = _MOMENT.fullmatch(str(value).strip())
+    if match is None:
+        raise ValueError(f"{value!r} is no date and time")
+    year, month, day, hour, minute, second = (int(match[number] or 0) for number in range(1, 7))
+    fraction = (match[7] or "").ljust(6, "0")
+    return f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{fraction}"
+
+
+def _duration(text: str) -> int:
+    """A TIME in microseconds."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no time")
+    seconds = (int(match[2]) * 60 + int(match[3])) * 60 + int(match[4] or 0)
+    size = seconds * 1_000_000 + int((match[5] or "").ljust(6, "0"))
+    return -size if match[1] else size
+
+
+def _constant_duration(value: Constant) -> int:
+    return _duration(str(value).strip())
+
+
+def _constant_bytes(value: Constant) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")

@@ -1,0 +1,476 @@
+"""Reads a log forward, and changes the rows of its tables as it goes; what it cannot tell exactly, it says by table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.partial import PartialRows
+from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.statement.altering import ChangeRows, MoveRows
+from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
+from ibbmaster.event.statement.operations import (
+    Alter,
+    Create,
+    CreateRoutine,
+    Drop,
+    DropDatabase,
+    Operation,
+    Rename,
+    Truncate,
+    Write,
+)
+from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.log.group_content import group_events, table_name, xid_text
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion, UnknownTable
+from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
+from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
+from ibbmaster.sql.conversion import keeps_values
+from ibbmaster.sql.kept_rows import KeptRows
+from ibbmaster.sql.row_events import MappedTable
+from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
+
+GROUP = "group"  # the savepoint of a group
+ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
+TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
+CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
+OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
+UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
+
+
+class SchemaTimeline(Protocol):
+    """What tables look like at every place of the log, up to where they are asked for."""
+
+    def at(self, place: SchemaPlace | None = None) -> SchemaCatalog: ...
+
+    def table_at(self, database: str, name: str, place: SchemaPlace) -> TableVersion | UnknownTable | None: ...
+
+
+class RowFold:
+    """The rows of all tables at `position`, which goes forward. One thread at a time."""
+
+    def __init__(
+        self,
+        engine: LogEngine,
+        timeline: SchemaTimeline,
+        kept: KeptRows,
+        start: LogPosition,
+        bytes_max: int = ROW_BYTES_MAX,
+        base: BaseDump | None = None,
+    ) -> None:
+        self.position = start
+        self._bytes_max = bytes_max
+        self.tables: dict[int, TableContents] = {}  # by generation
+        self.kept = kept
+        self.layouts = StoredLayouts()
+        self._engine = engine
+        self._timeline = timeline
+        self._complete: set[int] = set()  # generations that were emptied while we looked
+        self._prepared: dict[str, LogPosition] = {}  # XA transactions: where the group is
+        self._has_routines = False
+        self._versions: dict[tuple[str, str], TableVersion | None] = {}
+        self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
+        self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
+        self._gtid = ""
+        self._place = SchemaPlace(start, 0)
+        self._base = base
+        self._is_loaded = base is None
+
+    def fork(self) -> RowFold:
+        """The same, to go on from by itself."""
+        other = RowFold(self._engine, self._timeline, self.kept.fork(), self.position, self._bytes_max, self._base)
+        other._is_loaded = self._is_loaded
+        other.layouts = self.layouts
+        other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
+        other._complete, other._prepared = set(self._complete), dict(self._prepared)
+        other._has_routines = self._has_routines
+        return other
+
+    def close(self) -> None:
+        """Forget all of it."""
+        self.kept.close()
+
+    def advance(self, end: LogPosition) -> None:
+        """Read on up to a position.
+
+        Raises:
+            FormatError, ClassicFormatError: a file of the log is damaged.
+            EventError: a group is.
+        """
+        if not self._is_loaded and self._base is not None:
+            self._load(self._base)
+        for log_range in self._engine.ranges(self.position, end, size=1 << 62):
+            for group in self._engine.groups_in(log_range):
+                if group.start < self.position:
+                    continue
+                if group.start >= end:
+                    break
+                if group.gtid is not None and not self._is_in_base(group.gtid):
+                    self._take(group)
+                else:
+                    for _ in group.body:
+                        pass
+                self.position = group.end
+        self.position = max(self.position, end)
+        self._forget_dropped()
+
+    def contents_of(self, table: TableVersion) -> TableContents:
+        """The rows of a table as it is at `position`."""
+        self._versions.clear()
+        return self._contents(table)
+
+    # The base ---------------------------------------------------------------------------------
+
+    def _load(self, base: BaseDump) -> None:
+        """The rows that there were before.
+
+        Raises:
+            ConfigurationError: a row is none of its table.
+        """
+        self._gtid = str(base.position)
+        for known in self._timeline.at(self._place).tables.values():
+            if isinstance(known, TableVersion):
+                self._complete.add(known.generation)  # also those that had no rows
+        for inserted in base.read():
+            table = self._version(*inserted.table)
+            if table is None:
+                name = ".".join(inserted.table)
+                raise ConfigurationError(f"the dump has rows of {name}, and no CREATE TABLE of it")
+            contents = self._contents(table)
+            layout = self.layouts.add(own_columns(table))
+            for column in columns_left_out(table, inserted):
+                reason = f"the dump has no column {column.name}"
+                contents.unknown_columns[column.id] = UnknownRows(self._gtid, reason)
+            for rows in stored_rows(table, layout, inserted):
+                contents.insert(layout, rows)
+        self._is_loaded = True
+
+    def _is_in_base(self, gtid: Gtid) -> bool:
+        """Whether what a group did is in the base already."""
+        reached = None if self._base is None else self._base.position.get(gtid.domain_id)
+        return reached is not None and gtid.seq_no <= reached.seq_no
+
+    # Groups -----------------------------------------------------------------------------------
+
+    def _take(self, group: EventGroup) -> None:
+        self._gtid = str(group.gtid)
+        self.kept.savepoint(GROUP)
+        try:
+            flags = group.gtid_event[GTID_FLAGS_OFFSET]
+            if flags & GtidFlag.PREPARED_XA:
+                self._prepared[xid_text(group.gtid_event) or ""] = group.start
+                for _ in group.body:
+                    pass
+            else:
+                self._apply(group_events(group), group.start)
+        except (EventError, UndecodableError) as error:
+            self.kept.undo(GROUP)
+            raise EventError(f"group {self._gtid}: {error}") from error
+        finally:
+            self.kept.release(GROUP)
+        if self.kept.rows.size > self._bytes_max:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Leave out rows that are gone, and then the largest table, until the others take half of what they may."""
+        self.kept.compact()
+        while self.kept.rows.size > self._bytes_max // 2 and self.tables:
+            sizes = {number: self.kept.size(number) for number in self.tables}
+            largest = max(sizes, key=lambda number: sizes[number])
+            reason = f"they take {sizes[largest]} bytes, which is too much: all rows may take {self._bytes_max}"
+            self._doubt(self.tables[largest], reason)
+            self.kept.compact()
+
+    def _apply(self, events: Iterable[bytes], start: LogPosition) -> None:
+        """Everything that a group does."""
+        mapped: dict[bytes, MappedTable | None] = {}
+        partial = PartialRows()
+        xid: str | None = None
+        touched: set[int] = set()
+        for number, event in enumerate(events):
+            self._place = SchemaPlace(start, number)
+            event_type = event[TYPE_OFFSET]
+            if event_type == EventType.TABLE_MAP:
+                mapped[event[TABLE_ID]] = self._map(event)
+            elif event_type in ROW_EVENT_TYPES or event_type == EventType.PARTIAL_ROW_DATA:
+                whole = partial.take(event) if event_type == EventType.PARTIAL_ROW_DATA else event
+                if whole is None:
+                    continue
+                if whole[TABLE_ID] not in mapped:
+                    table_id = int.from_bytes(whole[TABLE_ID], "little")
+                    raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
+                table = mapped[whole[TABLE_ID]]
+                if table is not None:
+                    touched.add(table.contents.number)
+                    self._change(table, whole)
+            elif event_type == EventType.GTID:
+                xid = xid_text(event)
+            elif event_type in STATEMENT_TYPES:
+                self._state(decode_statement(event), xid, touched)
+            elif event_type in OLD_LOADS or event_type == EventType.INCIDENT:
+                reason = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
+                self._doubt_all(reason)
+        if partial.is_open:
+            raise EventError("the group ends inside the fragments of a row event")
+
+    def _state(self, statement: LoggedStatement, xid: str | None, touched: set[int]) -> None:
+        """What a statement does, beyond the row events beside it."""
+        words = statement.text[:200].split()
+        verb = words[0].upper().rstrip(";") if words else ""
+        if verb in ("BEGIN", "COMMIT") and len(words) == 1:
+            return
+        if verb == "XA" and len(words) > 1:
+            self._complete_xa(xid or "", words[1].upper())
+        elif verb == "SAVEPOINT" and len(words) > 1:
+            self.kept.savepoint(f"s {words[1].strip('`')}")
+            touched.clear()
+        elif verb == "ROLLBACK":
+            name = words[-1].strip("`") if len(words) > 1 else None
+            self.kept.undo(GROUP if name is None else f"s {name}")
+            for number in touched:
+                contents = self.tables.get(number)
+                if contents is not None and contents.table.options.get("ENGINE", "").upper() in UNTRANSACTIONAL:
+                    self._doubt(contents, "a ROLLBACK, which its engine does not know")
+        else:
+            self._operate(statement)
+
+    def _complete_xa(self, xid: str, verb: str) -> None:
+        """XA COMMIT makes that happen what was prepared; its events are read where they are."""
+        if verb not in ("COMMIT", "ROLLBACK"):
+            return
+        place = self._prepared.pop(xid, None)
+        if verb == "ROLLBACK":
+            return
+        if place is None:
+            self._doubt_all(f"XA COMMIT of {xid}, which the log does not have")
+            return
+        one = LogRange(file_no=place.file_no, start_offset=place.offset, end_offset=place.offset + 1)
+        for group in self._engine.groups_in(one):
+            events = (event for event in group_events(group) if event[TYPE_OFFSET] != EventType.GTID)
+            self._apply(events, place)
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def _map(self, event: bytes) -> MappedTable | None:
+        """The table that a TABLE_MAP names; None for one whose rows are not known anyway."""
+        key = event[EVENT_HEADER_SIZE + TABLE_ID_SIZE :]
+        if key not in self._mapped:
+            self._mapped[key] = self._new_map(event)
+        return self._mapped[key]
+
+    def _new_map(self, event: bytes) -> MappedTable | None:
+        database, _, name = table_name(event).partition(".")
+        table = self._version(database, name)
+        if table is None or table.kind is not TableKind.BASE:
+            return None
+        contents = self._contents(table)
+        try:
+            layout = self.layouts.add(mapped_columns(decode_table_schema(event), table))
+        except (EventError, ValueError) as error:
+            self._doubt(contents, str(error))
+            return None
+        return MappedTable(contents, layout)
+
+    def _version(self, database: str, name: str) -> TableVersion | None:
+        key = (database, name)
+        if key not in self._versions:
+            found = self._timeline.table_at(database, name, self._place)
+            self._versions[key] = found if isinstance(found, TableVersion) else None
+        return self._versions[key]
+
+    def _contents(self, table: TableVersion) -> TableContents:
+        contents = self.tables.get(table.generation)
+        if contents is None:
+            contents = self.tables[table.generation] = TableContents(self.kept, table.generation, table, self.layouts)
+            if not table.is_created_in_log and table.generation not in self._complete:
+                since = table.gtid or self._gtid
+                contents.unknown = UnknownRows(since, "the log does not begin with its CREATE TABLE; give a base")
+        elif contents.table is not table:
+            self._alter(contents, table)
+        return contents
+
+    def _change(self, mapped: MappedTable, event: bytes) -> None:
+        """Apply a row event."""
+        contents = mapped.contents
+        if contents.unknown is not None:
+            return
+        children = self._children_of(contents.table)
+        names = {name.lower() for _, key in children if key.on_update in CASCADING for name in key.parent_columns}
+        columns = mapped.layout.columns
+        watched = (
+            [place for place, column in enumerate(columns) if column.column.name.lower() in names] if names else ()
+        )
+        try:
+            kind, changed = mapped.change(event, self._gtid, watched)
+        except InexactRowsError as error:
+            self._doubt(contents, str(error))
+            return
+        if children and kind is not ChangeKind.INSERT:
+            self._cascade(contents.table, kind, {columns[place].column.name.lower() for place in changed})
+
+    def _children_of(self, table: TableVersion) -> list[tuple[TableVersion, ForeignConstraint]]:
+        """The tables whose foreign keys to a table change rows of theirs, and these keys."""
+        if self._children is None:
+            self._children = {}
+            for child in self._timeline.at(self._place).tables.values():
+                if not isinstance(child, TableVersion):
+                    continue
+                for key in child.foreign_keys:
+                    if CASCADING & {key.on_delete, key.on_update}:
+                        self._children.setdefault((key.parent_database, key.parent_table), []).append((child, key))
+        return self._children.get((table.database, table.name), [])
+
+    def _cascade(self, table: TableVersion, kind: ChangeKind, changed: set[str]) -> None:
+        """Rows of a parent are gone, or columns of it changed: what foreign keys do to its children is in no event."""
+        for child, key in self._children_of(table):
+            columns = {name.lower() for name in key.parent_columns}
+            if kind is ChangeKind.DELETE:
+                is_reached = key.on_delete in CASCADING
+            else:
+                is_reached = key.on_update in CASCADING and bool(changed & columns)
+            reached = self._contents(child) if is_reached else None
+            if reached is not None and reached.unknown is None and reached.has_rows:
+                self._doubt(reached, f"its foreign key to {table.full_name} deletes or changes rows without an event")
+                self._cascade(child, ChangeKind.DELETE, set())
+                self._cascade(child, ChangeKind.UPDATE, {column.name.lower() for column in child.columns})
+
+    # Statements -------------------------------------------------------------------------------
+
+    def _operate(self, statement: LoggedStatement) -> None:
+        operations = statement.operations()
+        if not operations or not isinstance(operations[0], Write):  # also CREATE INDEX and its like
+            self._versions.clear()
+            self._mapped.clear()
+            self._children = None
+        for operation in operations:
+            self._apply_operation(operation)
+
+    def _apply_operation(self, operation: Operation) -> None:
+        match operation:
+            case Write(tables=None):
+                self._doubt_all(f"in statement format: {operation.verb}")
+            case Write(tables=tables):
+                reason = f"in statement format: {operation.verb}"
+                if self._has_routines:
+                    self._doubt_all(reason)
+                for table in tables or ():
+                    self._doubt_named(table, reason, adds=operation.adds)
+            case CreateRoutine():
+                self._has_routines = True
+            case Create(selects=True):
+                after = self._after(operation.table)
+                if after is not None:
+                    self._doubt(self._contents(after), "CREATE TABLE … SELECT in statement format gives it rows")
+            case Drop() | Truncate() | Create():
+                self._begin_again(operation.table)
+            case DropDatabase(database=database):
+                for contents in list(self.tables.values()):
+                    if contents.table.database == database:
+                        self._forget(contents.number)
+            case Rename(to=to):
+                self._step(to)  # rows are kept by generation, which stays
+            case Alter(table=table, clauses=clauses):
+                self._step(table)
+                for clause in clauses:
+                    if isinstance(clause, ChangeRows) and not clause.what.startswith(("CONVERT", "DROP SYSTEM")):
+                        self._doubt_named(table, f"{clause.what} changes or removes rows", adds="IMPORT" in clause.what)
+                    elif isinstance(clause, MoveRows):
+                        reason = f"{clause.what} moves rows between {table} and {clause.other}"
+                        for name in (table, clause.other):
+                            self._doubt_named(name, reason, adds=True)
+
+    def _after(self, table: str) -> TableVersion | None:
+        """A table as a statement leaves it."""
+        database, _, name = table.partition(".")
+        place = SchemaPlace(self._place.position, self._place.event_no + 1)
+        found = self._timeline.table_at(database, name, place)
+        return found if isinstance(found, TableVersion) else None
+
+    def _before(self, table: str) -> TableVersion | None:
+        database, _, name = table.partition(".")
+        found = self._timeline.table_at(database, name, self._place)
+        return found if isinstance(found, TableVersion) else None
+
+    def _begin_again(self, table: str) -> None:
+        """A table is gone, is another one, or empty."""
+        before, after = self._before(table), self._after(table)
+        if before is not None and (after is None or after.generation != before.generation):
+            self._forget(before.generation)
+        if after is not None and (before is None or after.generation != before.generation):
+            self._complete.add(after.generation)
+
+    def _step(self, table: str) -> None:
+        """A table has another version; what that does to its rows must be seen before the next one comes."""
+        after = self._after(table)
+        if after is not None and after.generation in self.tables:
+            self._contents(after)
+
+    def _forget(self, number: int) -> None:
+        self.tables.pop(number, None)
+        self.kept.drop(number)
+
+    def _forget_dropped(self) -> None:
+        """Rows of tables that are no more, however they went."""
+        catalog = self._timeline.at(SchemaPlace(self.position, 0))
+        alive = {table.generation for table in catalog.tables.values() if isinstance(table, TableVersion)}
+        for number in [number for number in self.tables if number not in alive]:
+            self._forget(number)
+
+    def _alter(self, contents: TableContents, table: TableVersion) -> None:
+        """Rows get another version of their table; what they hold in it may not be known."""
+        old = {column.id: column for column in contents.table.columns}
+        if contents.unknown is None and contents.has_rows:
+            gtid = table.gtid or self._gtid
+            own = {column.id: column for column in own_columns(table)}
+            for column in table.columns:
+                before = old.get(column.id)
+                reason = None
+                if before is None:
+                    try:
+                        if column.period is None:
+                            first_value(column, own[column.id])
+                    except InexactRowsError as error:
+                        reason = f"ADD COLUMN: {error}"
+                elif before.expression != column.expression and column.expression is not None:
+                    reason = f"the expression of column {column.name} changes"
+                elif not keeps_values(before.type, column.type) or (
+                    before.is_nullable and not column.is_nullable and contents.has_null(column.id)
+                ):
+                    reason = f"MODIFY or CHANGE of column {before.name} may change its values"
+                if reason is not None:
+                    contents.unknown_columns[column.id] = UnknownRows(gtid, reason)
+        try:
+            contents.alter(table)
+        except (InexactRowsError, EventError, ValueError) as error:
+            self._doubt(contents, f"ALTER TABLE: {error}")
+
+    # Doubts -----------------------------------------------------------------------------------
+
+    def _doubt(self, contents: TableContents, reason: str) -> None:
+        """From here on the rows of a table are not known; those that are kept are of no use."""
+        if contents.unknown is None:
+            contents.unknown = UnknownRows(self._gtid, reason)
+            self.kept.drop(contents.number)
+
+    def _doubt_named(self, table: str, reason: str, *, adds: bool) -> None:
+        found = self._before(table)
+        if found is not None:
+            contents = self._contents(found)
+            if adds or contents.has_rows:
+                self._doubt(contents, reason)
+
+    def _doubt_all(self, reason: str) -> None:
+        for table in self._timeline.at(self._place).tables.values():
+            if isinstance(table, TableVersion) and table.kind is TableKind.BASE:
+                self._doubt(self._contents(table), reason)

@@ -1,0 +1,368 @@
+"""Queries over information_schema, carried out by SQLite in memory. Loaded at the first of them.
+
+Tables are filled when a statement names them, and kept as long as their rows are the same. A
+client's statement can do nothing but read them, for a bounded number of steps.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from ibbmaster.dialogue.conversion import text_of
+from ibbmaster.dialogue.describing import describe
+from ibbmaster.dialogue.evaluating import Evaluator
+from ibbmaster.dialogue.matching import like
+from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
+from ibbmaster.dialogue.relation import Relation, RowValues
+from ibbmaster.dialogue.sql_token import SqlToken, SqlTokens
+from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Select, Subquery, TableName, Value
+from ibbmaster.sql.sqlite_text import GROUP_CONCAT, SQLITE_OWN, SelectedItem, SqliteText, selected_items, sqlite_text
+from ibbmaster.wire.response import ColumnDefinition, FieldType
+
+STEPS_MAX = 30_000_000  # of SQLite's machine, for one statement: about a second
+STEPS_BETWEEN_LOOKS = 100_000
+RESULT_SIZE_MAX = 32 << 20  # bytes of a whole answer
+TEXT_SIZE_MAX = 16 << 20
+ROWS_AT_A_TIME = 1000
+#: What SQLite limits of a statement.
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: TEXT_SIZE_MAX,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 4 << 20,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 3,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 50_000,
+}
+_ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+_NUMBERS = (FieldType.TINY, FieldType.SHORT, FieldType.LONG, FieldType.LONGLONG)
+_REALS = (FieldType.FLOAT, FieldType.DOUBLE, FieldType.NEWDECIMAL)
+#: Columns that a server compares exactly, as the names of files.
+_EXACT = frozenset(
+    f"{of}_{what}"
+    for of in ("TABLE", "CONSTRAINT", "INDEX", "REFERENCED_TABLE", "TRIGGER", "EVENT_OBJECT", "ROUTINE", "EVENT")
+    for what in ("SCHEMA", "NAME", "TABLE")
+) - {"CONSTRAINT_NAME", "INDEX_NAME", "TRIGGER_NAME", "ROUTINE_NAME", "EVENT_NAME"} | {"SCHEMA_NAME"}
+_CLAUSES = {
+    "SELECT": "SELECT",
+    "WHERE": "WHERE",
+    "ON": "ON",
+    "GROUP": "GROUP BY",
+    "HAVING": "HAVING",
+    "ORDER": "ORDER BY",
+}
+TOO_COSTLY = RefusedError(
+    1104,
+    "42000",
+    "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE and use SET SQL_BIG_SELECTS=1 or "
+    "SET MAX_JOIN_SIZE=# if the SELECT is okay",
+)
+
+
+class SqliteEngine:
+    """`InformationEngine` of one session."""
+
+    def __init__(self) -> None:
+        self._evaluator: Evaluator | None = None  # of the statement that is carried out
+        self._error: RefusedError | None = None  # of a function in it
+        self._steps_left = 0
+        self._rows: dict[tuple[str, str], Iterable[RowValues]] = {}  # what a table was filled with
+        self._functions: set[str] = set()
+        self._database = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        for name in ("information_schema", "mysql"):
+            self._database.execute(f"ATTACH ':memory:' AS {name}")
+        for category, most in _LIMITS.items():
+            self._database.setlimit(category, most)
+        self._database.create_collation("FOLDED", _folded_order)
+        self._database.create_collation("EXACT", _exact_order)
+        self._database.create_function("like", 2, _like, deterministic=True)
+        self._database.create_function("like", 3, _like, deterministic=True)
+        self._database.create_aggregate(GROUP_CONCAT, -1, _GroupConcat)  # type: ignore[arg-type]
+        self._database.set_progress_handler(self._look, STEPS_BETWEEN_LOOKS)
+
+    def answer(
+        self,
+        tokens: SqlTokens,
+        select: Select | None,
+        tables: Sequence[TableName],
+        find: Callable[[TableName], Relation],
+        evaluator: Evaluator,
+    ) -> Relation:
+        """The rows of a query; see `InformationEngine`."""
+        self._evaluator, self._error = evaluator, None
+        relations = {table: find(table) for table in tables}
+        text = sqlite_text(tokens.tokens, evaluator, self._has_function)
+        for table, relation in relations.items():
+            self._fill(table.database or evaluator.who.database, table.name, relation)
+        rows = self._run(text, tokens)
+        width = len(rows[0]) if rows else self._width(text)
+        columns = _Describer(tokens, select, relations, evaluator).columns(rows, width)
+        return Relation(columns, rows)
+
+    def _fill(self, database: str, name: str, relation: Relation) -> None:
+        key = database.lower(), name.lower()
+        if self._rows.get(key) is relation.rows:
+            return
+        table = f"{key[0]}.`{key[1]}`"
+        columns = ", ".join(f"`{column.name}` {_declared(column)}" for column in relation.columns)
+        marks = ", ".join("?" * len(relation.columns))
+        self._steps_left = STEPS_MAX
+        execute = self._database.execute
+        execute("BEGIN")
+        execute(f"DROP TABLE IF EXISTS {table}")
+        execute(f"CREATE TABLE {table} ({columns})")
+        rows = [tuple(map(_stored, row)) for row in relation.rows]
+        self._database.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        execute("COMMIT")
+        if isinstance(relation.rows, list):  # others are read once
+            self._rows[key] = relation.rows
+
+    def _run(self, text: SqliteText, tokens: SqlTokens) -> list[tuple[Value, ...]]:
+        """
+        Raises:
+            RefusedError: it cannot be carried out, or gives too much, or takes too long.
+        """
+        self._steps_left = STEPS_MAX
+        self._database.set_authorizer(_authorize)
+        rows: list[tuple[Value, ...]] = []
+        size = 0
+        try:
+            cursor = self._database.execute(text.sql, tuple(map(_stored, text.values)))
+            self._description = cursor.description
+            while part := cursor.fetchmany(ROWS_AT_A_TIME):
+                size += sum(len(str(value)) for row in part for value in row)
+                if size > RESULT_SIZE_MAX:
+                    raise TOO_COSTLY
+                rows += part
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError, MemoryError) as error:
+            raise self._error or _refusal(str(error), tokens) from None
+        finally:
+            self._database.set_authorizer(None)
+        return rows
+
+    def _width(self, text: SqliteText) -> int:
+        """How many columns the last result had."""
+        return len(self._description or ())
+
+    def _look(self) -> int:
+        """Called by SQLite while it works; not 0 ends the statement."""
+        self._steps_left -= STEPS_BETWEEN_LOOKS
+        return int(self._steps_left <= 0)
+
+    def _has_function(self, name: str) -> bool:
+        """Whether a function can be called; those that dialogue computes are handed to SQLite as they are met."""
+        if name in self._functions:
+            return True
+        if not Evaluator.is_function(name) or name in SQLITE_OWN:
+            return False
+
+        def call(*arguments: Value) -> str | int | float | None:
+            assert self._evaluator is not None
+            try:
+                literals = tuple(map(Literal, arguments))
+                return _stored(self._evaluator.evaluate(Call(name, name, literals)))
+            except RefusedError as error:
+                self._error = error
+                raise
+
+        self._database.create_function(name, -1, call)
+        self._functions.add(name)
+        return True
+
+
+class _GroupConcat:
+    """GROUP_CONCAT: the first argument says how it was written, the second is the separator."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[tuple[Value, ...], str]] = []
+        self._form = "0 1 "
+        self._separator = ","
+        self._size = 0
+
+    def step(self, form: str, separator: str, *arguments: Value) -> None:
+        self._form, self._separator = form, separator
+        _, count, _ = form.split(" ")
+        values, keys = arguments[: int(count)], arguments[int(count) :]
+        if any(value is None for value in values):
+            return
+        text = "".join(map(text_of, values))
+        self._size += len(text) + len(separator)
+        if self._size > TEXT_SIZE_MAX:
+            raise ValueError("too long")
+        self._rows.append((keys, text))
+
+    def finalize(self) -> Value:
+        if not self._rows:
+            return None
+        is_distinct, _, directions = self._form.split(" ")
+        for no in reversed(range(len(directions))):
+            self._rows.sort(key=lambda row: _sort_key(row[0][no]), reverse=directions[no] == "-")
+        texts = [text for _, text in self._rows]
+        return self._separator.join(dict.fromkeys(texts) if is_distinct == "1" else texts)
+
+
+def _sort_key(value: Value) -> tuple[int, float, str]:
+    if value is None:
+        return (0, 0, "")
+    return (1, value, "") if isinstance(value, int | float) else (2, 0, text_of(value).casefold())
+
+
+class _Describer:
+    """The columns of a result: those of tables as they are there, others by what they hold."""
+
+    def __init__(
+        self, tokens: SqlTokens, select: Select | None, relations: dict[TableName, Relation], evaluator: Evaluator
+    ) -> None:
+        self._items = selected_items(tokens.tokens, tokens.text_between)
+        self._select = select
+        self._relations = relations
+
+    def columns(self, rows: Sequence[tuple[Value, ...]], width: int) -> tuple[ColumnDefinition, ...]:
+        described: list[tuple[SelectedItem, ColumnDefinition | None, Expression | None]] = []
+        expressions = self._expressions()
+        for no, item in enumerate(self._items):
+            if item.is_star:
+                described += [
+                    (SelectedItem(column.name, (column.name,)), column, None)
+                    for relation in self._of_star(item)
+                    for column in relation.columns
+                ]
+            else:
+                described.append((item, self._found(item), expressions[no] if no < len(expressions) else None))
+        if len(described) != width:  # joins by NATURAL and USING, and queries in FROM
+            described = [(SelectedItem(f"column{no}", None), None, None) for no in range(1, width + 1)]
+        return tuple(
+            self._column(item, column, expression, [row[no] for row in rows])
+            for no, (item, column, expression) in enumerate(described)
+        )
+
+    def _expressions(self) -> list[Expression]:
+        if self._select is None or len(self._select.items) != len(self._items):
+            return []
+        return [item.expression for item in self._select.items]
+
+    def _of_star(self, item: SelectedItem) -> list[Relation]:
+        return list(self._relations.values())
+
+    def _found(self, item: SelectedItem) -> ColumnDefinition | None:
+        if item.column is None or (item.function is not None and item.function not in ("min", "max")):
+            return None
+        wanted = item.column[-1].lower()
+        for relation in self._relations.values():
+            for column in relation.columns:
+                if column.name.lower() == wanted:
+                    return column
+        return None
+
+    @staticmethod
+    def _column(
+        item: SelectedItem, found: ColumnDefinition | None, expression: Expression | None, values: Sequence[Value]
+    ) -> ColumnDefinition:
+        if found is not None:
+            return replace(found, name=item.name)
+        widest = max((value for value in values if value is not None), key=lambda each: len(str(each)), default=None)
+        if isinstance(expression, Literal):
+            widest = expression.value
+        known = Call(item.function, item.function) if item.function is not None else Literal(widest)
+        is_told = expression is not None and not isinstance(expression, ColumnName | Subquery)
+        column = describe(item.name, expression if is_told and expression is not None else known, widest, version=0)
+        if item.function == "group_concat":
+            column = replace(column, column_type=FieldType.BLOB)
+        elif item.function in ("sum", "avg"):
+            column = replace(column, column_type=FieldType.NEWDECIMAL)
+        elif not is_told and column.column_type == FieldType.LONG:
+            column = replace(column, column_type=FieldType.LONGLONG)
+        is_nullable = any(value is None for value in values)
+        return replace(column, flags=column.flags & ~1) if is_nullable else column
+
+
+def _declared(column: ColumnDefinition) -> str:
+    if column.column_type in _NUMBERS:
+        return "INTEGER"
+    if column.column_type in _REALS:
+        return "NUMERIC"
+    return f"TEXT COLLATE {'EXACT' if column.name in _EXACT else 'FOLDED'}"
+
+
+def _stored(value: Value) -> str | int | float | None:
+    """A value as SQLite takes it."""
+    match value:
+        case Decimal():
+            return float(value)
+        case bytes():
+            return value.decode("utf-8", "replace")
+        case str() if not value.isascii():
+            return value.encode("utf-8", "replace").decode("utf-8")
+        case _:
+            return value
+
+
+def _authorize(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
+
+
+def _folded_order(left: str, right: str) -> int:
+    """Without regard to case and blanks behind."""
+    one, other = left.rstrip(" ").upper(), right.rstrip(" ").upper()
+    return (one > other) - (one < other)
+
+
+def _exact_order(left: str, right: str) -> int:
+    """Equal is only what is the same; but the order is that of other texts."""
+    return _folded_order(left, right) or (left > right) - (left < right)
+
+
+def _like(pattern: Value, text: Value, escape: Value = "\\") -> int | None:
+    if pattern is None or text is None:
+        return None
+    return int(like(text_of(pattern), text_of(text), escape=text_of(escape) if escape is not None else "\\"))
+
+
+def _refusal(problem: str, tokens: SqlTokens) -> RefusedError:
+    """What a server would say to what SQLite says."""
+    kind, _, rest = problem.partition(": ")
+    match kind:
+        case "no such column":
+            return unknown_column(rest, _clause_of(rest, tokens.tokens))
+        case "ambiguous column name":
+            clause = _clause_of(rest, tokens.tokens)
+            return RefusedError(1052, "23000", f"Column '{rest}' in {clause} is ambiguous")
+        case "no such table":
+            return RefusedError(1146, "42S02", f"Table '{rest}' doesn't exist")
+    if "BY term out of range" in problem:
+        clause = "ORDER BY" if "ORDER BY" in problem else "GROUP BY"
+        return unknown_column(_number_behind(clause, tokens.tokens), clause)
+    if problem == "interrupted":
+        return TOO_COSTLY
+    if "do not have the same number of result columns" in problem:
+        return RefusedError(1222, "21000", "The used SELECT statements have a different number of columns")
+    if problem.startswith(("misuse of aggregate", "misuse of window")):
+        return RefusedError(1111, "HY000", "Invalid use of group function")
+    if problem.startswith("wrong number of arguments"):
+        return RefusedError(1582, "42000", "Incorrect parameter count in the call to native function")
+    if problem.startswith("sub-select returns"):
+        return RefusedError(1241, "21000", "Operand should contain 1 column(s)")
+    if "too big" in problem or "too long" in problem or "too large" in problem:
+        return TOO_COSTLY
+    return not_supported("this query over tables")
+
+
+def _number_behind(clause: str, tokens: Sequence[SqlToken]) -> str:
+    """The number behind ORDER BY that is none of an item: the largest one."""
+    start = max((no for no, token in enumerate(tokens) if token.text.upper() == clause.split()[0]), default=0)
+    numbers = [int(token.text) for token in tokens[start:] if token.kind == "number" and token.text.isdecimal()]
+    return str(max(numbers, default=0))
+
+
+def _clause_of(column: str, tokens: Sequence[SqlToken]) -> str:
+    """The clause in which a column stands first."""
+    wanted = column.rpartition(".")[2].lower()
+    clause = "SELECT"
+    for token in tokens:
+        if token.kind == "word":
+            clause = _CLAUSES.get(token.text.upper(), clause)
+        if token.kind in ("word", "quoted") and token.text.strip("`").lower() == wanted:
+            return clause
+    return "SELECT"

@@ -1,0 +1,139 @@
+"""Blocks of rows on their way to a client: made when they are asked for, so that a slow one costs no memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.sql.conditions import Condition
+from ibbmaster.sql.row_file import HEAD, RowFile
+from ibbmaster.sql.row_values import RowValues
+from ibbmaster.sql.stored import StoredLayout
+from ibbmaster.wire.packet import frame_packets
+from ibbmaster.wire.response import Err
+
+BLOCK_SIZE = 256 << 10  # bytes of one block, about
+CHOSEN_ROWS = 1 << 12  # that a filter has left, to be written together
+
+
+class StoredRowBlocks:
+    """Rows by the places where they are kept, of which a filter may leave some out; see `RowBlocks`."""
+
+    def __init__(
+        self,
+        rows: RowFile,
+        places: array[int],
+        values: RowValues,
+        *,
+        condition: Callable[[StoredLayout], Condition] | None = None,
+        skip: int = 0,
+        limit: int | None = None,
+        on_error: Callable[[Exception], Err],
+        kernels: Kernels | None = None,
+    ) -> None:
+        self._data = rows.data()
+        self._places = places
+        self._values = values
+        self._make_condition = condition
+        self._conditions: dict[int, Condition] = {}
+        self._skip = skip
+        self._left = limit
+        self._on_error = on_error
+        self._kernels = kernels
+        self._blocks: Iterator[array[int]] | None = None
+        self._writer: Writer | None = None
+
+    def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
+        """Packets of more rows."""
+        try:
+            if self._blocks is None:
+                self._blocks = self._chosen()
+            while True:
+                if self._writer is None:
+                    places = next(self._blocks, None)
+                    if places is None:
+                        return None
+                    self._writer = self._new_writer(places)
+                found = self._writer.write(sequence)
+                if found is not None:
+                    return found
+                self._writer = None
+        except (IbbMasterError, ValueError) as error:
+            self.close()
+            return self._on_error(error)
+
+    def close(self) -> None:
+        """Nothing more is asked for."""
+        self._blocks, self._writer = iter(()), None
+
+    def _new_writer(self, places: array[int]) -> Writer:
+        if self._kernels is None:
+            return Writer(self._data, places, self._values)
+        from ibbmaster.sql.fast_rows import FastWriter
+
+        return FastWriter(self._data, places, self._values, self._kernels)
+
+    def _chosen(self) -> Iterator[array[int]]:
+        """The rows that are wanted, in portions."""
+        if self._make_condition is None:
+            yield self._places
+            return
+        chosen = array("q")
+        for place in self._places:
+            if self._left == 0:
+                break
+            size, layout_no = HEAD.unpack_from(self._data, place)
+            if not self._is_wanted(layout_no, bytes(self._data[place + HEAD.size : place + HEAD.size + size])):
+                continue
+            if self._skip:
+                self._skip -= 1
+                continue
+            if self._left is not None:
+                self._left -= 1
+            chosen.append(place)
+            if len(chosen) == CHOSEN_ROWS:
+                yield chosen
+                chosen = array("q")
+        if chosen:
+            yield chosen
+
+    def _is_wanted(self, layout_no: int, image: bytes) -> bool:
+        assert self._make_condition is not None
+        layout = self._values.layouts[layout_no]
+        condition = self._conditions.get(layout_no)
+        if condition is None:
+            condition = self._conditions[layout_no] = self._make_condition(layout)
+        return condition(image, layout.spans(image)[0]) is True
+
+
+class Writer:
+    """Writes rows one after the other. The reference of `FastWriter`."""
+
+    def __init__(self, data: Buffer, places: array[int], values: RowValues) -> None:
+        self._data = data
+        self._places = places
+        self._values = values
+        self._next = 0
+
+    def write(self, sequence: int) -> tuple[Buffer, int] | None:
+        """Packets of more rows, and the number behind them; None at the end.
+
+        Raises:
+            ValueError: a value cannot be shown.
+        """
+        out = bytearray()
+        while self._next < len(self._places) and len(out) < BLOCK_SIZE:
+            packets, sequence = frame_packets(self.payload(), sequence)
+            out += packets
+        return (out, sequence) if out else None
+
+    def payload(self) -> bytes:
+        """Of the next row."""
+        place = self._places[self._next]
+        size, layout_no = HEAD.unpack_from(self._data, place)
+        start = place + HEAD.size
+        self._next += 1
+        return self._values.payload(layout_no, bytes(self._data[start : start + size]))

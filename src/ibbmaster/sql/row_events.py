@@ -1,0 +1,143 @@
+"""Row events as whole images: cut out of the event, and filled up where it leaves columns out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import TYPE_OFFSET
+from ibbmaster.event.query import decompress
+from ibbmaster.event.rows.changes import KINDS, ChangeKind
+from ibbmaster.event.table_map import decode_rows_header
+from ibbmaster.event.types import EventType
+from ibbmaster.sql.contents import StoredRow, TableContents
+from ibbmaster.sql.stored import Span, StoredLayout, spans_of
+
+
+class _Plan(NamedTuple):
+    """Which columns an image has: their sizes, fixed or of the length before them, and their places."""
+
+    sizes: list[tuple[int | None, int]]
+    places: list[int]
+
+
+@dataclass(slots=True)
+class MappedTable:
+    """What a TABLE_MAP has named: the contents that its row events change, and how their images lie."""
+
+    contents: TableContents
+    layout: StoredLayout
+    _plans: dict[bytes, _Plan] = field(default_factory=dict)
+
+    def change(self, event: bytes, gtid: str, watched: Collection[int] = ()) -> tuple[ChangeKind, set[int]]:
+        """Apply a row event; returns what it does, and which of the columns at `watched` places an update changes.
+
+        Raises:
+            EventError: the event is damaged.
+            InexactRowsError: what it changes is not there, or not known.
+        """
+        header = decode_rows_header(event)
+        if header.column_count != len(self.layout.columns):
+            name, columns = self.contents.table.full_name, len(self.layout.columns)
+            raise EventError(f"row event of {header.column_count} columns, {name} has {columns}")
+        data = bytes(memoryview(event)[header.rows_offset :])
+        if header.is_compressed:
+            data = decompress(data)
+        kind = KINDS[EventType(event[TYPE_OFFSET])]
+        first = self._plan(header.columns_present)
+        if kind is ChangeKind.UPDATE:
+            second = self._plan(header.columns_after)
+            return kind, self._update(first, second, data, gtid, watched)
+        rows = list(self._rows(first, data))
+        if kind is ChangeKind.INSERT:
+            if len(first.places) < len(self.layout.columns):
+                rows = [self._filled(first, *row) for row in rows]
+            self.contents.insert(self.layout, rows)
+        else:
+            self.contents.delete(self.layout, rows)
+        return kind, set()
+
+    def _plan(self, present: bytes) -> _Plan:
+        plan = self._plans.get(present)
+        if plan is None:
+            bits = int.from_bytes(present, "little")
+            columns = self.layout.columns
+            places = [place for place in range(len(columns)) if bits >> place & 1]
+            plan = _Plan([(columns[place].fixed, columns[place].prefix) for place in places], places)
+            self._plans[present] = plan
+        return plan
+
+    def _rows(self, plan: _Plan, data: bytes) -> Iterator[StoredRow]:
+        """Each image of an event, and where its values are; None also where it has no value."""
+        offset = 0
+        while offset < len(data):
+            row, offset = self._row(plan, data, offset)
+            yield row
+
+    def _row(self, plan: _Plan, data: bytes, offset: int) -> tuple[StoredRow, int]:
+        if not plan.sizes:
+            raise EventError("a row event without columns")
+        spans, end = spans_of(data, offset, plan.sizes)
+        moved: list[Span] = [None if span is None else (span[0] - offset, span[1] - offset) for span in spans]
+        if len(plan.places) < len(self.layout.columns):
+            all_spans: list[Span] = [None] * len(self.layout.columns)
+            for place, span in zip(plan.places, moved, strict=True):
+                all_spans[place] = span
+            moved = all_spans
+        return (data[offset:end], moved), end
+
+    def _filled(self, plan: _Plan, image: bytes, spans: list[Span]) -> StoredRow:
+        """The whole image of an INSERT: with defaults where it has no value."""
+        values = values_of(image, spans)
+        missing = set(range(len(values))) - set(plan.places)
+        for place, value in self.contents.default_values(self.layout, missing).items():
+            values[place] = value
+        return self.layout.row(values)
+
+    def _update(self, first: _Plan, second: _Plan, data: bytes, gtid: str, watched: Collection[int]) -> set[int]:
+        changed: set[int] = set()
+        is_whole = len(second.places) == len(self.layout.columns)
+        before_rows: list[StoredRow] = []
+        after_rows: list[StoredRow] = []
+        offset = 0
+        while offset < len(data):
+            before, offset = self._row(first, data, offset)
+            after, offset = self._row(second, data, offset)
+            if is_whole:
+                before_rows.append(before)
+                after_rows.append(after)
+            else:  # which may depend on the row before it
+                self.contents.update(self.layout, [before], [self._merged(first, second, before, after)])
+                self.contents.doubt_generated(self.layout, second.places, gtid)
+            for place in watched:
+                if place in second.places and (
+                    place not in first.places or _value(before, place) != _value(after, place)
+                ):
+                    changed.add(place)
+        if is_whole:
+            self.contents.update(self.layout, before_rows, after_rows)
+        return changed
+
+    def _merged(self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow) -> StoredRow:
+        """The whole image after an update that tells only some columns."""
+        if len(first.places) == len(self.layout.columns):
+            values = values_of(*before)
+        else:
+            values = self.contents.before_image(self.layout, *before)
+        told = values_of(*after)
+        for place in second.places:
+            values[place] = told[place]
+        return self.layout.row(values)
+
+
+def _value(row: StoredRow, place: int) -> bytes | None:
+    image, spans = row
+    span = spans[place]
+    return None if span is None else image[span[0] : span[1]]
+
+
+def values_of(image: bytes, spans: Sequence[Span]) -> list[bytes | None]:
+    """The stored bytes of each value of an image."""
+    return [None if span is None else image[span[0] : span[1]] for span in spans]

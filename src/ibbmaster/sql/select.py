@@ -1,0 +1,114 @@
+"""SELECT over one table at a position of the log: the rows of positions that are kept, and the answer out of them."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.position import LogPosition
+from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer
+from ibbmaster.sql.base_rows import BaseDump
+from ibbmaster.sql.folding import ROW_BYTES_MAX, RowFold, SchemaTimeline
+from ibbmaster.sql.kept_rows import KeptRows
+from ibbmaster.sql.row_file import RowFile
+from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
+
+FOLDS_MAX = 4  # positions whose rows are kept
+
+
+class TableReader:
+    """Answers queries over the tables of a log, each at its own position. Thread-safe.
+
+    What was read for one query is there for the next one, and for later positions it is only
+    read on from there. Positions are kept as long as a session has them frozen, the last ones
+    also longer. The rows of one position take `bytes_max` of temporary disk space at most.
+    """
+
+    def __init__(
+        self,
+        engine: LogEngine,
+        timeline: SchemaTimeline,
+        *,
+        base: BaseDump | None = None,
+        bytes_max: int = ROW_BYTES_MAX,
+    ) -> None:
+        self._base = base
+        self._bytes_max = bytes_max
+        self._engine = engine
+        self._timeline = timeline
+        self._lock = threading.Lock()
+        self._folds: list[RowFold] = []  # the last one that was used at the end
+        self._users: list[tuple[weakref.ref[LogSnapshot], LogPosition]] = []
+
+    def columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
+        """The columns of an answer; nothing is read.
+
+        Raises:
+            RefusedError: it is of a kind that is not answered.
+        """
+        return Answer(query).definitions
+
+    def read(self, query: TableQuery) -> ResultSet | BlockResultSet:
+        """The answer to a query.
+
+        Raises:
+            RefusedError: it is of a kind that is not answered, or the rows of the table are not known.
+            IbbMasterError: the log cannot be read.
+        """
+        answer = Answer(query)
+        if self._base is not None and not _has_reached(query.snapshot.state, self._base.position):
+            text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
+            raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
+        with self._lock:
+            contents = self._fold_at(query.snapshot).contents_of(query.table)
+            answer.check_known(contents)
+            return answer.rows(contents)
+
+    def close(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            for fold in self._folds:
+                fold.close()
+            self._folds.clear()
+
+    def _fold_at(self, snapshot: LogSnapshot) -> RowFold:
+        """The rows at a position: those that are there, read on, or read anew."""
+        self._users = [(user, place) for user, place in self._users if user() is not None]
+        self._users.append((weakref.ref(snapshot), snapshot.end))
+        fold = next((fold for fold in self._folds if fold.position == snapshot.end), None)
+        if fold is None:
+            fold = self._nearest(snapshot.end)
+            try:
+                fold.advance(snapshot.end)
+            except BaseException:
+                self._folds.remove(fold)  # what is half done is of no use
+                fold.close()
+                raise
+        self._folds.remove(fold)
+        self._folds.append(fold)
+        while len(self._folds) > FOLDS_MAX:
+            self._folds.pop(0).close()
+        return fold
+
+    def _nearest(self, end: LogPosition) -> RowFold:
+        """What may be read on up to a position."""
+        before = [fold for fold in self._folds if fold.position < end]
+        fold = max(before, key=lambda fold: fold.position, default=None)
+        if fold is None:
+            start = self._engine.start_of_file().position
+            fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), start, self._bytes_max, self._base)
+        elif any(place == fold.position for _, place in self._users):
+            fold = fold.fork()
+        else:
+            return fold
+        self._folds.append(fold)
+        return fold
+
+
+def _has_reached(state: GtidState, position: GtidPosition) -> bool:
+    """Whether the groups up to a position are logged; of a domain that the log does not have none is missed."""
+    return all((state.highest_seq_no(gtid.domain_id) or gtid.seq_no) >= gtid.seq_no for gtid in position.values())

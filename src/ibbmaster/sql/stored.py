@@ -1,0 +1,293 @@
+"""Rows as they are kept: the images of row events, with every column, and what their bytes mean."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ibbmaster.errors import EventError
+from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.kinds.registry import BY_TYPE, kind_of
+from ibbmaster.schema.collations import character_sets
+from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
+
+LAYOUTS_MAX = 1 << 16
+
+Span = tuple[int, int] | None  # where the bytes of a value are, without their length; None: it is NULL
+
+_CONTENT_KINDS = {
+    "uuid": ValueKind.UUID,
+    "inet4": ValueKind.INET4,
+    "inet6": ValueKind.INET6,
+    "vector": ValueKind.VECTOR,
+}
+_WORDS: dict[int, frozenset[str]] = {
+    ColumnType.TINY: frozenset(("tinyint",)),
+    ColumnType.SHORT: frozenset(("smallint",)),
+    ColumnType.INT24: frozenset(("mediumint",)),
+    ColumnType.LONG: frozenset(("int",)),
+    ColumnType.LONGLONG: frozenset(("bigint",)),
+    ColumnType.FLOAT: frozenset(("float",)),
+    ColumnType.DOUBLE: frozenset(("double",)),
+    ColumnType.NEWDECIMAL: frozenset(("decimal",)),
+    ColumnType.BIT: frozenset(("bit",)),
+    ColumnType.YEAR: frozenset(("year",)),
+    ColumnType.DATE: frozenset(("date",)),
+    ColumnType.NEWDATE: frozenset(("date",)),
+    ColumnType.TIME: frozenset(("time",)),
+    ColumnType.TIME2: frozenset(("time",)),
+    ColumnType.DATETIME: frozenset(("datetime",)),
+    ColumnType.DATETIME2: frozenset(("datetime",)),
+    ColumnType.TIMESTAMP: frozenset(("timestamp",)),
+    ColumnType.TIMESTAMP2: frozenset(("timestamp",)),
+    ColumnType.ENUM: frozenset(("enum",)),
+    ColumnType.SET: frozenset(("set",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """One column of an image: its id and type in the version, and the bytes of its values, or of the length before."""
+
+    id: int
+    column: Column
+    type: SqlType
+    fixed: int | None
+    prefix: int
+
+
+class StoredLayout:
+    """The columns of one version of a table as row events of it have them."""
+
+    def __init__(self, columns: tuple[StoredColumn, ...], number: int) -> None:
+        self.columns = columns
+        self.number = number
+        self.null_size = (len(self.columns) + 7) // 8
+        self.places = {column.id: place for place, column in enumerate(self.columns)}
+        self._sizes = [(column.fixed, column.prefix) for column in self.columns]
+
+    def spans(self, data: bytes, offset: int = 0) -> tuple[list[Span], int]:
+        """Where each value of an image lies, and the offset behind the image.
+
+        Raises:
+            EventError: it ends too early.
+        """
+        return spans_of(data, offset, self._sizes)
+
+    def image(self, values: Sequence[bytes | None]) -> bytes:
+        """The bytes of an image with these stored values."""
+        nulls = 0
+        parts = [b""]
+        for place, (column, value) in enumerate(zip(self.columns, values, strict=True)):
+            if value is None:
+                nulls |= 1 << place
+            else:
+                parts.append(
+                    value if column.fixed is not None else len(value).to_bytes(column.prefix, "little") + value
+                )
+        parts[0] = nulls.to_bytes(self.null_size, "little")
+        return b"".join(parts)
+
+    def row(self, values: Sequence[bytes | None]) -> tuple[bytes, list[Span]]:
+        """The image with these stored values, and where they are."""
+        image = self.image(values)
+        return image, self.spans(image)[0]
+
+    def values(self, image: bytes) -> list[bytes | None]:
+        """The stored bytes of each value of an image."""
+        spans, _ = self.spans(image)
+        return [None if span is None else image[span[0] : span[1]] for span in spans]
+
+
+def spans_of(data: bytes, offset: int, sizes: Sequence[tuple[int | None, int]]) -> tuple[list[Span], int]:
+    """Where the values of an image lie whose columns are of these sizes, fixed or of the length before them.
+
+    Raises:
+        EventError: it ends too early.
+    """
+    start = offset
+    offset += (len(sizes) + 7) // 8
+    nulls = int.from_bytes(data[start:offset], "little")
+    spans: list[Span] = []
+    for fixed, prefix in sizes:
+        if nulls & 1:
+            spans.append(None)
+        else:
+            if fixed is None:
+                end = offset + prefix
+                fixed = int.from_bytes(data[offset:end], "little")
+                offset = end
+            spans.append((offset, offset + fixed))
+            offset += fixed
+        nulls >>= 1
+    if offset > len(data):
+        raise EventError(f"a row of {offset - start} bytes, of which {len(data) - start} are there")
+    return spans, offset
+
+
+class StoredLayouts:
+    """All layouts of the rows in a file, by number; the same columns have one number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[StoredColumn, ...], StoredLayout] = {}
+        self._layouts: list[StoredLayout] = []
+
+    def __getitem__(self, number: int) -> StoredLayout:
+        return self._layouts[number]
+
+    def __len__(self) -> int:
+        return len(self._layouts)
+
+    def add(self, columns: Sequence[StoredColumn]) -> StoredLayout:
+        """The layout of these columns.
+
+        Raises:
+            EventError: there are too many layouts.
+        """
+        known = tuple(columns)
+        layout = self._numbers.get(known)
+        if layout is None:
+            if len(self._layouts) == LAYOUTS_MAX:
+                raise EventError(f"tables of the log have had more than {LAYOUTS_MAX} layouts")
+            layout = self._numbers[known] = StoredLayout(known, len(self._layouts))
+            self._layouts.append(layout)
+        return layout
+
+
+def mapped_columns(schema: TableSchema, table: TableVersion) -> list[StoredColumn]:
+    """How row events of a table lie, as their TABLE_MAP and the version of the table at that place say.
+
+    Raises:
+        EventError: the two contradict each other.
+    """
+    if len(schema.columns) != len(table.columns):
+        raise EventError(
+            f"its TABLE_MAP has {len(schema.columns)} columns, the schema that follows from its statements "
+            f"{len(table.columns)}"
+        )
+    return [_stored(column, known) for column, known in zip(schema.columns, table.columns, strict=True)]
+
+
+_TYPES = {
+    **{word: code for code, words in _WORDS.items() for word in words},
+    "time": ColumnType.TIME2,
+    "datetime": ColumnType.DATETIME2,
+    "timestamp": ColumnType.TIMESTAMP2,
+    "date": ColumnType.DATE,
+}
+_LENGTH_SIZES = {"tiny": 1, "": 2, "medium": 3, "long": 4}
+_SIZES = {"uuid": 16, "inet6": 16, "inet4": 4}
+
+
+def own_columns(table: TableVersion) -> list[StoredColumn]:
+    """How row events of a version of a table would lie, of a server since 10.1."""
+    return [_stored(_own_column(column), column) for column in table.columns]
+
+
+def _own_column(known: TableColumn) -> Column:
+    kind, word = known.type, known.type.word
+    length = 0 if kind.length is None else kind.length
+    code, size, scale, meaning = ColumnType.VARCHAR, length, 0, ValueKind.BINARY
+    if word in _TYPES:
+        code = ColumnType(_TYPES[word])
+        meaning = BY_TYPE[code].values[code]
+        match word:
+            case "decimal":
+                size, scale = kind.length or 10, kind.scale or 0
+            case "enum":
+                size = 1 if len(kind.labels) < 256 else 2
+            case "set":
+                size = (len(kind.labels) + 7) // 8 if len(kind.labels) <= 32 else 8
+            case "bit":
+                size = kind.length or 1
+            case _:
+                size, scale = 0, kind.scale or 0
+    elif word.endswith(("text", "blob")):
+        code = ColumnType.BLOB_COMPRESSED if kind.is_compressed else ColumnType.BLOB
+        size = _LENGTH_SIZES[word[:-4]]
+    elif word in _SIZES or word in ("char", "binary"):
+        code, size = ColumnType.STRING, _SIZES.get(word, (1 if kind.length is None else length) * _unit(kind))
+    elif word in ("varchar", "varbinary", "vector"):
+        code = ColumnType.VARCHAR_COMPRESSED if kind.is_compressed else ColumnType.VARCHAR
+        size = (4 if word == "vector" else _unit(kind)) * length + kind.is_compressed
+    else:
+        code, size, meaning = ColumnType.GEOMETRY, 4, ValueKind.GEOMETRY
+    return Column(name=known.name, type=code, metadata=0, kind=meaning, size=size, scale=scale)
+
+
+def _unit(kind: SqlType) -> int:
+    found = character_sets().get(kind.charset or "binary")
+    return 1 if found is None else found.size_max
+
+
+def _stored(column: Column, known: TableColumn) -> StoredColumn:
+    words = _WORDS.get(column.type)
+    if words is not None and known.type.word not in words:
+        raise EventError(f"its TABLE_MAP has column {known.name} as {column.type_name}, it is {known.type.word}")
+    named = dataclasses.replace(
+        column,
+        name=known.name,
+        metadata=0,
+        kind=_CONTENT_KINDS.get(known.type.word, column.kind),
+        is_unsigned=known.type.is_unsigned,
+        charset=known.type.charset or ("binary" if column.charset is None else column.charset),
+        labels=known.type.labels or None,
+    )
+    if known.type.charset is not None and named.kind is ValueKind.BINARY:
+        named = dataclasses.replace(named, kind=ValueKind.TEXT)
+    if named.type in (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP):  # which tell no digits
+        named = dataclasses.replace(named, scale=known.type.scale or 0)
+    kind = kind_of(named)
+    return StoredColumn(known.id, named, known.type, kind.fixed_size(named), kind.length_size(named))
+
+
+SortKey = Callable[[bytes], bytes]
+"""Takes the stored bytes of a value; gives bytes that compare as the values do, and tell them apart."""
+
+_INVERTED = bytes(255 - byte for byte in range(256))
+_SIGN = 1 << 63
+_WIDE = frozenset(("ucs2", "utf16", "utf16le", "utf32"))  # where a space takes more than a byte
+
+
+def is_padded(kind: SqlType) -> bool:
+    """Whether spaces at the end of a text count for nothing where it is compared."""
+    return kind.collation is not None and "nopad" not in kind.collation and kind.charset not in _WIDE
+
+
+def sort_key(column: StoredColumn, *, is_descending: bool = False) -> SortKey:
+    """How values of a column become parts of keys; texts compare by their bytes, up to spaces at their end."""
+    make = value_key(column.column)
+    if column.column.kind is ValueKind.TEXT and is_padded(column.type):
+        exact = make
+        make = lambda data: exact(data.rstrip(b" "))  # noqa: E731 - one of two ways
+    return make if not is_descending else lambda data: make(data).translate(_INVERTED)
+
+
+def value_key(column: Column) -> SortKey:
+    """How values of a column become bytes that compare as they do, each different one others."""
+    match column.type:
+        case ColumnType.TINY | ColumnType.SHORT | ColumnType.INT24 | ColumnType.LONG | ColumnType.LONGLONG:
+            if column.is_unsigned:
+                return lambda data: int.from_bytes(data, "little").to_bytes(8, "big")
+            return lambda data: (int.from_bytes(data, "little", signed=True) + _SIGN).to_bytes(8, "big")
+        case ColumnType.FLOAT | ColumnType.DOUBLE:
+            return _floating_key
+        case ColumnType.DATE | ColumnType.NEWDATE | ColumnType.ENUM | ColumnType.SET:
+            return lambda data: data[::-1]
+        case ColumnType.TIMESTAMP | ColumnType.DATETIME if not column.scale:
+            return lambda data: data[::-1]
+        case ColumnType.TIME if not column.scale:
+            return lambda data: (int.from_bytes(data, "little", signed=True) + (1 << 23)).to_bytes(3, "big")
+        case _ if kind_of(column).fixed_size(column) is not None:
+            return bytes
+    return lambda data: data.replace(b"\0", b"\0\xff") + b"\0\0"
+
+
+def _floating_key(data: bytes) -> bytes:
+    value = int.from_bytes(data, "little")
+    bits = 8 * len(data)
+    if value == 1 << (bits - 1):
+        value = 0  # both zeros are one value
+    value = value ^ (1 << bits) - 1 if value >> (bits - 1) else value | 1 << (bits - 1)
+    return value.to_bytes(len(data), "big")

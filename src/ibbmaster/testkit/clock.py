@@ -1,0 +1,40 @@
+"""What time it is in a log that a test writes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class FixtureClock:
+    """A clock that stands still until a test moves it: forward, or back, as clocks of servers do."""
+
+    def __init__(self, begin: datetime | float = BEGIN) -> None:
+        self.set(begin)
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self._now
+
+    @property
+    def timestamp(self) -> int:
+        """What events say: whole seconds since 1970, of which 32 bits are kept."""
+        return int(self._now) & 0xFFFFFFFF
+
+    def set(self, moment: datetime | float) -> None:
+        """Make it another time; a moment without time zone is in UTC."""
+        if isinstance(moment, datetime):
+            moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        self._now = float(moment)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, or go back by a negative number."""
+        self._now += seconds
+
+    def text(self, digits: int = 0) -> str:
+        """The time in UTC as CURRENT_TIMESTAMP(digits) gives it."""
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=round(self._now * 1e6))
+        text = f"{moment:%Y-%m-%d %H:%M:%S}"
+        return f"{text}.{moment.microsecond:06}"[: len(text) + 1 + digits] if digits else text

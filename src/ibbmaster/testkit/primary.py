@@ -1,0 +1,345 @@
+"""A primary for a test: it writes what the test says, serves it, and tells what its replicas did."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar, Unpack
+
+from ibbmaster.api.serving import RunningPrimary, ServingOptions, check_options, serve_checked
+from ibbmaster.api.writing import WritableLog, WritingOptions, as_gtid, store_options
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.encoding import RowMetadata
+from ibbmaster.event.rows.row_image import RowImage
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.schema.column_text import quoted_name
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.server.registry import Registry
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.testkit.tables import FixtureTable, RowFormat
+from ibbmaster.testkit.transactions import FixtureTransaction, FixtureWriter, GtidOptions, TransactionOptions
+from ibbmaster.testkit.witness import FaultMaker, SeenConnection, Witness
+
+FILE_BYTES = "1M"  # so small that a log is made at once
+REDO_BYTES = "1M"
+FIRST_TABLE_ID = 18  # as a server has it that was just started
+WAIT_S = 10.0
+Replica = SeenConnection | int | str  # a connection, or all of a server id or of a user
+Returned = TypeVar("Returned")
+
+
+class FixtureDisk(RealDisk):
+    """A directory that outlives the process, but no loss of power: nothing is synced, which takes most of the time."""
+
+    def sync(self, name: str) -> None:
+        pass
+
+    def sync_dir(self) -> None:
+        pass
+
+
+def fixture_log(path: Path, *, state: GtidState | str = "", **options: Unpack[WritingOptions]) -> WritableLog:
+    """A new log for a test, made in milliseconds: small, not synced, and without a thread of its own.
+
+    `state` is what was logged before the first group; options are those of `ibbmaster.create`.
+    """
+    given: WritingOptions = {"max_file_bytes": FILE_BYTES, "redo_bytes": REDO_BYTES, **options}
+    path.mkdir(parents=True, exist_ok=True)
+    initial = GtidState.parse(state) if isinstance(state, str) else state
+    store = BinlogStore(FixtureDisk(path), store_options(given), initial_state=initial)
+    return WritableLog(path, store, has_background=False)
+
+
+class FixturePrimary:
+    """A primary of a test. As a context it serves, and at the end its log is verified.
+
+    Attributes:
+        log: what it has written.
+        clock: what time it is in what it writes; it stands still until the test moves it.
+        format: how its rows are written; may be set between two statements.
+    """
+
+    def __init__(
+        self,
+        log: WritableLog | Path | str | None = None,
+        *,
+        domain: int = 0,
+        clock: FixtureClock | None = None,
+        image: RowImage | str = RowImage.FULL,
+        metadata: RowMetadata | str = RowMetadata.FULL,
+        is_compressed: bool = False,
+        faults: FaultMaker | None = None,
+        **serving: Unpack[ServingOptions],
+    ) -> None:
+        """Prepare a primary of a log: one that is there, or a new one at a path, or for as long as this lives.
+
+        `serving` are the options of `ibbmaster.serve`: `profile`, `server_id`, `tls` ("off" here), ...
+
+        Raises:
+            ConfigurationError: an option cannot be used.
+        """
+        serving.setdefault("tls", "off")  # a certificate takes long to make
+        checked = check_options(**serving)
+        self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
+        self._is_own = not isinstance(log, WritableLog)
+        self.log = log if isinstance(log, WritableLog) else fixture_log(Path(log or self._scratch or ""))
+        self.clock = clock or FixtureClock()
+        self.witness = Witness(self.clock, faults)
+        primary = replace(checked.primary, has_kernels=False, observer=self.witness, stage=self.witness.stage)
+        self._checked = replace(checked, primary=primary)
+        self._writer = FixtureWriter(
+            self.log,
+            self.clock,
+            server_id=primary.server_id,
+            domain=domain,
+            format=RowFormat(image=RowImage(image), metadata=RowMetadata(metadata), is_compressed=is_compressed),
+            has_prepared_groups=primary.profile.storage_engine is None,
+        )
+        self._history = LoggedSchema(self.log.engine).history() if self.log.position else SchemaHistory()
+        self._tables: list[FixtureTable] = []
+        self._table_id = FIRST_TABLE_ID - 1
+        self._running: RunningPrimary | None = None
+
+    def __repr__(self) -> str:
+        where = "stopped" if self._running is None else f"on {self.host}:{self.port}"
+        return f"<FixturePrimary of {self.log.path}, {where}>"
+
+    # Serving ------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Serve; again on the same port, if it was stopped.
+
+        Raises:
+            ConfigurationError: the address cannot be listened on.
+        """
+        if self._running is None:
+            self._running = serve_checked(self.log, self._checked)
+            self._checked = replace(self._checked, primary=replace(self._checked.primary, port=self._running.port))
+        return self
+
+    def stop(self) -> None:
+        """End every dump with its last packet, and listen no more; the log stays as it is."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.stop()
+
+    def close(self) -> None:
+        """Stop, and let go of the log if it is this primary's own; a second call does nothing."""
+        self.stop()
+        if self._is_own:
+            self.log.close()
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def verify(self) -> None:
+        """See that the log is sound.
+
+        Raises:
+            AssertionError: it is not; the text names the first fault.
+        """
+        expect_sound(self.log)
+
+    def in_loop(self, function: Callable[[Registry], Returned]) -> Returned:
+        """Run a function in the event loop that serves, with the registry of its connections: to end some.
+
+        Raises:
+            ConfigurationError: nothing is served.
+        """
+        return self._served.in_loop(function)
+
+    @property
+    def _served(self) -> RunningPrimary:
+        if self._running is None:
+            raise ConfigurationError("the primary does not serve: use it as a context, or start() it")
+        return self._running
+
+    @property
+    def host(self) -> str:
+        return self._checked.primary.host
+
+    @property
+    def port(self) -> int:
+        """Where it listens, also while it is stopped; 0 before it has ever served."""
+        return self._checked.primary.port
+
+    @property
+    def user(self) -> str:
+        return self._checked.primary.account.user
+
+    @property
+    def password(self) -> str:
+        return self._checked.password
+
+    @property
+    def dsn(self) -> str:
+        """Where and how to connect, with the password: `mysql://user:password@host:port/`."""
+        return self._served.dsn
+
+    @property
+    def server_id(self) -> int:
+        return self._checked.primary.server_id
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+            if error is None and self._is_own:
+                self.verify()
+        finally:
+            self.close()
+
+    async def __aenter__(self) -> Self:
+        return self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, traceback)  # some milliseconds
+
+    # Writing ------------------------------------------------------------------------------------
+
+    @property
+    def format(self) -> RowFormat:
+        return self._writer.format
+
+    @format.setter
+    def format(self, value: RowFormat) -> None:
+        self._writer.format = value
+
+    def table(self, table_name: str, /, **columns: str) -> FixtureTable:
+        """A table by its name, `database.table`: one that is created with these columns, or one that is there.
+
+        Columns are as CREATE TABLE has them: `id="bigint unsigned primary key"`. Any other table is
+        created by `ddl`, and taken by its name alone.
+
+        Raises:
+            ConfigurationError: it is there already, or is not, or cannot be written.
+        """
+        database, _, name = table_name.partition(".")
+        if not database or not name:
+            raise ConfigurationError(f"{table_name!r} is no name of a table, expected database.table")
+        if columns:
+            if self._history.table_at(database, name) is not None:
+                raise ConfigurationError(f"there is a table {table_name} already: ask for it without columns")
+            declared = ", ".join(f"{quoted_name(column)} {text}" for column, text in columns.items())
+            if database not in self._history.at().databases:
+                self.ddl(f"CREATE DATABASE IF NOT EXISTS {quoted_name(database)}")
+            self.ddl(
+                f"CREATE TABLE {quoted_name(database)}.{quoted_name(name)} ({declared}) "
+                "CHARSET utf8mb4 COLLATE utf8mb4_general_ci"
+            )
+        for table in self._tables:
+            if table.name == table_name:
+                return table
+        found = FixtureTable(table_name, self.clock, self._writer.taking)
+        self._follow(found)
+        found.expect_known()
+        self._tables.append(found)
+        return found
+
+    def transaction(self, **options: Unpack[TransactionOptions]) -> FixtureTransaction:
+        """Begin a transaction: `with primary.transaction(domain=1): ...` takes what tables are told inside of it.
+
+        Options: its GTID, as `domain`, `server_id` and `seq_no`, or as `gtid`; `is_transactional`,
+        `commit_id` and `format`, as `TransactionOptions` says.
+
+        Raises:
+            GtidError: that is no GTID.
+        """
+        return self._writer.begin(options)
+
+    def ddl(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
+        """Log a statement that is a group by itself; tables are from now on what it made of them.
+
+        Raises:
+            ConfigurationError: it changes rows, or a table has become one whose rows cannot be written.
+            GtidOrderError: its GTID is not newer than what its domain has.
+        """
+        gtid, position = self._writer.ddl(sql, database, options)
+        statement = LoggedStatement(text=sql, database=database, thread_id=1, sql_mode=0, has_effect=True)
+        self._history.add(SchemaPlace(position, 1), str(gtid), self.clock.timestamp, statement)
+        for table in self._tables:
+            self._follow(table)
+        return gtid
+
+    def xa_commit(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid:
+        """XA COMMIT of a transaction that was prepared.
+
+        Raises:
+            ConfigurationError: there is none of that name.
+        """
+        return self._writer.xa_commit(xid, options)
+
+    def xa_rollback(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid | None:
+        """XA ROLLBACK of a transaction that was prepared; None for a log that says nothing of it.
+
+        Raises:
+            ConfigurationError: there is none of that name.
+        """
+        return self._writer.xa_rollback(xid, options)
+
+    def _follow(self, handle: FixtureTable) -> None:
+        """Make a table what it is at the end of the log, under the name that it has now."""
+        database, _, name = handle.name.partition(".")
+        found, old = self._history.table_at(database, name), handle.known
+        if old is not None and (not isinstance(found, TableVersion) or found.generation != old.generation):
+            tables = self._history.at().tables.values()
+            same = (one for one in tables if isinstance(one, TableVersion) and one.generation == old.generation)
+            found = next(same, found)  # it was renamed
+        if found is old:
+            return
+        if not isinstance(found, TableVersion):
+            handle.end(f"table {handle.name}: {found.reason}" if found else f"there is no table {handle.name}")
+            return
+        self._table_id += 1
+        try:
+            handle.become(found, self._table_id)
+        except ConfigurationError as error:
+            handle.end(str(error))
+
+    # Asking -------------------------------------------------------------------------------------
+
+    @property
+    def connections(self) -> list[SeenConnection]:
+        """Everybody who has connected, in order, those that have left included."""
+        return list(self.witness.connections)
+
+    def wait_for(self, replica: Replica, gtid: Gtid | str | None = None, timeout: float = WAIT_S) -> None:
+        """Wait until a replica has a group, or everything that is logged now.
+
+        It has what its system has acknowledged (under TLS: what was sent); whether it has done it, only itself
+        can tell.
+
+        Raises:
+            TimeoutError: it has not, in `timeout` seconds; the text says what it was doing.
+        """
+        wanted = list(self.log.position.values()) if gtid is None else [as_gtid(gtid)]
+        for one in wanted:
+            if not self.witness.wait(functools.partial(self.witness.has, replica, one), timeout):
+                raise TimeoutError(f"{replica} has not got {one} within {timeout:g} s: {self.witness.told(replica)}")
+
+
+def expect_sound(log: WritableLog) -> None:
+    """See that a log is sound.
+
+    Raises:
+        AssertionError: it is not; the text names the first fault.
+    """
+    log.bring_to_files()
+    faults = [fault for fault in log.verify() if fault.is_damage]
+    assert not faults, f"the log {log.path} has {len(faults)} faults: {faults[0]}"

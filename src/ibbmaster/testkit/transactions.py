@@ -1,0 +1,370 @@
+"""Transactions as tests write them, and the GTIDs they get."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Self, TypedDict
+
+from ibbmaster.api.statements import DDL, Origin, is_of_transaction
+from ibbmaster.api.writing import OpenGroup, WritableLog, as_gtid, as_xid
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.gtid_event import GtidEvent, GtidExtraFlag, GtidFlag, GtidXid, encode_gtid_event
+from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
+from ibbmaster.event.query import compress
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.position import LogPosition
+from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.testkit.tables import RowFormat, RowStep
+
+XA_PREPARE = struct.Struct("<BIII")  # in one phase, format id, sizes of gtrid and bqual
+READ_ONLY_ENGINES = 255  # what a server of 10.11 writes of the engines of an XA transaction
+
+
+class GtidOptions(TypedDict, total=False):
+    """Which GTID a group gets: `gtid` as it is, or the next one of `domain`, or its `seq_no`, of `server_id`."""
+
+    gtid: Gtid | str
+    domain: int
+    server_id: int
+    seq_no: int
+
+
+class TransactionOptions(GtidOptions, total=False):
+    """How a transaction is logged.
+
+    `is_transactional` (True): it ends by XID; else, as one of Aria or MyISAM tables, by COMMIT.
+    `commit_id`: transactions with the same were committed together. `format`: that of its rows.
+    """
+
+    is_transactional: bool
+    commit_id: int
+    format: RowFormat
+
+
+class FixtureTransaction:
+    """A transaction that is open. Made by `FixturePrimary.transaction`.
+
+    As a context it takes what tables are told inside of it, is committed at the end, and rolled
+    back by an exception. One that changes nothing is not logged.
+    """
+
+    def __init__(self, writer: FixtureWriter, options: TransactionOptions) -> None:
+        self._writer = writer
+        self._options = options
+        named = writer.named(options)
+        self.server_id = named.server_id
+        self.format = options.get("format", writer.format)
+        self.gtid: Gtid | None = None  # once it is committed
+        self.is_open = True
+        self._group: OpenGroup = writer.log.begin(server_id=self.server_id)
+        self._steps: list[RowStep] = []
+        self._savepoints: dict[str, int] = {}
+        self._has_events = False
+        self._token: Token[tuple[FixtureTransaction, ...]] | None = None
+
+    # What it takes ------------------------------------------------------------------------------
+
+    def statement(self, sql: str, *, database: str = "") -> None:
+        """Log a statement that changes rows as its text; no `FixtureTable` hears of it.
+
+        Raises:
+            ConfigurationError: it is a group by itself, as DDL is.
+        """
+        if not is_of_transaction(sql):
+            raise ConfigurationError(f"{sql[:60]!r} is a group by itself, as it is in MariaDB: give it to ddl()")
+        query = self._writer.origin(self.server_id, database).query(sql)
+        self.take([_compressed(query, sql) if self.format.is_compressed else query], ())
+
+    def annotate(self, sql: str) -> None:
+        """Say by an ANNOTATE_ROWS event which statement the next change of rows comes from."""
+        timestamp = self._writer.clock.timestamp
+        body = sql.encode()
+        event = encode_event(
+            event_type=EventType.ANNOTATE_ROWS, body=body, server_id=self.server_id, timestamp=timestamp
+        )
+        self.take([event], ())
+
+    def take(self, events: Iterable[bytes], steps: Sequence[RowStep]) -> None:
+        """Write events of a statement, and remember what they change."""
+        self._expect_open()
+        self._group.write(b"".join(events))
+        self._steps += steps
+        self._has_events = True
+
+    def savepoint(self, name: str) -> None:
+        """Remember this place; one of the same name is forgotten."""
+        self.take([self._query(f"SAVEPOINT `{name}`")], ())
+        self._group.savepoint(name)
+        self._savepoints[name] = len(self._steps)
+
+    def roll_back_to(self, name: str) -> None:
+        """Take back everything since a savepoint.
+
+        Raises:
+            ConfigurationError: there is none of that name.
+        """
+        self._expect_open()
+        if name not in self._savepoints:
+            known = ", ".join(self._savepoints) or "none"
+            raise ConfigurationError(f"there is no savepoint {name!r}; there are: {known}")
+        self._group.roll_back_to(name)
+        count = self._savepoints[name]
+        self._undo(self._steps[count:])
+        del self._steps[count:]
+        self._savepoints = {kept: steps for kept, steps in self._savepoints.items() if steps <= count}
+
+    # How it ends --------------------------------------------------------------------------------
+
+    def commit(self) -> Gtid | None:
+        """Log it; None if it has changed nothing.
+
+        Raises:
+            GtidOrderError: its GTID is not newer than what its domain has.
+        """
+        self._expect_open()
+        if not self._has_events:
+            self.roll_back()
+            return None
+        is_transactional = self._options.get("is_transactional", True)
+        flags = GtidFlag.ALLOW_PARALLEL | (GtidFlag.TRANSACTIONAL if is_transactional else GtidFlag(0))
+        try:
+            with self._writer.next_gtid(self._options) as gtid:
+                end = (
+                    self._writer.origin(self.server_id).xid(gtid.seq_no) if is_transactional else self._query("COMMIT")
+                )
+                self._group.write(end)
+                self._group.commit(gtid, self._gtid_event(gtid, flags))
+        except BaseException:
+            self.roll_back()
+            raise
+        self._end()
+        self.gtid = gtid
+        return gtid
+
+    def roll_back(self) -> None:
+        """Take everything back; a second call does nothing."""
+        if self.is_open:
+            self._group.roll_back()
+            self._undo(self._steps)
+            self._end()
+
+    def prepare(self, xid: Xid | str) -> None:
+        """XA PREPARE: it waits for `xa_commit` or `xa_rollback` of its primary, and its rows with it.
+
+        A log of 12.3 says nothing of it before its commit; one of a traditional primary has a group of its own.
+        """
+        self._expect_open()
+        name = as_xid(xid)
+        self._writer.expect_unprepared(name)
+        if self._writer.has_prepared_groups:
+            shown = GtidXid(format_id=name.format_id, gtrid=name.gtrid, bqual=name.bqual)
+            origin = self._writer.origin(self.server_id)
+            with self._writer.next_gtid(self._options) as gtid:
+                self._group.write(origin.query(f"XA END {shown}"))
+                self._group.write(_xa_prepare_event(name, origin))
+                flags = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL | GtidFlag.PREPARED_XA
+                self._group.commit(gtid, self._gtid_event(gtid, flags, shown))
+            self.gtid = gtid
+        else:
+            self._group.write(self._query("COMMIT"))
+            self._group.prepare(name)
+        self._undo(self._steps)
+        self._writer.keep_prepared(name, self._steps)
+        self._end()
+
+    def __enter__(self) -> Self:
+        self._token = OPEN.set((*OPEN.get(), self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            OPEN.reset(self._token)
+            self._token = None
+        if not self.is_open:
+            return
+        if error is None:
+            self.commit()
+        else:
+            self.roll_back()
+
+    def is_of(self, writer: FixtureWriter) -> bool:
+        """Whether it is one of this writer's."""
+        return self._writer is writer
+
+    def _end(self) -> None:
+        self.is_open = False
+        self._steps = []
+
+    def _expect_open(self) -> None:
+        if not self.is_open:
+            raise ConfigurationError("the transaction has ended: begin another one")
+
+    def _query(self, text: str) -> bytes:
+        return self._writer.origin(self.server_id).query(text)
+
+    def _gtid_event(self, gtid: Gtid, flags: GtidFlag, xid: GtidXid | None = None) -> bytes:
+        commit_id = self._options.get("commit_id")
+        value = GtidEvent(
+            gtid=gtid,
+            flags=flags | (GtidFlag(0) if commit_id is None else GtidFlag.GROUP_COMMIT),
+            commit_id=commit_id,
+            xid=xid,
+            extra_flags=None if xid is None else GtidExtraFlag.MULTI_ENGINE,
+            engine_count=None if xid is None else READ_ONLY_ENGINES,
+        )
+        return encode_gtid_event(value, timestamp=self._writer.clock.timestamp)
+
+    @staticmethod
+    def _undo(steps: Sequence[RowStep]) -> None:
+        for step in reversed(steps):
+            step.undo()
+
+
+#: The transactions that are open as contexts where the test is now, the innermost last.
+OPEN: ContextVar[tuple[FixtureTransaction, ...]] = ContextVar("OPEN", default=())
+
+
+class FixtureWriter:
+    """What writes the log of one fixture: it gives GTIDs in the order of commits, and knows what is prepared."""
+
+    def __init__(
+        self,
+        log: WritableLog,
+        clock: FixtureClock,
+        *,
+        server_id: int,
+        domain: int,
+        format: RowFormat,
+        has_prepared_groups: bool,
+    ) -> None:
+        self.log = log
+        self.clock = clock
+        self.format = format
+        self.has_prepared_groups = has_prepared_groups  # XA PREPARE is a group of its own, as before 12.3
+        self._server_id = server_id
+        self._domain = domain
+        self._lock = threading.Lock()  # of whatever takes the next GTID
+        self._prepared: dict[Xid, list[RowStep]] = {}
+
+    def begin(self, options: TransactionOptions) -> FixtureTransaction:
+        """Open a transaction."""
+        return FixtureTransaction(self, options)
+
+    @contextlib.contextmanager
+    def taking(self) -> Iterator[FixtureTransaction]:
+        """The transaction that is open here, or one of a single statement."""
+        here = next((one for one in reversed(OPEN.get()) if one.is_of(self) and one.is_open), None)
+        if here is not None:
+            yield here
+            return
+        with self.begin({}) as alone:
+            yield alone
+
+    def ddl(self, sql: str, database: str, options: GtidOptions) -> tuple[Gtid, LogPosition]:
+        """Log a statement that is a group by itself."""
+        if is_of_transaction(sql):
+            raise ConfigurationError(f"{sql[:60]!r} changes rows: give it to transaction().statement()")
+        with self.next_gtid(options) as gtid:
+            origin = self.origin(gtid.server_id, database)
+            return gtid, self.log.append(gtid, [origin.gtid_event(gtid, DDL), origin.query(sql)])
+
+    def xa_commit(self, xid: Xid | str, options: GtidOptions) -> Gtid:
+        """Log the commit of a prepared transaction; its rows are there now."""
+        name = self._prepared_name(xid)
+        if self.has_prepared_groups:
+            gtid = self._end_prepared("XA COMMIT", name, options)
+        else:
+            with self.next_gtid(options) as gtid:
+                flags = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
+                event = GtidEvent(gtid=gtid, flags=flags)
+                self.log.xa_commit(name, gtid, encode_gtid_event(event, timestamp=self.clock.timestamp))
+        for step in self._prepared.pop(name):
+            step.redo()
+        return gtid
+
+    def xa_rollback(self, xid: Xid | str, options: GtidOptions) -> Gtid | None:
+        """Give a prepared transaction up; None where no log says so."""
+        name = self._prepared_name(xid)
+        gtid = None
+        if self.has_prepared_groups:
+            gtid = self._end_prepared("XA ROLLBACK", name, options)
+        else:
+            self.log.xa_rollback(name)
+        del self._prepared[name]
+        return gtid
+
+    def expect_unprepared(self, name: Xid) -> None:
+        """See that a name is free."""
+        if name in self._prepared:
+            raise ConfigurationError(f"{name.gtrid!r} is the name of a prepared transaction already")
+
+    def keep_prepared(self, name: Xid, steps: list[RowStep]) -> None:
+        """Remember what a prepared transaction will change."""
+        self._prepared[name] = steps
+
+    def origin(self, server_id: int, database: str = "") -> Origin:
+        """What events say of who made them, now."""
+        return Origin(server_id=server_id, timestamp=self.clock.timestamp, database=database)
+
+    def named(self, options: GtidOptions) -> Gtid:
+        """The GTID that a group would get now."""
+        if "gtid" in options:
+            return as_gtid(options["gtid"])
+        domain = options.get("domain", self._domain)
+        latest = self.log.state.latest(domain)
+        return Gtid(
+            domain_id=domain,
+            server_id=options.get("server_id", self._server_id),
+            seq_no=options.get("seq_no", 1 if latest is None else latest.seq_no + 1),
+        )
+
+    @contextlib.contextmanager
+    def next_gtid(self, options: GtidOptions) -> Iterator[Gtid]:
+        """The GTID of the next group, which is logged inside of this context."""
+        with self._lock:
+            yield self.named(options)
+
+    def _prepared_name(self, xid: Xid | str) -> Xid:
+        name = as_xid(xid)
+        if name not in self._prepared:
+            known = ", ".join(repr(one.gtrid.decode("utf-8", "replace")) for one in self._prepared) or "none"
+            raise ConfigurationError(f"no transaction {xid!r} is prepared; prepared are: {known}")
+        return name
+
+    def _end_prepared(self, verb: str, name: Xid, options: GtidOptions) -> Gtid:
+        """The group by which a traditional log ends what it has prepared in another one."""
+        shown = GtidXid(format_id=name.format_id, gtrid=name.gtrid, bqual=name.bqual)
+        flags = GtidFlag.STANDALONE | GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL | GtidFlag.COMPLETED_XA
+        with self.next_gtid(options) as gtid:
+            head = encode_gtid_event(GtidEvent(gtid=gtid, flags=flags, xid=shown), timestamp=self.clock.timestamp)
+            self.log.append(gtid, [head, self.origin(gtid.server_id).query(f"{verb} {shown}")])
+        return gtid
+
+
+def _compressed(query: bytes, sql: str) -> bytes:
+    """A QUERY as `log_bin_compress` has it."""
+    text, header = sql.encode(), decode_event_header(query)
+    return encode_event(
+        event_type=EventType.QUERY_COMPRESSED,
+        body=query[EVENT_HEADER_SIZE : len(query) - len(text)] + compress(text),
+        server_id=header.server_id,
+        timestamp=header.timestamp,
+        flags=header.flags,
+    )
+
+
+def _xa_prepare_event(name: Xid, origin: Origin) -> bytes:
+    """The event that ends a prepared transaction in a traditional log."""
+    body = XA_PREPARE.pack(0, name.format_id, len(name.gtrid), len(name.bqual)) + name.gtrid + name.bqual
+    return encode_event(
+        event_type=EventType.XA_PREPARE, body=body, server_id=origin.server_id, timestamp=origin.timestamp
+    )

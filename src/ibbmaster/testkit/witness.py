@@ -1,0 +1,356 @@
+"""What a primary saw of its replicas: who came, what each asked, what each was sent, and what it has taken.
+
+It is written in the primary's event loop and read by the test, in any thread.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import struct
+import termios
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import trio
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.group import GroupBoundary
+from ibbmaster.event.gtid_event import decode_gtid
+from ibbmaster.event.header import CHECKSUM_SIZE, EventHeader, decode_event_header
+from ibbmaster.event.types import EventType, type_name
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.server.observing import Step
+from ibbmaster.server.registry import Session
+from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.stage import Send, Stage
+from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.wire.command import AnyCommand, BinlogDump, InitDb, Ping, QueryCommand, RegisterReplica
+from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX
+from ibbmaster.wire.response import Response
+
+SIOCOUTQ = termios.TIOCOUTQ  # bytes of a socket that the other side has not acknowledged
+POLL_S = 0.002  # between looks at what the other side has acknowledged
+
+
+@dataclass(frozen=True, slots=True)
+class SeenStatement:
+    """A command of a client: a statement as its text, another one by its name in capitals."""
+
+    text: str
+    at: float  # of the fixture's clock, in seconds since 1970
+    after_s: float  # since the connection began, in real time
+
+
+@dataclass(frozen=True, slots=True)
+class SentEvent:
+    """An event that was sent whole; `end` counts the bytes of the dump up to its last."""
+
+    type: str
+    gtid: Gtid | None  # of its group; None between groups
+    ends_group: bool
+    end: int
+
+
+@dataclass(slots=True, eq=False)
+class SeenConnection:
+    """One connection as the primary saw it.
+
+    Attributes:
+        user: as it logged in; empty before.
+        server_id: of the replica: from its registration, or its dump.
+        statements: every command but the dump, in order.
+        dump_start: what it had before its dump, by GTID; None if it asked by file, or not at all.
+        dump_file: the file and the offset it asked for, if it asked for a dump.
+        sent: events that were sent to it, those without a group included.
+        sent_bytes: of the dump.
+        reason: why it ended, as far as the primary knows; None while it is there.
+    """
+
+    number: int  # from 1, in the order in which they came
+    host: str
+    port: int
+    user: str = ""
+    server_id: int | None = None
+    statements: list[SeenStatement] = field(default_factory=list)
+    dump_start: GtidPosition | None = None
+    dump_file: tuple[str, int] | None = None
+    sent: list[SentEvent] = field(default_factory=list)
+    sent_bytes: int = 0
+    reason: str | None = None
+    _is_dumping: bool = False
+    _unacknowledged: Callable[[], int | None] = lambda: None
+    _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_connected(self) -> bool:
+        return self.reason is None
+
+    @property
+    def is_dumping(self) -> bool:
+        """Whether its dump runs."""
+        return self._is_dumping and self.is_connected
+
+    @property
+    def sent_gtids(self) -> list[Gtid]:
+        """The groups that were sent to it as a whole, in order."""
+        return [event.gtid for event in list(self.sent) if event.ends_group and event.gtid is not None]
+
+    @property
+    def last_event(self) -> SentEvent | None:
+        """The event that was sent last."""
+        return self.sent[-1] if self.sent else None
+
+    @property
+    def acknowledged_bytes(self) -> int | None:
+        """Bytes of the dump that the system of the other side has; None where that cannot be told, as under TLS."""
+        waiting = self._unacknowledged()
+        return None if waiting is None else max(0, self.sent_bytes - waiting)
+
+    @property
+    def acknowledged_gtids(self) -> list[Gtid] | None:
+        """The groups that the system of the other side has as a whole: its consumer has read them, or can."""
+        size = self.acknowledged_bytes
+        if size is None:
+            return None
+        events = list(self.sent)
+        known = events[: bisect_right(events, size, key=lambda event: event.end)]
+        return [event.gtid for event in known if event.ends_group and event.gtid is not None]
+
+    def has(self, gtid: Gtid) -> bool:
+        """Whether it had a group before its dump, or has it now as far as that can be told."""
+        before = None if self.dump_start is None else self.dump_start.get(gtid.domain_id)
+        if before is not None and before.seq_no >= gtid.seq_no:
+            return True
+        acknowledged = self.acknowledged_gtids
+        return gtid in (self.sent_gtids if acknowledged is None else acknowledged)
+
+    def __str__(self) -> str:
+        """What it is doing, in a line."""
+        who = f"connection {self.number} of {self.user or 'nobody yet'}@{self.host}:{self.port}"
+        if self.server_id is not None:
+            who += f" (server id {self.server_id})"
+        if self.dump_file is None:
+            last = f"last said {self.statements[-1].text[:60]!r}" if self.statements else "has said nothing"
+            doing = f"asked for no dump and {last}"
+        elif not self._is_dumping:
+            doing = "asked for a dump that did not begin"
+        else:
+            start = f"after [{self.dump_start}]" if self.dump_start is not None else f"at {self.dump_file}"
+            gtids, last_event = self.sent_gtids, self.last_event
+            shown = "no group" if not gtids else f"{len(gtids)} groups up to {gtids[-1]}"
+            event = "" if last_event is None else f", {last_event.type} as the last event"
+            doing = f"dumps from {start}: {shown} sent{event}, {self.sent_bytes} bytes"
+            acknowledged = self.acknowledged_bytes
+            if acknowledged is not None:
+                doing += f" of which its system has {acknowledged}"
+        if self.reason is not None:
+            doing += f"; ended: {self.reason or 'the client left, or was cut off'}"
+        return f"{who} {doing}"
+
+
+class FaultMaker(Protocol):
+    """What makes faults: asked at every step, behind the witness, and for a stage for each dump."""
+
+    async def reached(self, step: Step, session: Session, command: AnyCommand | None) -> Sequence[Response] | None: ...
+
+    def left(self, session: Session) -> None: ...
+
+    def stage(self, session: Session) -> Stage | None: ...
+
+
+class Witness:
+    """An observer that notes everything, and lets faults happen behind it."""
+
+    def __init__(self, clock: FixtureClock, faults: FaultMaker | None = None) -> None:
+        self.connections: list[SeenConnection] = []
+        self.faults = faults
+        self._clock = clock
+        self._seen: dict[Session, SeenConnection] = {}
+        self._changed = threading.Condition()
+
+    # In the event loop --------------------------------------------------------------------------
+
+    async def reached(self, step: Step, session: Session, command: AnyCommand | None) -> Sequence[Response] | None:
+        """Note a step, then ask who makes faults."""
+        with self._changed:
+            self._note(step, session, command)
+            self._changed.notify_all()
+        return None if self.faults is None else await self.faults.reached(step, session, command)
+
+    def left(self, session: Session) -> None:
+        """Note how a connection ended."""
+        with self._changed:
+            seen = self._seen.pop(session, None)
+            if seen is not None:
+                waiting = seen._unacknowledged()
+                seen._unacknowledged = lambda: waiting
+                seen.reason = session.reason
+            self._changed.notify_all()
+        if self.faults is not None:
+            self.faults.left(session)
+
+    def stage(self, session: Session) -> Stage:
+        """What notes each block of a dump, behind the faults."""
+        inner = None if self.faults is None else self.faults.stage(session)
+        return _SentStage(self._seen[session], inner, self._changed)
+
+    def _note(self, step: Step, session: Session, command: AnyCommand | None) -> None:
+        if step is Step.ACCEPTED:
+            self._begin(session)
+        seen = self._seen[session]
+        match step, command:
+            case Step.LOGGED_IN, _:
+                seen.user = session.user
+            case Step.TLS, _:
+                seen._unacknowledged = lambda: None
+            case Step.ASKED, BinlogDump():
+                seen.dump_file = command.file_name, command.position
+                seen.server_id = command.server_id or seen.server_id
+            case Step.ASKED, RegisterReplica():
+                seen.server_id = command.server_id
+                self._add_statement(seen, "REGISTER REPLICA")
+            case Step.ASKED, QueryCommand():
+                self._add_statement(seen, command.sql.decode("utf-8", "replace"))
+            case Step.ASKED, InitDb():
+                self._add_statement(seen, f"USE {command.database}")
+            case Step.ASKED, Ping():
+                self._add_statement(seen, "PING")
+            case Step.ASKED, _:
+                self._add_statement(seen, type(command).__name__.upper())
+            case Step.DUMPING, _:
+                seen.dump_start = session.dump_start
+                seen._is_dumping = True
+
+    def _begin(self, session: Session) -> None:
+        socket = session.socket
+        assert socket is not None
+        seen = SeenConnection(number=len(self.connections) + 1, host=session.host, port=socket.getpeername()[1])
+        seen._unacknowledged = lambda: _unacknowledged(socket)
+        self.connections.append(seen)
+        self._seen[session] = seen
+
+    def _add_statement(self, seen: SeenConnection, text: str) -> None:
+        seen.statements.append(SeenStatement(text, self._clock.now, time.monotonic() - seen._began))
+
+    # In the test --------------------------------------------------------------------------------
+
+    def of(self, replica: SeenConnection | int | str) -> list[SeenConnection]:
+        """The connections of a replica: of its server id, of its user, or of itself."""
+        if isinstance(replica, SeenConnection):
+            return [replica]
+        return [
+            seen
+            for seen in list(self.connections)
+            if (seen.server_id if isinstance(replica, int) else seen.user) == replica
+        ]
+
+    def has(self, replica: SeenConnection | int | str, gtid: Gtid) -> bool:
+        """Whether a replica has a group, by any of its connections."""
+        return any(seen.dump_file is not None and seen.has(gtid) for seen in self.of(replica))
+
+    def wait(self, is_so: Callable[[], bool], timeout: float) -> bool:
+        """Wait until something is so; false if it is not in time."""
+        deadline = time.monotonic() + timeout
+        while not is_so():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            with self._changed:
+                self._changed.wait(min(left, POLL_S))  # nobody tells what the other side acknowledges
+        return True
+
+    def told(self, replica: SeenConnection | int | str) -> str:
+        """What a replica is doing, or everybody if it was never seen."""
+        found = self.of(replica)
+        others = found or list(self.connections)
+        lines = "; ".join(map(str, others)) or "nobody has connected"
+        return lines if found or not others else f"no connection of {replica!r}, but {lines}"
+
+
+class _SentStage:
+    """Reads what is sent to one replica, event by event, as it comes out of the faults."""
+
+    only_counts = False
+
+    def __init__(self, seen: SeenConnection, inner: Stage | None, changed: threading.Condition) -> None:
+        self._seen = seen
+        self._inner = inner
+        self._changed = changed
+        self._unread = bytearray()
+        self._payload = bytearray()
+        self._gtid: Gtid | None = None
+        self._boundary: GroupBoundary | None = None
+
+    async def pass_on(self, block: Block, send: Send) -> None:
+        """Send a block as the faults let it, and note what went out."""
+
+        async def noted(sent: Block) -> None:
+            await send(sent)
+            with self._changed:
+                self._read(sent.data())
+                self._changed.notify_all()
+
+        if self._inner is None:
+            await noted(block)
+        else:
+            await self._inner.pass_on(block, noted)
+
+    def note_sent(self, size: int) -> None:
+        raise AssertionError("a pump has sent past a stage that reads")
+
+    def _read(self, data: Buffer) -> None:
+        """Take bytes, cut anywhere; what makes no packets is counted, and nothing more."""
+        self._seen.sent_bytes += len(data)
+        self._unread += data
+        start, end = 0, len(self._unread)
+        before = self._seen.sent_bytes - end
+        while end - start >= PACKET_HEADER_SIZE:
+            size = int.from_bytes(self._unread[start : start + 3], "little")
+            stop = start + PACKET_HEADER_SIZE + size
+            if stop > end:
+                break
+            self._payload += memoryview(self._unread)[start + PACKET_HEADER_SIZE : stop]
+            if size < PACKET_PAYLOAD_MAX:
+                self._add(bytes(self._payload), before + stop)
+                self._payload.clear()
+            start = stop
+        del self._unread[:start]
+
+    def _add(self, payload: bytes, end: int) -> None:
+        if payload[:1] != EVENT_STATUS:
+            name = {b"\xff": "ERROR", b"\xfe": "EOF"}.get(payload[:1], "UNKNOWN PACKET")
+            self._seen.sent.append(SentEvent(name, self._gtid, False, end))
+            return
+        try:
+            header = decode_event_header(payload, 1)
+            ends_group = self._ends_group(header, payload[1:])
+        except EventError:
+            self._seen.sent.append(SentEvent("DAMAGED EVENT", self._gtid, False, end))
+            return
+        self._seen.sent.append(SentEvent(type_name(header.event_type), self._gtid, ends_group, end))
+        if ends_group:
+            self._gtid = self._boundary = None
+
+    def _ends_group(self, header: EventHeader, event: bytes) -> bool:
+        if header.event_type == EventType.GTID:
+            self._gtid, flags = decode_gtid(header, event)
+            self._boundary = GroupBoundary(flags)
+            return False
+        if self._boundary is None:
+            return False
+        without_checksum = event[:-CHECKSUM_SIZE]  # as a traditional stream has it: a COMMIT may stand before one
+        return self._boundary.ends_with(header, event) or self._boundary.ends_with(header, without_checksum)
+
+
+def _unacknowledged(socket: trio.socket.SocketType) -> int | None:
+    """Bytes that were sent and that the other side has not acknowledged; None if that cannot be told."""
+    try:
+        found = fcntl.ioctl(socket.fileno(), SIOCOUTQ, b"\0\0\0\0")
+    except (OSError, ValueError):
+        return None
+    return int(struct.unpack("i", found)[0])

@@ -1,0 +1,77 @@
+"""Databases and tables as a session with some privileges sees them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.dialogue import privileges
+from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
+from ibbmaster.dialogue.refusal import RefusedError
+
+NOBODY = frozenset[str]()
+
+
+@pytest.fixture
+def schema(new_schema, new_facts, shop):
+    return new_schema(new_facts(tables=shop))
+
+
+def test_databases_of_the_log_stand_among_those_of_every_server(schema):
+    assert list(schema.databases) == ["information_schema", "mysql", "performance_schema", "shop"]
+    assert (schema.database("shop").charset, schema.database("shop").comment) == ("latin1", "c")
+    assert schema.database("MYSQL").name == "mysql"
+
+
+@pytest.mark.parametrize("name", ["SHOP", "nothing", ""])
+def test_names_of_databases_are_exact(schema, name):
+    with pytest.raises(RefusedError) as caught:
+        schema.database(name)
+    assert caught.value.err.code == 1049
+
+
+def test_tables_are_sorted_and_the_unknown_one_is_among_them(schema):
+    names = [table.name for table in schema.all_tables("shop")]
+    assert names == ["all_items", "item", "lost", "numbers", "sold"]
+    assert [table.name for table in schema.tables("shop")] == ["all_items", "item", "numbers", "sold"]
+    assert [table.full_name for table in schema.tables("mysql")] == ["mysql.gtid_slave_pos"]
+
+
+@pytest.mark.parametrize(
+    ("database", "name", "code"), [("shop", "ITEM", 1146), ("nothing", "item", 1146), ("shop", "lost", 1105)]
+)
+def test_a_table_that_is_not_there_or_not_known_is_refused(schema, database, name, code):
+    with pytest.raises(RefusedError) as caught:
+        schema.table(database, name)
+    assert caught.value.err.code == code
+
+
+def test_the_reason_is_told_of_a_table_that_nobody_knows(schema):
+    with pytest.raises(RefusedError, match="give --schema"):
+        schema.table("shop", "lost")
+
+
+def test_who_may_read_nothing_sees_no_table(new_schema, new_facts, shop):
+    schema = new_schema(new_facts(tables=shop), NOBODY)
+    assert list(schema.databases) == [SYSTEM_DATABASES[0]]
+    assert list(schema.all_tables()) == []
+    with pytest.raises(RefusedError):
+        schema.database("shop")
+
+
+def test_who_may_see_databases_sees_their_names_alone(new_schema, new_facts, shop):
+    schema = new_schema(new_facts(tables=shop), frozenset([privileges.SHOW_DATABASES]))
+    assert "shop" in schema.databases
+    assert list(schema.all_tables()) == []
+
+
+def test_it_is_that_of_one_catalog_and_some_privileges(schema, shop):
+    catalog = shop.catalog(shop.newest())
+    assert schema.is_of(catalog, privileges.READING)
+    assert not schema.is_of(catalog, NOBODY)
+    assert not schema.is_of(shop.catalogs[0][1], privileges.READING)
+
+
+def test_a_database_that_no_statement_made_has_a_server_s_own_character_set(new_schema, new_facts, shop):
+    newest = shop.catalogs[-1][1]
+    shop.catalogs[-1] = ("", type(newest)(tables=newest.tables))
+    assert new_schema(new_facts(tables=shop)).database("shop").charset == "utf8mb4"

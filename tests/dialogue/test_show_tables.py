@@ -1,0 +1,112 @@
+"""SHOW about databases and tables of a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.show_tables import TableShower
+from ibbmaster.dialogue.sql import parse
+
+
+@pytest.fixture
+def ask(new_schema, new_facts, shop):
+    shower = TableShower(new_schema(new_facts(tables=shop)), 110806)
+
+    def ask(sql, default=""):
+        (show,) = parse(sql)
+        if show.what in ("CREATE DATABASE", "CREATE SCHEMA"):
+            relation = shower.created_database(show)
+        elif show.table is None:
+            relation = shower.of_database(show, default)
+        else:
+            place = show.table.database or default, show.table.name
+            is_made = show.what.startswith("CREATE ")
+            relation = shower.created(show, *place) if is_made else shower.of_table(show, *place)
+        return [column.name for column in relation.columns], [tuple(row) for row in relation.rows]
+
+    return ask
+
+
+def test_tables_have_their_kinds(ask):
+    assert ask("SHOW FULL TABLES FROM shop") == (
+        ["Tables_in_shop", "Table_type"],
+        [
+            ("all_items", "VIEW"),
+            ("item", "BASE TABLE"),
+            ("lost", "BASE TABLE"),
+            ("numbers", "SEQUENCE"),
+            ("sold", "BASE TABLE"),
+        ],
+    )
+
+
+def test_tables_are_those_of_the_default_database(ask):
+    assert ask("SHOW TABLES LIKE 's%'", "shop")[0] == ["Tables_in_shop (s%)"]
+    with pytest.raises(RefusedError) as caught:
+        ask("SHOW TABLES")
+    assert caught.value.err.code == 1046
+
+
+def test_columns_leave_out_nothing_that_a_server_shows(ask):
+    assert ask("SHOW COLUMNS FROM shop.item")[1] == [
+        ("id", "int(11)", "NO", "PRI", None, ""),
+        ("name", "varchar(20)", "YES", "MUL", None, ""),
+        ("price", "decimal(10,2)", "NO", "", None, ""),
+        ("secret", "int(11)", "YES", "", None, "INVISIBLE"),
+    ]
+
+
+def test_an_index_of_information_schema_is_empty_and_its_columns_are_there(ask):
+    assert ask("SHOW INDEX FROM information_schema.engines")[1] == []
+    assert ask("SHOW COLUMNS FROM information_schema.engines")[1][0] == ("ENGINE", "varchar(64)", "NO", "", None, "")
+
+
+def test_a_table_is_shown_as_it_would_be_made(ask):
+    columns, [(name, text)] = ask("SHOW CREATE TABLE item", "shop")
+    assert (columns, name) == (["Table", "Create Table"], "item")
+    assert text.startswith("CREATE TABLE `item` (\n  `id` int(11) NOT NULL,\n")
+    assert text.endswith(") ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci")
+
+
+def test_views_and_sequences_are_shown_as_what_they_are(ask):
+    view = ["View", "Create View", "character_set_client", "collation_connection"]
+    assert ask("SHOW CREATE TABLE shop.all_items")[0] == ask("SHOW CREATE VIEW shop.all_items")[0] == view
+    assert ask("SHOW CREATE SEQUENCE shop.numbers")[1][0][1].startswith("CREATE SEQUENCE `numbers` start with 5 ")
+    assert ask("SHOW CREATE TABLE shop.numbers")[1][0][1].endswith(" SEQUENCE=1")
+
+
+def test_the_state_of_tables_has_what_ddl_tells(ask):
+    rows = ask("SHOW TABLE STATUS FROM shop")[1]
+    assert [row[:3] for row in rows] == [
+        ("all_items", None, None),
+        ("item", "InnoDB", 10),
+        ("numbers", "InnoDB", 10),
+        ("sold", "InnoDB", 10),
+    ]
+
+
+CODES = {
+    "SHOW TABLES FROM nothing": 1049,
+    "SHOW TABLE STATUS FROM nothing": 1049,
+    "SHOW TRIGGERS FROM nothing": 1049,
+    "SHOW COLUMNS FROM shop.nothing": 1146,
+    "SHOW INDEX FROM nothing.nothing": 1146,
+    "SHOW CREATE TABLE shop.nothing": 1146,
+    "SHOW CREATE TABLE shop.lost": 1105,
+    "SHOW CREATE VIEW shop.item": 1347,
+    "SHOW CREATE SEQUENCE shop.item": 4089,
+    "SHOW CREATE DATABASE nothing": 1049,
+}
+
+
+@pytest.mark.parametrize(("sql", "code"), CODES.items(), ids=list(CODES))
+def test_what_does_not_exist_has_the_code_of_mariadb(ask, sql, code):
+    with pytest.raises(RefusedError) as caught:
+        ask(sql)
+    assert caught.value.err.code == code
+
+
+def test_what_no_log_tells_is_empty(ask):
+    for sql in ("SHOW TRIGGERS FROM shop", "SHOW OPEN TABLES", "SHOW EVENTS"):
+        assert ask(sql)[1] == []

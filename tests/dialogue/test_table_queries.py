@@ -1,0 +1,125 @@
+"""SELECT over tables: what goes to information_schema, what to the log, and what nowhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.dialogue.dialog import Dialog
+from ibbmaster.dialogue.statement import Call, ColumnName, Literal, Operation, Order, SelectItem, Star
+from ibbmaster.wire.response import Err, ResultSet
+
+
+@pytest.fixture
+def dialog(new_facts, shop):
+    return Dialog(new_facts("classic-11.8", tables=shop), connection_id=7, user="repl", host="::1")
+
+
+def ask(dialog, sql):
+    """The last answer to a text; the query that was asked of the log, if there is one."""
+    dialog._facts.tables.queries.clear()
+    answer = dialog.query(sql.encode())[-1]
+    queries = dialog._facts.tables.queries
+    return answer, queries[0] if queries else None
+
+
+def test_columns_are_called_as_the_table_calls_them(dialog):
+    answer, query = ask(dialog, "SELECT ID, item.Name AS n, shop.item.price FROM shop.item")
+    assert isinstance(answer, ResultSet)
+    assert query.select.items == (
+        SelectItem(ColumnName(("id",)), "ID"),
+        SelectItem(ColumnName(("name",)), "n"),
+        SelectItem(ColumnName(("price",)), "price"),
+    )
+    assert query.table.full_name == "shop.item"
+
+
+def test_a_star_is_the_columns_that_are_visible(dialog):
+    _, query = ask(dialog, "SELECT *, secret FROM shop.item")
+    assert [item.name for item in query.select.items] == ["id", "name", "price", "secret"]
+    _, query = ask(dialog, "SELECT x.* FROM shop.item AS x")
+    assert [item.name for item in query.select.items] == ["id", "name", "price"]
+
+
+def test_what_depends_on_no_column_is_computed_before(dialog):
+    _, query = ask(dialog, "SET @a = 4; SELECT id FROM shop.item WHERE id > @a + 1 AND name = CONCAT('a', 'b')")
+    left, right = query.select.where.operands
+    assert left == Operation(">", (ColumnName(("id",)), Literal(5)))
+    assert right == Operation("=", (ColumnName(("name",)), Literal("ab")))
+
+
+def test_keys_of_an_order_are_columns(dialog):
+    _, query = ask(dialog, "SELECT name n, id FROM shop.item ORDER BY 2 DESC, n, item.price LIMIT 5, 10")
+    assert query.select.order_by == (
+        Order(ColumnName(("id",)), is_descending=True),
+        Order(ColumnName(("name",))),
+        Order(ColumnName(("price",))),
+    )
+    assert query.select.limit == (5, 10)
+
+
+def test_rows_may_be_counted(dialog):
+    _, query = ask(dialog, "SELECT COUNT(*), MAX(ID) FROM shop.item")
+    assert [item.expression for item in query.select.items] == [
+        Call("count", "COUNT", (Star(),)),
+        Call("max", "MAX", (ColumnName(("id",)),)),
+    ]
+
+
+def test_the_settings_of_the_session_go_with_a_query(dialog):
+    _, query = ask(dialog, "SET time_zone = '+02:00', NAMES latin1; SELECT id FROM shop.item")
+    assert (query.time_zone_s, query.text_charset, query.text_collation_id) == (7200, "latin1", 8)
+    assert (query.is_binary, query.version) == (False, 110806)
+    _, query = ask(dialog, "SET character_set_results = binary; SELECT id FROM shop.item")
+    assert (query.text_charset, query.text_collation_id) == ("binary", 63)
+    _, query = ask(dialog, "SET character_set_results = NULL; SELECT id FROM shop.item")
+    assert (query.text_charset, query.text_collation_id) == (None, 63)
+
+
+def test_a_query_means_the_place_where_the_session_is(dialog):
+    _, query = ask(dialog, "SET @ibb_position = '0-1-2'; SELECT * FROM shop.item")
+    assert str(query.snapshot.position) == "0-1-2"
+    assert [item.name for item in query.select.items] == ["id", "name"]
+
+
+def test_a_prepared_query_wants_binary_rows(dialog):
+    (prepared,) = dialog.prepared.prepare(b"SELECT id FROM shop.item WHERE id = 1")
+    assert [each.name for each in prepared.columns] == ["id"]
+    dialog.prepared.execute(prepared.statement_id, b"")
+    assert dialog._facts.tables.queries[-1].is_binary
+
+
+CODES = {
+    "SELECT nothing FROM shop.item": (1054, "Unknown column 'nothing' in 'SELECT'"),
+    "SELECT id FROM shop.item WHERE nothing = 1": (1054, "Unknown column 'nothing' in 'WHERE'"),
+    "SELECT id FROM shop.item ORDER BY nothing": (1054, "Unknown column 'nothing' in 'ORDER BY'"),
+    "SELECT id FROM shop.item ORDER BY 2": (1054, "Unknown column '2' in 'ORDER BY'"),
+    "SELECT item.id FROM shop.item x": (1054, "Unknown column 'item.id' in 'SELECT'"),
+    "SELECT * FROM shop.nothing": (1146, "Table 'shop.nothing' doesn't exist"),
+    "SELECT * FROM item": (1046, "No database selected"),
+    "SELECT * FROM shop.lost": (1105, "shop.lost: give --schema"),
+    "SELECT 1 FROM shop.item, shop.sold": (1235, None),
+    "SELECT 1 FROM shop.item JOIN information_schema.engines": (1235, None),
+    "SELECT id FROM shop.item UNION SELECT 1": (1235, None),
+    "SELECT id FROM (SELECT id FROM shop.item) x": (1235, None),
+    "SELECT (SELECT id FROM shop.item)": (1235, None),
+    "SELECT id FROM shop.item WHERE id IN (SELECT item FROM shop.sold)": (1235, None),
+    "SELECT * FROM shop.all_items": (1235, None),
+    "SELECT * FROM shop.numbers": (1235, None),
+}
+
+
+@pytest.mark.parametrize(("sql", "expected"), CODES.items(), ids=list(CODES))
+def test_what_is_missing_or_not_answered_has_its_code(dialog, sql, expected):
+    answer, query = ask(dialog, sql)
+    code, text = expected
+    assert isinstance(answer, Err)
+    assert answer.code == code
+    assert query is None
+    if text is not None:
+        assert answer.text == text
+
+
+def test_other_tables_are_answered_without_the_log(dialog):
+    answer, query = ask(dialog, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' LIMIT 1")
+    assert [tuple(row) for row in answer.rows] == [(b"all_items",)]
+    assert query is None

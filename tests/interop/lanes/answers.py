@@ -1,0 +1,331 @@
+"""What a server answers to SELECTs, byte by byte, and what our reader of tables answers to the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import lzma
+import random
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pymysql
+
+from ibbmaster.codec import lenenc
+from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.sql import parse
+from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, Select, SelectItem, Star
+from ibbmaster.gtid import GtidState
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
+from ibbmaster.sql.select import TableReader
+from ibbmaster.wire.response import Err, ResultSet, encode_column, encode_row, is_eof
+
+COM_QUERY, COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_CLOSE = 3, 0x16, 0x17, 0x19
+FOLDER = Path(__file__).parents[3] / "fixtures" / "answers"
+VERSION = 110806
+PACKET_MAX = 0xFFFFFF
+
+
+class Session(NamedTuple):
+    """What a session has set: the statement, and what our dialog makes of it for a query."""
+
+    sql: str
+    charset: str | None
+    collation: int
+    time_zone_s: int
+
+
+SESSIONS = (
+    Session("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci, time_zone = '+02:00'", "utf8mb4", 45, 7200),
+    Session("SET NAMES latin1, time_zone = '-11:30'", "latin1", 8, -41400),
+    Session("SET NAMES utf8mb4, character_set_results = binary, time_zone = '+00:00'", "binary", 63, 0),
+    Session("SET NAMES utf8mb4, character_set_results = NULL, time_zone = '+00:00'", None, 63, 0),
+)
+
+
+class Answered(NamedTuple):
+    """The payloads of column definitions and rows."""
+
+    columns: list[bytes]
+    rows: list[bytes]
+
+
+class RawClient:
+    """A connection to a server that keeps the payloads as they come."""
+
+    def __init__(self, socket: Path, session: Session) -> None:
+        self._connection: Any = pymysql.connect(
+            unix_socket=str(socket), user="root", charset="utf8mb4", autocommit=True
+        )
+        self._connection.cursor().execute(session.sql)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def text(self, sql: str) -> Answered:
+        """The answer of the text protocol."""
+        self._connection._execute_command(COM_QUERY, sql)
+        self._payload()
+        return Answered(list(self._until_eof()), list(self._until_eof()))
+
+    def binary(self, sql: str) -> Answered:
+        """The answer to a prepared statement."""
+        self._connection._execute_command(COM_STMT_PREPARE, sql)
+        head = self._payload()
+        (statement,) = struct.unpack_from("<I", head, 1)
+        if head[7:9] != b"\0\0":
+            list(self._until_eof())
+        list(self._until_eof())
+        self._connection._execute_command(COM_STMT_EXECUTE, struct.pack("<IBI", statement, 0, 1))
+        self._payload()
+        answered = Answered(list(self._until_eof()), list(self._until_eof()))
+        self._connection._execute_command(COM_STMT_CLOSE, struct.pack("<I", statement))
+        return answered
+
+    def _payload(self) -> bytes:
+        return bytes(self._connection._read_packet()._data)
+
+    def _until_eof(self) -> Iterator[bytes]:
+        while not is_eof(payload := self._payload()):
+            yield payload
+
+
+class OurTables:
+    """Our reader over a log, asked as the dialog does it."""
+
+    def __init__(self, engine: LogEngine) -> None:
+        self.engine = engine
+        self._schema = LoggedSchema(engine)
+        self.reader = TableReader(engine, self._schema.history())
+        self._catalogs: dict[LogPosition, SchemaCatalog] = {}
+
+    def snapshot(self, end: LogPosition | None = None) -> LogSnapshot:
+        return LogSnapshot(end=end or self.engine.end(), file_name="", state=GtidState())
+
+    def table(self, full_name: str, snapshot: LogSnapshot) -> TableVersion:
+        if snapshot.end not in self._catalogs:
+            self._catalogs[snapshot.end] = self._schema.history().at(SchemaPlace(snapshot.end, 0))
+        found = self._catalogs[snapshot.end].table(*full_name.split(".", 1))
+        assert isinstance(found, TableVersion), found
+        return found
+
+    def base_tables(self, snapshot: LogSnapshot) -> list[TableVersion]:
+        """Those that are known, in the order of their names."""
+        tables = self._schema.history().at(SchemaPlace(snapshot.end, 0)).tables
+        found = [table for _, table in sorted(tables.items()) if isinstance(table, TableVersion)]
+        return [table for table in found if table.kind is TableKind.BASE]
+
+    def answer(
+        self, sql: str, session: Session = SESSIONS[0], *, is_binary: bool = False, snapshot: LogSnapshot | None = None
+    ) -> Answered:
+        """The answer to a SELECT.
+
+        Raises:
+            RefusedError: it is refused.
+        """
+        snapshot = snapshot or self.snapshot()
+        select = parse(sql, version=VERSION)[0]
+        assert isinstance(select, Select)
+        named = select.tables[0]
+        table = self.table(f"{named.database}.{named.name}", snapshot)  # type: ignore[union-attr]
+        query = TableQuery(
+            snapshot=snapshot,
+            table=table,
+            select=_resolved(select, table),
+            text_charset=session.charset,
+            text_collation_id=session.collation,
+            time_zone_s=session.time_zone_s,
+            is_binary=is_binary,
+            version=VERSION,
+        )
+        result = self.reader.read(query)
+        columns = [encode_column(column) for column in result.columns]
+        if isinstance(result, ResultSet):
+            return Answered(columns, [encode_row(row) for row in result.rows])
+        return Answered(columns, list(payloads_of(result.blocks)))
+
+
+def payloads_of(blocks: Any) -> Iterator[bytes]:
+    """The payloads in blocks of packets, whose numbers must be in order.
+
+    Raises:
+        RefusedError: they end in an error.
+    """
+    sequence, payload = 7, b""
+    while (found := blocks.next_block(sequence)) is not None:
+        if isinstance(found, Err):
+            raise RefusedError(found.code, found.sqlstate, found.text)
+        data, behind = bytes(found[0]), found[1]
+        offset = 0
+        while offset < len(data):
+            size = int.from_bytes(data[offset : offset + 3], "little")
+            assert data[offset + 3] == sequence
+            sequence = sequence + 1 & 0xFF
+            payload += data[offset + 4 : offset + 4 + size]
+            offset += 4 + size
+            if size < PACKET_MAX:
+                yield payload
+                payload = b""
+        assert sequence == behind
+
+
+def _resolved(select: Select, table: TableVersion) -> Select:
+    """What the dialog resolves before it asks for rows."""
+    items = []
+    for item in select.items:
+        if isinstance(item.expression, Star):
+            shown = [column for column in table.columns if not column.is_hidden and not column.is_invisible]
+            items += [SelectItem(ColumnName((column.name,)), column.name) for column in shown]
+        else:
+            items.append(SelectItem(_named(item.expression, table), item.name))
+    orders = tuple(dataclasses.replace(order, expression=_named(order.expression, table)) for order in select.order_by)
+    where = None if select.where is None else _named(select.where, table)
+    return dataclasses.replace(select, items=tuple(items), where=where, order_by=orders)
+
+
+def _named(expression: Expression, table: TableVersion) -> Expression:
+    match expression:
+        case ColumnName(parts=parts):
+            column = table.column(parts[-1])
+            assert column is not None
+            return ColumnName((column.name,))
+        case Operation("NEGATIVE", (Literal(value=int() as value),)):
+            return Literal(-value)
+        case Operation(operator, operands):
+            return Operation(operator, tuple(_named(operand, table) for operand in operands))
+        case Call():
+            return dataclasses.replace(expression, arguments=tuple(_named(one, table) for one in expression.arguments))
+    return expression
+
+
+def values_of(payload: bytes, count: int) -> list[bytes | None]:
+    """The texts of a row."""
+    values: list[bytes | None] = []
+    offset = 0
+    for _ in range(count):
+        if payload[offset] == lenenc.NULL:
+            values.append(None)
+            offset += 1
+        else:
+            value, offset = lenenc.decode_bytes(payload, offset)
+            values.append(value)
+    return values
+
+
+CONSTANTS = {
+    "a": ["-3", "0", "2", "100", "'1'", "1.5", "NULL"],
+    "b": ["0", "3", "6", "18446744073709551615", "-1", "3.0"],
+    "c": ["'k0'", "'k1'", "'k2'", "'k'", "'k1 '", "''", "'K1'"],
+    "d": ["1", "-2.5", "10.00", "'7'", "1e1"],
+    "e": ["'2024-01-01'", "'2024-01-03 05:06:07'", "'2024-01-02 00:00:00.500'"],
+    "f": ["'00:30:00'", "'-01:00:00'", "'05:00:00'"],
+    "g": ["1", "2.5", "0.125"],
+    "h": ["1", "3.3333", "10"],
+    "i": ["'2024-01-02 01:02:03'", "'2024-01-04 00:00:00'"],
+    "j": ["x'01'", "'a'", "x'0000'"],
+    "l": ["'x'", "'z'"],
+}
+QUERIES = (
+    "SELECT COUNT(*) FROM cond.p",
+    "SELECT COUNT(*), MIN(a), MAX(b), MIN(e), MAX(d), COUNT(d) FROM cond.p",
+    "SELECT * FROM cond.p ORDER BY a, b DESC, c LIMIT 7 OFFSET 13",
+    "SELECT c, a FROM cond.p ORDER BY a DESC, b, c DESC LIMIT 5",
+    "SELECT * FROM cond.p WHERE (a > 1) OR (a = 1 AND b < 3) OR (a = 1 AND b = 3 AND c > 'k0') "
+    "ORDER BY a, b DESC, c LIMIT 10",
+    "SELECT a, b FROM cond.p WHERE a = 2 ORDER BY b DESC LIMIT 3",
+    "SELECT /*!40001 SQL_NO_CACHE */ a FROM `cond`.`p`",
+    "SELECT * FROM cond.q WHERE s >= 'a' ORDER BY s LIMIT 3",
+    "SELECT * FROM cond.q WHERE u = 'x' ORDER BY s",
+    "SELECT * FROM cond.nk",
+    "SELECT * FROM cond.nk WHERE a = 1 AND b = 1",
+    "SELECT COUNT(*) FROM cond.nk WHERE b IS NULL",
+    "SELECT x.id AS z, v FROM cond.big x WHERE x.id BETWEEN 100 AND 130 AND NOT (x.id > 120)",
+    "SELECT id FROM cond.big WHERE id > 10 AND id <= 20 AND v > 15",
+    "SELECT MIN(id), MAX(id) FROM cond.big WHERE id > 5",
+    "SELECT MAX(id) FROM cond.big WHERE id > 5000",
+    "SELECT 1 FROM cond.big LIMIT 1",
+    "SELECT * FROM cond.big WHERE id IN (5, 3, 1900, 7)",
+    "SELECT * FROM cond.big ORDER BY id DESC LIMIT 3",
+    "SELECT id FROM cond.big WHERE id > '17' LIMIT 2",
+    "SELECT id FROM cond.big WHERE id > 1.5 LIMIT 2",
+    "SELECT y FROM cond.q WHERE y > '2020-01-01' ORDER BY s",
+    "SELECT COUNT(*) FROM cond.big WHERE id > 100 LIMIT 1",
+)
+
+
+def random_query(rng: random.Random) -> str:
+    """A SELECT with a condition over the table cond.p, ordered by its key."""
+    limit = rng.choice(["", " LIMIT 5", " LIMIT 3 OFFSET 2"])
+    return f"SELECT * FROM cond.p WHERE {_condition(rng, 0)} ORDER BY a, b DESC, c{limit}"
+
+
+def _condition(rng: random.Random, depth: int) -> str:
+    chance = rng.random()
+    if depth < 3 and chance < 0.45:
+        parts = [_condition(rng, depth + 1) for _ in range(rng.choice([2, 2, 3]))]
+        return f"({rng.choice([' AND ', ' OR ']).join(parts)})"
+    if depth < 3 and chance < 0.55:
+        return f"NOT ({_condition(rng, depth + 1)})"
+    column = rng.choice([*"abcabcabc", *CONSTANTS])
+    constants = CONSTANTS[column]
+    negation = rng.choice(["", "NOT "])
+    if chance < 0.62:
+        return f"{column} IS {negation}NULL"
+    if chance < 0.70:
+        return f"{column} {negation}IN ({', '.join(rng.choices(constants, k=rng.randint(1, 3)))})"
+    if chance < 0.78 and column != "l":
+        return f"{column} {negation}BETWEEN {rng.choice(constants)} AND {rng.choice(constants)}"
+    sign = rng.choice(["=", "<>", "<=>"] if column == "l" else ["=", "<", ">", "<=", ">=", "<>", "<=>"])
+    pair = (column, rng.choice(constants))
+    return f"{pair[0]} {sign} {pair[1]}" if rng.random() < 0.85 else f"{pair[1]} {sign} {pair[0]}"
+
+
+def save(folder: Path, found: Sequence[tuple[str, int, bool, Answered]]) -> None:
+    """Keep answers: the statement, the number of the session, whether prepared, and the payloads."""
+    data = [
+        [sql, session, is_binary, [one.hex() for one in answered.columns], [one.hex() for one in answered.rows]]
+        for sql, session, is_binary, answered in found
+    ]
+    with lzma.open(folder / "answers.json.xz", "wt", preset=9) as file:
+        json.dump(data, file)
+
+
+def load(folder: Path) -> list[tuple[str, int, bool, Answered]]:
+    """Answers that were kept."""
+    with lzma.open(folder / "answers.json.xz", "rt") as file:
+        data = json.load(file)
+    return [
+        (sql, session, is_binary, Answered([*map(bytes.fromhex, columns)], [*map(bytes.fromhex, rows)]))
+        for sql, session, is_binary, columns, rows in data
+    ]
+
+
+def expect_equal(ours: OurTables, asked: Sequence[tuple[str, int, bool, Answered]]) -> int:
+    """Our answers are the same; how many were refused."""
+    refused = 0
+    snapshot = ours.snapshot()
+    for sql, number, is_binary, expected in asked:
+        try:
+            found = ours.answer(sql, SESSIONS[number], is_binary=is_binary, snapshot=snapshot)
+        except RefusedError:
+            refused += 1
+            continue
+        assert found.columns == expected.columns, (sql, SESSIONS[number])
+        name = sql.partition(" FROM ")[2].split()[0].replace("`", "")
+        if _is_ordered(sql, ours.table(name, snapshot)):
+            assert found.rows == expected.rows, (sql, SESSIONS[number], is_binary)
+        else:
+            assert sorted(found.rows) == sorted(expected.rows), (sql, SESSIONS[number], is_binary)
+    return refused
+
+
+def _is_ordered(sql: str, table: TableVersion) -> bool:
+    """Whether the order of the rows is one that a statement asks for, or that of a clustered key."""
+    return "ORDER BY" in sql or (table.primary_key is not None and table.options.get("ENGINE") == "InnoDB")

@@ -1,0 +1,191 @@
+"""Tables as a real server describes them in information_schema, and the same out of a schema history."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import Any
+
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import (
+    IndexKind,
+    SchemaPlace,
+    TableColumn,
+    TableIndex,
+    TableKind,
+    TableVersion,
+    UnknownTable,
+)
+from lanes.server import Server
+
+COLUMNS = (
+    "SELECT TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, "
+    "COLLATION_NAME, COLUMN_KEY, EXTRA, COLUMN_COMMENT, COLUMN_DEFAULT FROM information_schema.COLUMNS "
+)
+OF_TABLES = "WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')"
+INDEXES = (
+    "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX, COLUMN_NAME, SUB_PART, NON_UNIQUE, IGNORED "
+    f"FROM information_schema.STATISTICS {OF_TABLES}"
+)
+FOREIGN_KEYS = (
+    "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, REFERENCED_TABLE_NAME, UPDATE_RULE, DELETE_RULE "
+    "FROM information_schema.REFERENTIAL_CONSTRAINTS ORDER BY 1, 2, 3"
+)
+TABLES = (
+    "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_COLLATION, ENGINE, TABLE_COMMENT FROM information_schema.TABLES "
+    f"{OF_TABLES} AND TABLE_TYPE <> 'VIEW' AND TABLE_TYPE <> 'TEMPORARY'"
+)
+
+_PLAIN_DEFAULT = re.compile(r"NULL|-?[1-9][0-9.]*|'(?:[^'\\]|'')*'|current_timestamp\([0-9]?\)")
+
+Described = dict[str, list[tuple[Any, ...]]]
+
+
+def described_by(server: Server) -> Described:
+    """All tables of a server."""
+    views = "(TABLE_SCHEMA, TABLE_NAME) NOT IN (SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.VIEWS)"
+    return {
+        "columns": [tuple(row) for row in server.sql(f"{COLUMNS} {OF_TABLES} AND {views} ORDER BY 1, 2, 3")],
+        "indexes": sorted((tuple(row) for row in server.sql(INDEXES)), key=lambda row: row[:2]),
+        "foreign keys": [tuple(row) for row in server.sql(FOREIGN_KEYS)],
+        "tables": sorted(tuple(row) for row in server.sql(TABLES)),
+    }
+
+
+def described(tables: list[TableVersion]) -> Described:
+    """Tables of a history in the same form."""
+    found: Described = {"columns": [], "indexes": [], "foreign keys": [], "tables": []}
+    for table in sorted(tables, key=lambda table: (table.database, table.name)):
+        if table.kind is TableKind.VIEW:
+            continue
+        head = table.database, table.name
+        shown = [column for column in table.columns if not column.is_hidden]
+        for number, column in enumerate(shown, start=1):
+            found["columns"].append((*head, number, *_column(table, column)))
+        names = {column.id: column.name for column in table.columns}
+        for index in table.indexes:
+            plain = index.kind not in (IndexKind.PRIMARY, IndexKind.UNIQUE)
+            for number, part in enumerate(index.parts, start=1):
+                ignored = "YES" if index.is_ignored else "NO"
+                length = 32 if index.kind is IndexKind.SPATIAL else part.length
+                row = index.name, number, names[part.column_id], length, int(plain), ignored
+                found["indexes"].append((*head, *row))
+            for number, name in enumerate(_ends(table, index), start=len(index.parts) + 1):
+                found["indexes"].append((*head, index.name, number, name, None, 0, "NO"))
+        for key in table.foreign_keys:
+            row = key.name, key.parent_table, key.on_update, key.on_delete
+            found["foreign keys"].append((*head, *row))
+        options = table.options
+        found["tables"].append((*head, table.collation, options.get("ENGINE"), options.get("COMMENT", "")))
+    found["foreign keys"].sort()
+    found["tables"].sort()
+    return found
+
+
+def _ends(table: TableVersion, index: TableIndex) -> tuple[str, ...]:
+    """The columns of a period that an index is of, too: its end first."""
+    return next(((end, start) for name, start, end in table.periods if name == index.without_overlaps), ())
+
+
+def _column(table: TableVersion, column: TableColumn) -> tuple[Any, ...]:
+    type_ = column.type
+    return (
+        column.name,
+        type_text(column),
+        "YES" if column.is_nullable else "NO",
+        type_.charset,
+        type_.collation,
+        _key(table, column),
+        _extra(column),
+        column.comment,
+        column.default,
+    )
+
+
+def type_text(column: TableColumn) -> str:
+    """COLUMN_TYPE."""
+    type_ = column.type
+    inside = ""
+    if type_.labels:
+        inside = ",".join("'" + label.replace("\\", "\\\\").replace("'", "''") + "'" for label in type_.labels)
+    elif type_.length is not None:
+        inside = f"{type_.length}" + (f",{type_.scale}" if type_.scale is not None else "")
+    elif type_.scale is not None:
+        inside = f"{type_.scale}"
+    text = f"{type_.word}({inside})" if inside else type_.word
+    text += " unsigned" * type_.is_unsigned + " zerofill" * type_.is_zerofill
+    return text + " /*M!100301 COMPRESSED*/" * type_.is_compressed
+
+
+def _key(table: TableVersion, column: TableColumn) -> str:
+    columns = {one.id: one for one in table.columns}
+    found = ""
+    has_primary = any(index.kind is IndexKind.PRIMARY for index in table.indexes)
+    for index in table.indexes:
+        ids = [part.column_id for part in index.parts]
+        if index.kind is IndexKind.PRIMARY:
+            if column.id in ids:
+                return "PRI"
+            continue
+        is_whole = all(not columns[part.column_id].is_nullable and part.length is None for part in index.parts)
+        if index.kind is IndexKind.UNIQUE and not has_primary and is_whole and index.without_overlaps is None:
+            has_primary = True
+            if column.id in ids:
+                return "PRI"
+            continue
+        if not ids or ids[0] != column.id:
+            continue
+        alone = index.kind is IndexKind.UNIQUE and len(ids) == 1 and index.without_overlaps is None
+        found = "UNI" if alone else (found or "MUL")
+    return found
+
+
+def _extra(column: TableColumn) -> str:
+    parts = []
+    if column.is_auto_increment:
+        parts.append("auto_increment")
+    if column.expression is not None:
+        parts.append("STORED GENERATED" if column.is_stored else "VIRTUAL GENERATED")
+    if column.period is not None:
+        parts.append("STORED GENERATED")
+    if column.on_update is not None:
+        parts.append(f"on update {column.on_update}")
+    if column.is_unversioned:
+        parts.append("WITHOUT SYSTEM VERSIONING")
+    if column.is_invisible:
+        parts.append("INVISIBLE")
+    return ", ".join(parts)
+
+
+def differences(history: SchemaHistory, at: SchemaPlace | None, server: Described) -> list[str]:
+    """What a history says otherwise than the server said, one line each; tables that it does not know are one, too."""
+    tables = list(history.at(at).tables.values())
+    found = [f"{table.full_name}: {table.reason}" for table in tables if isinstance(table, UnknownTable)]
+    ours = described([table for table in tables if isinstance(table, TableVersion)])
+    for part, rows in ours.items():
+        theirs = server[part]
+        if part == "columns":
+            masked = {row[:4] for row in rows if _PLAIN_DEFAULT.fullmatch(row[-1] or "NULL") is None}
+            masked |= {row[:4] for row in theirs if "GENERATED" in row[-3]}
+            rows, theirs = _masked(rows, masked), _masked(theirs, masked)
+        found += [f"{part}: {row} is only in the history" for row in rows if row not in theirs]
+        found += [f"{part}: {row} is only in the server" for row in theirs if row not in rows]
+        if not found and rows != theirs:
+            found.append(f"{part}: in another order")
+    return found
+
+
+def _masked(rows: list[tuple[Any, ...]], masked: set[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Columns, some without their default: an expression, which a server writes in its own words."""
+    return [(*row[:-1], "an expression") if row[:4] in masked else row for row in rows]
+
+
+def places_by_gtid(log: ClassicBinlog) -> dict[str, SchemaPlace]:
+    """Behind each group of a log."""
+    found = {}
+    with contextlib.closing(log.groups(log.start_of_file())) as groups:
+        while (group := groups.next_group()) is not None:
+            if group.gtid is not None:
+                found[str(group.gtid)] = SchemaPlace(group.end, 0)
+    return found

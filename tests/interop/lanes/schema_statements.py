@@ -1,0 +1,183 @@
+"""DDL that a real server runs and logs, and statements about its tables that ours must answer alike."""
+
+from __future__ import annotations
+
+DDL = (
+    "CREATE DATABASE r1 CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci COMMENT 'it''s'",
+    "USE r1",
+    "CREATE TABLE t1 (id int AUTO_INCREMENT PRIMARY KEY, a int unsigned zerofill default '5', "
+    "b varchar(10) character set latin1 default 1, b2 varchar(10) collate utf8mb4_bin not null default 'x''y\\\\z', "
+    "c decimal(5,2) default 1, d double default 1.50, e float(7,3) default 2, f bit(10) default 5, "
+    "f2 bit(3) default b'101', g date default 20200101, h datetime(3) default now(3) on update now(3), "
+    "i2 timestamp null default null, j year default 2020, k enum('a','b''c') default 'a', "
+    "l set('x','y') character set latin1, m text, n blob default 'x', o json, p uuid default uuid(), q inet6, "
+    "s varchar(20) default (concat('x',1+2)), t int as (a*2) virtual, u int as (a+1) persistent invisible, "
+    "v int invisible default 7 comment 'c''\\n', w point not null, x char(5) binary, y tinyint(1) default true, "
+    "z time(2) default '12:00:00', aa binary(3) default 'a', ab varbinary(5) default 0x4142, "
+    "ac varchar(100) compressed, ad text compressed, ae int check (ae > 5 and a < 3), unique key ub (b), "
+    "key kc (c, b2(3) desc), key kh (a) using hash, fulltext key ft (m), spatial key sp (w), key ig (d) ignored, "
+    "key cm (e) comment 'kom''', constraint chk check (a<>b)) "
+    "ENGINE=InnoDB COMMENT='tab''le' ROW_FORMAT=DYNAMIC STATS_PERSISTENT=1",
+    "CREATE TABLE p (id int primary key, id2 int, key(id2))",
+    "CREATE TABLE f (a int, b int, constraint fk1 foreign key (a) references p (id) on delete cascade on update "
+    "set null, foreign key (b) references r1.p(id2) on delete restrict on update no action)",
+    "CREATE TABLE v1 (a int) with system versioning",
+    "CREATE TABLE v2 (a int, b int without system versioning, rs timestamp(6) generated always as row start, re "
+    "timestamp(6) generated always as row end, period for system_time(rs, re)) with system versioning",
+    "CREATE TABLE v3 (a int, s date, e date, period for p (s, e), unique (a, p without overlaps))",
+    "CREATE TABLE pa (a int, b date) engine=aria checksum=1 partition by range (year(b)) subpartition by hash(a) "
+    "subpartitions 2 (partition p0 values less than (2000) comment 'x', partition p1 values less than maxvalue)",
+    "CREATE TABLE pc (a varchar(10), b int) partition by list columns (a) (partition x values in ('a','b'), "
+    "partition y values in (null), partition z default)",
+    "CREATE TABLE ph (a int primary key, b int) partition by key (a) partitions 3",
+    "CREATE SEQUENCE sq START 5 INCREMENT 2 MAXVALUE 100 NOCACHE CYCLE",
+    "CREATE TABLE ar (a int, b varchar(10), primary key(a)) engine=aria transactional=1 page_checksum=0",
+    "CREATE TABLE ap (a int) engine=aria",
+    "CREATE TABLE me (a int, b varchar(10), key (b) using btree, key(a)) engine=memory",
+    "CREATE TABLE my (a int, b char(10)) engine=myisam max_rows=5 min_rows=2 avg_row_length=10 pack_keys=1 "
+    "delay_key_write=1",
+    "CREATE TABLE la (a varchar(10), b varchar(10) character set utf8mb3, c varchar(10) collate latin1_bin) "
+    "charset latin1",
+    "CREATE TABLE ex (a int default null, b int not null, c varchar(5) default (1+2), d int default (1+2*3), "
+    "e int default -1, f bigint default +2, g double default 1e20, h decimal(10,3) default 1.5e1, "
+    "i varchar(10) default current_user(), j datetime default current_timestamp, l time default 0, "
+    "m int default (a is not null and b in (1,2) or not c like 'x%'), "
+    "n int default (case when a>1 then 2 else 3 end), p int default (-a), q int default (a between 1 and 2), "
+    "r int default (if(a, b, c)), s int default (a mod 2), t bool default (a xor b), u bool default (a = b), "
+    "v int default (a div b), w varchar(5) default (json_value(c, '$.x')), "
+    "x int default (length(c) + char_length(c)), y date default (date_add('2020-01-01', interval 1 day)), "
+    "z int default (a | b & 3 ^ ~1), tt varchar(30) default (substr(c,1,2)), "
+    "uu varchar(30) default (upper(c) collate utf8mb4_bin))",
+    "ALTER TABLE p ADD note varchar(20) DEFAULT 'n' AFTER id, DROP KEY id2, ADD UNIQUE KEY id2 (id2)",
+    "ALTER TABLE la CHANGE a a2 varchar(20), ADD KEY (a2(5)), COMMENT 'altered'",
+    "RENAME TABLE me TO memory_table",
+)
+#: Each is answered with the same names and rows.
+ABOUT_TABLES = (
+    "SHOW FULL TABLES IN `r1` where Table_Type = 'BASE TABLE'",
+    "SHOW FULL TABLES IN `nodb` where Table_Type = 'BASE TABLE'",
+    "SHOW CREATE TABLE `r1`.`nothing`",
+    "SHOW CREATE VIEW `r1`.`p`",
+    "SHOW CREATE SEQUENCE `r1`.`p`",
+    "SHOW CREATE SEQUENCE `r1`.`sq`",
+    "SHOW CREATE DATABASE r1",
+    "SHOW CREATE DATABASE IF NOT EXISTS `r1`",
+    "show index from `r1`.`nothing`",
+    "show columns from r1.ex",
+    "SHOW COLUMNS FROM r1.t1 LIKE 'a%'",
+    "SHOW TABLES FROM r1 LIKE 'p%'",
+    "SHOW DATABASES",
+    "USE r1",
+    "SELECT DATABASE(), @@collation_database",
+    "SELECT engine, table_type FROM INFORMATION_SCHEMA.TABLES WHERE table_schema = DATABASE() AND table_name = 't1'",
+    "select column_name, extra, generation_expression, data_type from information_schema.columns where "
+    "table_schema=database() and table_name='t1' order by ordinal_position",
+    "SELECT table_name, column_name, ordinal_position, column_default, is_nullable, data_type, "
+    "character_maximum_length, character_octet_length, numeric_precision, numeric_scale, datetime_precision, "
+    "character_set_name, collation_name, column_type, column_key, extra, column_comment, is_generated, "
+    "generation_expression FROM information_schema.columns WHERE table_schema='r1' AND table_name <> 'sq' "
+    "ORDER BY table_name, ordinal_position",
+    "SELECT table_name, table_type, engine, row_format, table_collation, create_options, table_comment, temporary "
+    "FROM information_schema.tables WHERE table_schema='r1' ORDER BY 1",
+    "SELECT table_name, non_unique, index_name, seq_in_index, column_name, collation, sub_part, nullable, index_type, "
+    "index_comment, ignored FROM information_schema.statistics WHERE table_schema='r1' ORDER BY 1, 3, 4",
+    "SELECT * FROM information_schema.check_constraints WHERE constraint_schema='r1' ORDER BY table_name, "
+    "constraint_name",
+    "SELECT * FROM information_schema.key_column_usage WHERE table_schema='r1' ORDER BY table_name, constraint_name, "
+    "ordinal_position",
+    "SELECT * FROM information_schema.table_constraints WHERE table_schema='r1' ORDER BY table_name, constraint_type, "
+    "constraint_name",
+    "SELECT * FROM information_schema.referential_constraints WHERE constraint_schema='r1' ORDER BY constraint_name",
+    "SELECT table_name, partition_name, subpartition_name, partition_ordinal_position, partition_method, "
+    "subpartition_method, partition_expression, partition_description, partition_comment FROM "
+    "information_schema.partitions WHERE table_schema='r1' ORDER BY 1, 4, 3",
+    # MariaDB Connector/J: getTables, getColumns, getPrimaryKeys, getIndexInfo, getImportedKeys, getCatalogs
+    "SELECT TABLE_SCHEMA TABLE_CAT, NULL TABLE_SCHEM, TABLE_NAME, IF(TABLE_TYPE='BASE TABLE' or TABLE_TYPE="
+    "'SYSTEM VERSIONED', 'TABLE', IF(TABLE_TYPE='TEMPORARY', 'LOCAL TEMPORARY', TABLE_TYPE)) as TABLE_TYPE, "
+    "TABLE_COMMENT REMARKS, NULL TYPE_CAT FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = 'r1' AND TABLE_TYPE IN "
+    "('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY TABLE_TYPE, TABLE_SCHEMA, TABLE_NAME",
+    "SELECT TABLE_SCHEMA TABLE_CAT, TABLE_NAME, COLUMN_NAME, CASE data_type WHEN 'bit' THEN -7 WHEN 'date' THEN 91 "
+    "WHEN 'int' THEN 4 WHEN 'varchar' THEN 12 WHEN 'tinyint' THEN IF(COLUMN_TYPE like 'tinyint(1)%',-7,-6) ELSE 1111 "
+    "END DATA_TYPE, IF(COLUMN_TYPE like 'tinyint(1)%', 'BIT', UCASE(IF( COLUMN_TYPE LIKE '%(%)%', CONCAT(SUBSTRING( "
+    "COLUMN_TYPE,1, LOCATE('(', COLUMN_TYPE) - 1 ), SUBSTRING(COLUMN_TYPE, 1+locate(')', COLUMN_TYPE))), "
+    "COLUMN_TYPE))) TYPE_NAME, CASE DATA_TYPE WHEN 'time' THEN IF(DATETIME_PRECISION = 0, 10, CAST(11 + "
+    "DATETIME_PRECISION as signed integer)) WHEN 'date' THEN 10 WHEN 'year' THEN 4 ELSE IF(NUMERIC_PRECISION IS NULL, "
+    "LEAST(CHARACTER_MAXIMUM_LENGTH,2147483647), NUMERIC_PRECISION) END COLUMN_SIZE, CONVERT (CASE DATA_TYPE WHEN "
+    "'year' THEN NUMERIC_SCALE WHEN 'tinyint' THEN 0 ELSE NUMERIC_SCALE END, UNSIGNED INTEGER) DECIMAL_DIGITS, "
+    "IF(IS_NULLABLE = 'yes',1,0) NULLABLE, LEAST(CHARACTER_OCTET_LENGTH,2147483647) CHAR_OCTET_LENGTH, IF(EXTRA in "
+    "('VIRTUAL', 'PERSISTENT', 'VIRTUAL GENERATED', 'STORED GENERATED') ,'YES','NO') IS_GENERATEDCOLUMN FROM "
+    "INFORMATION_SCHEMA.COLUMNS WHERE (ISNULL(database()) OR (TABLE_SCHEMA = 'r1')) AND TABLE_NAME LIKE 't%' AND "
+    "COLUMN_NAME LIKE '%' ORDER BY TABLE_CAT, TABLE_NAME, ORDINAL_POSITION",
+    "SELECT A.TABLE_SCHEMA TABLE_CAT, A.TABLE_NAME, A.COLUMN_NAME, B.SEQ_IN_INDEX KEY_SEQ, B.INDEX_NAME PK_NAME FROM "
+    "INFORMATION_SCHEMA.COLUMNS A, INFORMATION_SCHEMA.STATISTICS B WHERE A.COLUMN_KEY in ('PRI','pri') AND "
+    "B.INDEX_NAME='PRIMARY' AND A.TABLE_SCHEMA = 'r1' AND B.TABLE_SCHEMA = 'r1' AND A.TABLE_NAME = 't1' AND "
+    "B.TABLE_NAME = 't1' AND A.TABLE_SCHEMA = B.TABLE_SCHEMA AND A.TABLE_NAME = B.TABLE_NAME AND A.COLUMN_NAME = "
+    "B.COLUMN_NAME ORDER BY A.COLUMN_NAME",
+    "SELECT TABLE_SCHEMA TABLE_CAT, TABLE_NAME, NON_UNIQUE, INDEX_NAME, 3 TYPE, SEQ_IN_INDEX ORDINAL_POSITION, "
+    "COLUMN_NAME, COLLATION ASC_OR_DESC FROM INFORMATION_SCHEMA.STATISTICS WHERE TABLE_NAME = 't1' AND TABLE_SCHEMA "
+    "= 'r1' ORDER BY NON_UNIQUE, TYPE, INDEX_NAME, ORDINAL_POSITION",
+    "SELECT KCU.REFERENCED_TABLE_SCHEMA PKTABLE_CAT, KCU.REFERENCED_TABLE_NAME PKTABLE_NAME, "
+    "KCU.REFERENCED_COLUMN_NAME PKCOLUMN_NAME, KCU.TABLE_NAME FKTABLE_NAME, KCU.COLUMN_NAME FKCOLUMN_NAME, "
+    "KCU.POSITION_IN_UNIQUE_CONSTRAINT KEY_SEQ, CASE update_rule WHEN 'RESTRICT' THEN 1 WHEN 'NO ACTION' THEN 3 WHEN "
+    "'CASCADE' THEN 0 WHEN 'SET NULL' THEN 2 END UPDATE_RULE, RC.CONSTRAINT_NAME FK_NAME, RC.UNIQUE_CONSTRAINT_NAME "
+    "PK_NAME FROM INFORMATION_SCHEMA.KEY_COLUMN_USAGE KCU INNER JOIN INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS RC ON "
+    "KCU.CONSTRAINT_SCHEMA = RC.CONSTRAINT_SCHEMA AND KCU.CONSTRAINT_NAME = RC.CONSTRAINT_NAME WHERE "
+    "KCU.TABLE_SCHEMA = 'r1' AND KCU.TABLE_NAME = 'f' ORDER BY PKTABLE_CAT, PKTABLE_NAME, FK_NAME, KEY_SEQ",
+    "SELECT SCHEMA_NAME TABLE_CAT FROM INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME NOT IN ('sys') ORDER BY 1",
+    # other tools: joins, groups, subqueries, unions
+    "SELECT DISTINCT t.table_name FROM information_schema.tables t LEFT JOIN information_schema.table_constraints c ON "
+    "t.table_schema=c.table_schema AND t.table_name=c.table_name AND c.constraint_type='PRIMARY KEY' WHERE "
+    "t.table_schema='r1' AND c.constraint_name IS NULL ORDER BY t.table_name",
+    "SELECT s.TABLE_NAME, GROUP_CONCAT(s.COLUMN_NAME ORDER BY s.SEQ_IN_INDEX SEPARATOR ',') cols FROM "
+    "information_schema.STATISTICS s WHERE s.TABLE_SCHEMA='r1' GROUP BY s.TABLE_NAME, s.INDEX_NAME ORDER BY 1, 2",
+    "SELECT k.CONSTRAINT_NAME, k.COLUMN_NAME FROM information_schema.key_column_usage k WHERE EXISTS (SELECT 1 FROM "
+    "information_schema.table_constraints c WHERE c.constraint_name = k.constraint_name AND "
+    "c.table_schema=k.table_schema AND c.table_name=k.table_name AND c.constraint_type='FOREIGN KEY') AND "
+    "k.table_schema='r1' ORDER BY 1",
+    "SELECT (SELECT COUNT(*) FROM information_schema.columns c WHERE c.table_schema=t.table_schema AND "
+    "c.table_name=t.table_name) n, t.table_name FROM information_schema.tables t WHERE t.table_schema='r1' AND "
+    "t.table_type='BASE TABLE' ORDER BY t.table_name",
+    "SELECT table_schema, COUNT(*) n FROM information_schema.tables WHERE table_schema IN ('r1','nodb') GROUP BY "
+    "table_schema HAVING n > 1",
+    "WITH x AS (SELECT table_name FROM information_schema.tables WHERE table_schema='r1') SELECT COUNT(*) FROM x",
+    "(SELECT table_name FROM information_schema.tables WHERE table_schema='r1' AND table_name='f') UNION ALL "
+    "(SELECT 'zz') ORDER BY 1",
+    "SELECT 1 FROM information_schema.tables WHERE table_schema='R1'",
+    "SELECT 1 FROM information_schema.columns WHERE table_schema='r1' AND table_name='f' AND column_name='A'",
+    "SELECT table_name FROM information_schema.tables WHERE table_schema='r1' AND table_name LIKE 'V\\_%' OR "
+    "table_name = 'nothing'",
+    "SELECT nocol FROM information_schema.tables",
+    "SELECT table_name FROM information_schema.tables WHERE nocol=1",
+    "SELECT table_name FROM information_schema.tables a, information_schema.columns b",
+    "SELECT table_name FROM information_schema.nothing",
+    "SELECT nofunc(table_name) FROM information_schema.tables",
+    "SELECT table_name FROM information_schema.tables ORDER BY 9",
+    "LOCK TABLES r1.nothing READ",
+    "SELECT nocol FROM r1.p",
+    "SELECT p.id FROM r1.p AS x",
+    "SELECT id FROM r1.p WHERE nocol = 1",
+    "SELECT * FROM r1.nothing",
+    "SELECT * FROM nodb.p",
+)
+#: Prepared with a value for each `?`: the same rows in the binary protocol.
+PREPARED: tuple[tuple[str, tuple[object, ...]], ...] = (
+    ("SELECT 1, 1.50, -3, 18446744073709551615, 1e20, 0x4142, NULL", ()),
+    ("SELECT 'a' LIKE ?", ("A%",)),
+    ("SELECT table_name FROM information_schema.tables WHERE table_schema=? ORDER BY 1", ("r1",)),
+    (
+        "SELECT column_name, ordinal_position, numeric_precision, column_default FROM information_schema.columns WHERE "
+        "table_schema=? AND table_name=? ORDER BY ordinal_position LIMIT ?",
+        ("r1", "t1", 5),
+    ),
+    ("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=?", ("r1",)),
+    ("SHOW TABLES FROM r1 LIKE 'p%'", ()),
+    ("SHOW CREATE TABLE r1.f", ()),
+    ("SELECT TIMEDIFF('10:00:00','09:00:00')", ()),
+    ("SELECT 1 LIMIT ?", (0,)),
+    ("SET @a = ?", (7,)),
+    ("KILL ?", (99999999,)),
+    ("SELEC 1", ()),
+    ("SELECT 1; SELECT 2", ()),
+    ("", ()),
+    ("SELECT ? FROM nodb.t", (1,)),
+)

@@ -1,0 +1,150 @@
+"""A real server as judge of the schema history: columns, indexes and keys of all tables, at the end and on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from lanes.capture import load_captures
+from lanes.described import OF_TABLES, described_by, differences, places_by_gtid
+from lanes.hard_ddl import LAX, hard_statements
+from lanes.primary import ClassicPrimary
+from lanes.programs import VERSIONS
+from lanes.server import Server
+
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.types import EventType
+from ibbmaster.log.group_content import group_events
+from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.schema.model import SchemaPlace
+
+REPLAYED = [
+    capture
+    for capture in load_captures()
+    if not capture.is_encrypted and not capture.is_large and "statement" not in capture.name
+]
+REPLAY_TIMEOUT_S = 600
+ALREADY_LOGGED = {b"1051"}  # DROP TABLE of which one is not there: the statement failed on its own server, too
+
+
+def check_table_maps(log, history) -> int:
+    """Put each TABLE_MAP event beside the history; how many there were."""
+    count = 0
+    with contextlib.closing(log.groups(log.start_of_file())) as groups:
+        while (group := groups.next_group()) is not None:
+            for number, event in enumerate(group_events(group) if group.gtid is not None else ()):
+                if event[4] == EventType.TABLE_MAP:
+                    place = SchemaPlace(group.start, number)
+                    history.add_table_map(place, str(group.gtid), decode_table_schema(event))
+                    count += 1
+    return count
+
+
+def write_rows(cursor, statement: str) -> None:
+    """A row into each table that a statement names, where it takes one, and out again."""
+    cursor.execute(f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES {OF_TABLES}")
+    for names in cursor.fetchall():
+        if names[1] in statement:
+            table = ".".join("`" + name.replace("`", "``") + "`" for name in names)
+            with contextlib.suppress(Exception):  # views, sequences, and tables with other demands
+                cursor.execute(f"INSERT IGNORE INTO {table} () VALUES ()")
+                cursor.execute(f"DELETE FROM {table}")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_hard_statement_leaves_the_tables_of_the_server(
+    template_of, servers_directory, server_numbers, watch_log, version
+) -> None:
+    directory = servers_directory / f"h{next(server_numbers)}"
+    server = ClassicPrimary(template_of(version), directory, [], "--binlog-row-metadata=FULL", "--binlog-format=ROW")
+    watch_log("log of the real server", server.log_text)
+    told = []
+    with server:
+        told = run_hard_statements(server, version)
+        server.stop()
+        log = ClassicBinlog(sorted(server.data.glob("binlog.0*[0-9]")))
+        history = LoggedSchema(log).history()
+        places = places_by_gtid(log)
+        for text, gtid, described in told:
+            assert differences(history, places[gtid], described) == [], text
+        assert check_table_maps(log, history) > len(told)
+        assert history.disagreements == []
+
+
+def run_hard_statements(server, version):
+    """Each of them with the position behind it, and the tables that the server has there."""
+    told = []
+    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE d")
+        cursor.execute("USE d")
+        cursor.execute("SET system_versioning_alter_history = KEEP")
+        for one in hard_statements(version):
+            explicit = "ON" if one.is_explicit else "OFF"
+            cursor.execute(f"SET sql_mode = '{one.sql_mode}', explicit_defaults_for_timestamp = {explicit}")
+            cursor.execute(one.text)
+            cursor.execute(f"SET sql_mode = '{LAX}'")
+            cursor.execute("SELECT @@gtid_binlog_pos")
+            told.append((one.text, cursor.fetchone()[0], described_by(server)))
+            write_rows(cursor, one.text)
+    return told
+
+
+@pytest.mark.parametrize("capture", REPLAYED, ids=lambda capture: capture.id)
+def test_a_capture_that_is_replayed_leaves_the_tables_of_its_history(replayed_on, capture, tmp_path) -> None:
+    files = capture.unpack(tmp_path)
+    log = ClassicBinlog(files)
+    history = LoggedSchema(log).history()
+    places = places_by_gtid(log)
+    positions = [gtid for gtid in places if gtid.startswith("0-")] or list(places)
+    middle = random.choice(positions[len(positions) // 4 :])
+    server = replayed_on(capture.version)
+    for begin, end in (
+        (("", middle), (middle, "")) if len({gtid.split("-")[0] for gtid in places}) == 1 else (("", ""),)
+    ):
+        replay(server, files, begin, end)
+        assert differences(history, places[end] if end else None, described_by(server)) == [], (begin, end)
+
+
+def replay(server: Server, files: list[Path], begin: str, end: str) -> None:
+    """Run the groups behind a position, up to another, with mariadb-binlog."""
+    command = [*server.lane.command("mariadb-binlog"), *map(str, files)]
+    command += [f"--start-position={begin}"] * bool(begin) + [f"--stop-position={end}"] * bool(end)
+    printed = subprocess.run(
+        command, capture_output=True, timeout=REPLAY_TIMEOUT_S, check=True, env={**os.environ, "TZ": "UTC"}
+    )
+    run = subprocess.run(
+        [*server.lane.command("mariadb"), "--no-defaults", f"--socket={server.socket}", "--user=root", "--force"],
+        input=printed.stdout,
+        capture_output=True,
+        timeout=REPLAY_TIMEOUT_S,
+        check=False,
+    )
+    errors = re.findall(rb"^ERROR (\d+)", run.stderr, re.MULTILINE)
+    assert set(errors) <= ALREADY_LOGGED, run.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def replayed_on(template_of, servers_directory, server_numbers):
+    """One server of each version, empty again."""
+    with contextlib.ExitStack() as stack:
+        running = {}
+
+        def find(version):
+            if version not in running:
+                directory = servers_directory / f"y{next(server_numbers)}"
+                options = ("--character-set-server=utf8mb4", "--log-bin-trust-function-creators=ON")
+                running[version] = stack.enter_context(Server(template_of(version), directory, *options))
+            server = running[version]
+            for (name,) in server.sql("SHOW DATABASES"):
+                if name not in ("mysql", "information_schema", "performance_schema", "sys"):
+                    server.sql(f"DROP DATABASE `{name}`")
+            server.sql("SET GLOBAL gtid_slave_pos = ''")
+            return server
+
+        yield find

@@ -1,0 +1,167 @@
+"""What a real server and ours say of the same tables: ours knows them from the real one's binlog alone."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from lanes.primary import ClassicPrimary, IbbPrimary, Primary
+from lanes.programs import VERSIONS
+from lanes.schema_statements import ABOUT_TABLES, DDL, PREPARED
+
+TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'r1' ORDER BY 1"
+VARIES = re.compile(r" AUTO_INCREMENT=\d+")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A real primary, and ours that serves its files."""
+
+    real: ClassicPrimary
+    ours: IbbPrimary
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def pair(
+    request: pytest.FixtureRequest,
+    template_of: Callable[[str], Any],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Pair]:
+    directory = servers_directory / f"a{next(server_numbers)}"
+    server = ClassicPrimary(template_of(request.param), directory, [])
+    with server:
+        with connect(server) as connection, connection.cursor() as cursor:
+            for statement in DDL:
+                cursor.execute(statement)
+        server.sql("FLUSH BINARY LOGS")
+        names = [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]
+        files = tmp_path_factory.mktemp("binlogs")
+        for name in names:
+            shutil.copy(server.data / name, files / name)
+        primary = IbbPrimary(files)
+        primary.start()
+        yield Pair(server, primary)
+        primary.stop()
+        assert "Traceback" not in primary.log_text(), primary.log_text()
+
+
+def connect(primary: Primary | ClassicPrimary) -> Any:
+    return pymysql.connect(
+        host=primary.host,
+        port=primary.port,
+        user=primary.user,
+        password=primary.password,
+        charset="utf8mb4",
+        ssl_disabled=True,
+        autocommit=None,
+        conv={},
+    )
+
+
+def ask(connection: Any, sql: str) -> Any:
+    """Names and rows, OK, or number and text of an error."""
+    try:
+        connection.query(sql)
+    except pymysql.Error as error:
+        return error.args
+    result = connection._result
+    if not result.field_count:
+        return "OK"
+    return [field.name for field in result.fields], list(result.rows)
+
+
+def test_tables_are_shown_letter_by_letter_as_a_real_primary_shows_them(pair: Pair) -> None:
+    with connect(pair.real) as real, connect(pair.ours) as ours:
+        names = [name for (name,) in ask(real, TABLES)[1] if name != "sq"]
+        shown = [f"SHOW CREATE TABLE r1.`{name}`" for name in names]
+        wanted = [VARIES.sub("", ask(real, sql)[1][0][1]) for sql in shown]
+        assert [ask(ours, sql)[1][0][1] for sql in shown] == wanted
+    assert len(names) > 10
+
+
+def test_statements_about_tables_are_answered_as_by_a_real_primary(pair: Pair) -> None:
+    differences = []
+    with connect(pair.real) as real, connect(pair.ours) as ours:
+        for sql in ABOUT_TABLES:
+            mine, theirs = ask(ours, sql), ask(real, sql)
+            if mine != theirs:
+                differences.append(f"{sql}\n  ours {difference(mine, theirs)}\n  real {difference(theirs, mine)}")
+    assert not differences, "\n".join(differences)
+
+
+def difference(one: Any, other: Any) -> str:
+    if isinstance(one[-1], list) and isinstance(other[-1], list) and one[0] == other[0]:
+        one = [row for row in one[-1] if row not in other[-1]] or "other order"
+    return str(one)[:800]
+
+
+class Preparing:
+    """A connection that prepares on the server, packet by packet."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def _send(self, payload: bytes) -> None:
+        self._connection._next_seq_id = 0
+        self._connection.write_packet(payload)
+
+    def _read(self) -> bytes:
+        header = self._connection._read_bytes(4)
+        self._connection._next_seq_id = (header[3] + 1) % 256
+        return bytes(self._connection._read_bytes(int.from_bytes(header[:3], "little")))
+
+    def _until_eof(self) -> list[bytes]:
+        found = []
+        while not (payload := self._read()).startswith((b"\xfe", b"\xff")):
+            found.append(payload)
+        return found
+
+    def run(self, sql: str, values: tuple[object, ...]) -> Any:
+        """How many parameters and columns it has, and its rows; or what else is answered."""
+        self._send(b"\x16" + sql.encode())
+        first = self._read()
+        if first.startswith(b"\xff"):
+            return first
+        statement_id, columns, parameters = struct.unpack_from("<IHH", first, 1)
+        for count in (parameters, columns):
+            if count:
+                self._until_eof()
+        self._send(b"\x17" + struct.pack("<IBI", statement_id, 0, 1) + bound(values))
+        answer = self._read()
+        if answer.startswith((b"\x00", b"\xff")):
+            return columns, parameters, answer
+        self._until_eof()
+        rows = self._until_eof()
+        self._send(b"\x19" + struct.pack("<I", statement_id))
+        return columns, parameters, rows
+
+
+def bound(values: tuple[object, ...]) -> bytes:
+    types, data = b"", b""
+    for value in values:
+        if isinstance(value, int):
+            types, data = types + b"\x08\x00", data + struct.pack("<q", value)
+        else:
+            text = str(value).encode()
+            types, data = types + b"\xfd\x00", data + bytes([len(text)]) + text
+    return bytes((len(values) + 7) // 8) + b"\x01" + types + data if values else b""
+
+
+def test_prepared_statements_are_answered_as_by_a_real_primary(pair: Pair) -> None:
+    differences = []
+    with connect(pair.real) as real, connect(pair.ours) as ours:
+        preparing = Preparing(ours), Preparing(real)
+        for sql, values in PREPARED:
+            mine, theirs = (each.run(sql, values) for each in preparing)
+            if mine != theirs:
+                differences.append(f"{sql}\n  ours {str(mine)[:400]}\n  real {str(theirs)[:400]}")
+    assert not differences, "\n".join(differences)

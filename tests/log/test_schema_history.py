@@ -1,0 +1,153 @@
+"""The schema history of a log: folded once, continued, kept beside it, and folded again where that does not fit."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import ibbmaster
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.log import schema_history
+from ibbmaster.log.schema_history import CACHE_FILE, LoggedSchema
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.model import TableVersion
+
+CREATE, ADD = "CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT"
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A log of statements, numbered by themselves."""
+
+    class Numbered:
+        path = tmp_path / "log"
+        count = 0
+
+        def __init__(self):
+            self.writable = ibbmaster.create(self.path, durability="sync", has_background=False)
+
+        def append(self, *statements):
+            for one in statements:
+                self.count += 1
+                self.writable.append(f"0-1-{self.count}", one, database="d")
+            return self
+
+        def schema(self, **given):
+            return LoggedSchema(self.writable.engine, directory=self.path, **given)
+
+    numbered = Numbered()
+    yield numbered
+    numbered.writable.close()
+
+
+def columns(schema, name="t"):
+    table = schema.history().table_at("d", name)
+    return None if table is None else [column.name for column in table.columns]
+
+
+@pytest.fixture
+def count_folds(monkeypatch):
+    """How many groups are folded from here on."""
+    found = []
+    fold = schema_history.fold_group
+    monkeypatch.setattr(schema_history, "fold_group", lambda *given: (found.append(given[1]), fold(*given)))
+    return found
+
+
+def test_a_history_grows_with_its_log(log, count_folds):
+    schema = log.append(CREATE).schema()
+    assert columns(schema) == ["a"]
+    log.append("INSERT INTO t VALUES (1)", ADD)
+    assert columns(schema) == ["a", "b"]
+    assert columns(schema) == ["a", "b"]
+    assert len(count_folds) == 3
+    assert schema.history().end == log.writable.engine.end()
+
+
+def test_what_is_kept_is_not_folded_again(log, count_folds):
+    columns(log.append(CREATE, ADD).schema())
+    count_folds.clear()
+    assert columns(log.schema()) == ["a", "b"]
+    assert count_folds == []
+    log.append("ALTER TABLE t DROP a")
+    assert columns(log.schema()) == ["b"]
+    assert len(count_folds) == 1
+
+
+def test_the_cache_of_another_log_or_a_damaged_one_leads_to_folding_anew(log, count_folds):
+    cache = log.path / CACHE_FILE
+    columns(log.append(CREATE, ADD).schema())
+    kept = cache.read_bytes()
+    log.writable.reset()
+    log.count = 0
+    log.append("CREATE TABLE t (z INT)", "DROP TABLE IF EXISTS x", "DROP TABLE IF EXISTS y")
+    assert columns(log.schema()) == ["z"]
+    for content in (kept, kept[:-1], b"", b"\xff" * 100):
+        cache.write_bytes(content)
+        count_folds.clear()
+        assert columns(log.schema()) == ["z"]
+        assert len(count_folds) == 3
+
+
+def test_a_log_that_began_anew_is_folded_anew(log):
+    schema = log.append(CREATE, ADD).schema()
+    assert columns(schema) == ["a", "b"]
+    log.writable.reset()
+    log.count = 0
+    assert columns(schema) is None
+    log.append("CREATE TABLE t (z INT)")
+    assert columns(schema) == ["z"]
+
+
+def test_what_was_purged_stays_known_while_it_is_kept(log):
+    schema = log.append(CREATE).schema()
+    columns(schema)
+    log.writable.flush()
+    log.append("CREATE TABLE u (a INT)")
+    assert columns(schema, "u") == ["a"]
+    log.writable.purge(to=log.writable.files[-1].name)
+    assert columns(schema) == columns(log.schema()) == ["a"]
+
+
+def test_other_rules_or_another_base_fold_anew(log, count_folds, monkeypatch):
+    columns(log.append(CREATE).schema())
+    base = SchemaCatalog(tables={("d", "older"): TableVersion(database="d", name="older")})
+    assert columns(log.schema(base=base), "older") == []
+    monkeypatch.setattr(schema_history, "_code", lambda: "other")
+    count_folds.clear()
+    assert columns(log.schema()) == ["a"]
+    assert len(count_folds) == 1
+
+
+def test_what_the_base_holds_already_is_passed_over(log):
+    log.append("CREATE TABLE t (old INT)", "DROP TABLE t", CREATE)
+    base = SchemaCatalog(tables={("d", "t"): TableVersion(database="d", name="t")})
+    assert columns(log.schema(base=base, behind=GtidPosition.parse("0-1-3"))) == []
+    assert columns(log.schema(base=base, behind=GtidPosition.parse("0-1-1"))) == ["a"]
+
+
+def test_a_directory_that_cannot_be_written_has_no_cache(log):
+    (log.path / CACHE_FILE).mkdir()
+    assert columns(log.append(CREATE).schema()) == ["a"]
+    assert columns(log.schema()) == ["a"]
+
+
+def test_traditional_files_have_one_too_and_it_grows_by_files(tmp_path, fixtures, count_folds):
+    source = fixtures / "classic" / "11.8" / "domains"
+    files = sorted(source.glob("binlog.0*[0-9]"))
+    for path in files[:1]:
+        shutil.copy(path, tmp_path)
+    before = LoggedSchema(ClassicBinlog([tmp_path]), directory=tmp_path).history()
+    count_folds.clear()
+    for path in files[1:]:
+        shutil.copy(path, tmp_path)
+    grown = LoggedSchema(ClassicBinlog([tmp_path]), directory=tmp_path).history()
+    folded = len(count_folds)
+    (tmp_path / CACHE_FILE).unlink()
+    count_folds.clear()
+    anew = LoggedSchema(ClassicBinlog([tmp_path]), directory=tmp_path).history()
+    assert grown.lines == anew.lines
+    assert grown.end == anew.end > before.end
+    assert 0 < folded < len(count_folds)

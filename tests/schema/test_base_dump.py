@@ -1,0 +1,117 @@
+"""A dump, or CREATE statements, as what there was before the log."""
+
+from __future__ import annotations
+
+import pytest
+from tests.schema.conftest import column_text, logged, place
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.schema.base_dump import read_base, read_rows
+from ibbmaster.schema.history import SchemaHistory
+
+DUMP = r"""/*M!999999\- enable the sandbox mode */
+-- MariaDB dump 10.19-11.8.6-MariaDB, for debian-linux-gnu (x86_64); CREATE TABLE no (a INT);
+/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */;
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET latin1 COLLATE latin1_swedish_ci */;
+
+USE `shop`;
+DROP TABLE IF EXISTS `item`;
+CREATE TABLE `item` (
+  `id` int(11) NOT NULL AUTO_INCREMENT,
+  `name` varchar(20) DEFAULT 'a;b -- c',
+  `data` blob DEFAULT NULL,
+  PRIMARY KEY (`id`)
+) ENGINE=InnoDB AUTO_INCREMENT=5 DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci;
+LOCK TABLES `item` WRITE;
+/*!40000 ALTER TABLE `item` DISABLE KEYS */;
+INSERT INTO `item` VALUES
+(1,'it\'s; (x)',NULL),
+(-2,'a''b\n/* no comment',_binary 'a\\b'),(3,'',0x00FF);
+INSERT INTO `item` (`id`, `name`) VALUES (4,'VALUES (');
+/*!40000 ALTER TABLE `item` ENABLE KEYS */;
+UNLOCK TABLES;
+/*!50001 CREATE VIEW `v` AS SELECT
+ 1 AS `id` */;
+DELIMITER ;;
+CREATE DEFINER=`root`@`localhost` PROCEDURE `p`()
+BEGIN
+  CREATE TABLE inside (a INT);
+END ;;
+DELIMITER ;
+SET GLOBAL gtid_slave_pos='0-1-100,1-2-3';
+-- Dump completed on 2026-01-02
+"""
+
+
+def pieces(text, size):
+    return (text[at : at + size] for at in range(0, len(text), size))
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
+def test_a_dump_has_tables_and_the_position_that_it_is_of(size):
+    base = read_base(pieces(DUMP, size))
+    assert str(base.position) == "0-1-100,1-2-3"
+    assert set(base.catalog.tables) == {("shop", "item"), ("shop", "v")}
+    assert base.catalog.databases["shop"].collation == "latin1_swedish_ci"
+    columns = [column_text(column) for column in base.catalog.table("shop", "item").columns]
+    name = "name varchar(20) latin1_swedish_ci default 'a;b -- c'"
+    assert columns == ["id int(11) not null auto", name, "data blob default NULL"]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
+def test_a_dump_has_rows(size):
+    found = [(str(one.table), one.columns, list(one.rows)) for one in read_rows(pieces(DUMP, size))]
+    rows = [("1", "it's; (x)", None), ("-2", "a'b\n/* no comment", b"a\\b"), ("3", "", b"\x00\xff")]
+    assert found == [("shop.item", None, rows), ("shop.item", ("id", "name"), [("4", "VALUES (")])]
+
+
+def test_statements_fold_on_from_a_base():
+    history = SchemaHistory(read_base([DUMP]).catalog)
+    history.add(place(1), "0-1-101", 0, logged("ALTER TABLE item ADD x INT", database="shop"))
+    ids = [column.id for column in history.table_at("shop", "item").columns]
+    assert len(set(ids)) == 4
+    assert len(history.table_at("shop", "item", place(1)).columns) == 3
+
+
+def test_a_schema_may_be_create_statements_alone():
+    assert set(read_base(["USE d\nCREATE TABLE t (a INT);CREATE TABLE e.t (b INT);"]).catalog.tables) == {
+        ("d", "t"),
+        ("e", "t"),
+    }
+    assert set(read_base(["CREATE TABLE t (a INT)"], database="d").catalog.tables) == {("d", "t")}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no CREATE TABLE: expected what mariadb-dump or SHOW CREATE TABLE writes"),
+        ("SELECT 1; SELECT 2;", "no CREATE TABLE: expected what mariadb-dump"),
+        ("\x00\x01PK\x03;", "PK\\x03': expected a statement of SQL"),
+        ("hello world; CREATE TABLE d.t (a INT);", "'hello world': expected a statement of SQL"),
+        ("CREATE TABLE d.t (a INT, b INT", "the text ends inside a statement: 'CREATE TABLE d.t (a INT, b INT'"),
+        ("CREATE TABLE t (a INT);", "table 't': expected database.table, or USE before it"),
+        ("CREATE TABLE d.t (a NOTATYPE);", "table d.t: a CREATE TABLE that is not understood: 'NOTATYPE'"),
+        (DUMP[: DUMP.index("it\\'s")], 'the text ends inside a statement: "INSERT INTO `item`'),
+        (DUMP[: DUMP.index("END ;;")], "the text ends behind a DELIMITER line, expected 'DELIMITER ;' later"),
+        (DUMP.replace("0-1-100", "0-1-x"), "gtid_slave_pos: "),
+    ],
+)
+def test_what_is_no_base_is_refused_in_a_line(text, problem):
+    with pytest.raises(ConfigurationError) as caught:
+        read_base([text])
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("INSERT INTO d.t SELECT 1;", "'INSERT INTO d.t SELECT 1': expected INSERT … VALUES (…)"),
+        ("INSERT INTO d.t VALUES (NOW());", "INSERT INTO d.t: 'NOW())' where a literal was expected"),
+        ("INSERT INTO d.t VALUES (1) ON DUPLICATE KEY UPDATE a = 1;", "behind its rows"),
+    ],
+)
+def test_rows_that_are_no_literals_are_refused(text, problem):
+    with pytest.raises(ConfigurationError) as caught:
+        [list(one.rows) for one in read_rows([text])]
+    assert problem in str(caught.value)

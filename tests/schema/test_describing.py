@@ -1,0 +1,148 @@
+"""Rows about tables; the expected ones are those of MariaDB 11.8, but for what only a server knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.schema import describing
+from ibbmaster.schema.system_tables import GTID_SLAVE_POS
+
+VERSION = 110806
+
+
+@pytest.fixture
+def table(folded):
+    folded.run(
+        "CREATE DATABASE d CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", "CREATE TABLE p (id int primary key)"
+    )
+
+    def make(made, name="t"):
+        folded.run(f"CREATE TABLE {name} ({made}")
+        return folded.known(name)
+
+    return make
+
+
+#: DATA_TYPE up to COLLATION_NAME.
+SIZES = {
+    "int unsigned": ("int", None, None, 10, 0, None, None, None),
+    "bigint unsigned": ("bigint", None, None, 20, 0, None, None, None),
+    "tinyint(1)": ("tinyint", None, None, 3, 0, None, None, None),
+    "decimal(5,2)": ("decimal", None, None, 5, 2, None, None, None),
+    "double": ("double", None, None, 22, None, None, None, None),
+    "float(7,3)": ("float", None, None, 7, 3, None, None, None),
+    "bit(10)": ("bit", None, None, 10, None, None, None, None),
+    "datetime(3)": ("datetime", None, None, None, None, 3, None, None),
+    "date": ("date", None, None, None, None, None, None, None),
+    "varchar(10) character set latin1": ("varchar", 10, 10, None, None, None, "latin1", "latin1_swedish_ci"),
+    "varchar(10)": ("varchar", 10, 40, None, None, None, "utf8mb4", "utf8mb4_general_ci"),
+    "enum('a','b''c')": ("enum", 3, 12, None, None, None, "utf8mb4", "utf8mb4_general_ci"),
+    "set('x','y')": ("set", 3, 12, None, None, None, "utf8mb4", "utf8mb4_general_ci"),
+    "text": ("text", 65535, 65535, None, None, None, "utf8mb4", "utf8mb4_general_ci"),
+    "longblob": ("longblob", 4294967295, 4294967295, None, None, None, None, None),
+    "varbinary(5)": ("varbinary", 5, 5, None, None, None, None, None),
+    "uuid": ("uuid", None, None, None, None, None, None, None),
+}
+
+
+@pytest.mark.parametrize(("made", "sizes"), SIZES.items(), ids=list(SIZES))
+def test_a_column_has_the_sizes_of_its_type(table, made, sizes):
+    (row,) = describing.column_rows(table(f"c {made})"), VERSION)
+    assert row[7:15] == sizes
+
+
+def test_a_column_says_its_default_key_and_whatever_else_it_is(table):
+    made = table(
+        "id int auto_increment primary key, b varchar(9) default 'x' unique, c int as (id + 1) virtual, "
+        "d datetime default now() on update now(), e int invisible, key (d, e))"
+    )
+    rows = [
+        (row[3], row[5], row[6], row[16], row[17], row[20], row[21]) for row in describing.column_rows(made, VERSION)
+    ]
+    now = "current_timestamp()"
+    assert rows == [
+        ("id", None, "NO", "PRI", "auto_increment", "NEVER", None),
+        ("b", "'x'", "YES", "UNI", "", "NEVER", None),
+        ("c", "NULL", "YES", "", "VIRTUAL GENERATED", "ALWAYS", "`id` + 1"),
+        ("d", now, "YES", "MUL", f"on update {now}", "NEVER", None),
+        ("e", "NULL", "YES", "", "INVISIBLE", "NEVER", None),
+    ]
+
+
+def test_show_columns_has_literals_without_quotes_and_expressions_as_they_are(table):
+    made = table(
+        "a varchar(9) default 'it''s', b blob default 'x', c varchar(9) default (concat('x')), d int default 5)"
+    )
+    rows = list(describing.shown_column_rows(made, VERSION, is_full=False))
+    assert [row[4] for row in rows] == ["it's", "'x'", "concat('x')", "5"]
+
+
+def test_full_columns_have_collation_and_comment(table):
+    (row,) = describing.shown_column_rows(table("a varchar(9) comment 'c')"), VERSION, is_full=True)
+    assert row == ("a", "varchar(9)", "utf8mb4_general_ci", "YES", "", None, "", "select", "c")
+
+
+def test_an_index_has_a_row_for_each_column(table):
+    made = table("a int, b varchar(20) not null, unique u (a), key k (b(3) desc, a) comment 'c', fulltext f (b))")
+    assert list(describing.shown_index_rows(made, VERSION)) == [
+        ("t", 0, "u", 1, "a", "A", None, None, None, "YES", "BTREE", "", "", "NO"),
+        ("t", 1, "k", 1, "b", "D", None, 3, None, "", "BTREE", "", "c", "NO"),
+        ("t", 1, "k", 2, "a", "A", None, None, None, "YES", "BTREE", "", "c", "NO"),
+        ("t", 1, "f", 1, "b", None, None, None, None, "", "FULLTEXT", "", "", "NO"),
+    ]
+
+
+def test_constraints_are_told_by_kind_with_their_columns(table):
+    made = table(
+        "a int primary key, b int unique check (b > 0), constraint f foreign key (b) references p (id), check (a > b))"
+    )
+    assert [row[2:] for row in describing.constraint_rows(made)] == [
+        ("PRIMARY", "d", "t", "PRIMARY KEY"),
+        ("b", "d", "t", "UNIQUE"),
+        ("b", "d", "t", "CHECK"),
+        ("CONSTRAINT_1", "d", "t", "CHECK"),
+        ("f", "d", "t", "FOREIGN KEY"),
+    ]
+    assert [row[2:] for row in describing.check_rows(made)] == [
+        ("t", "b", "Column", "`b` > 0"),
+        ("t", "CONSTRAINT_1", "Table", "`a` > `b`"),
+    ]
+    assert [(row[2], *row[6:]) for row in describing.key_column_rows(made)] == [
+        ("PRIMARY", "a", 1, None, None, None, None),
+        ("b", "b", 1, None, None, None, None),
+        ("f", "b", 1, 1, "d", "p", "id"),
+    ]
+
+
+def test_a_foreign_key_names_the_index_it_refers_to(table, folded):
+    made = table("a int, constraint f foreign key (a) references p (id) on delete cascade)")
+    parents = {("d", "p"): folded.known("p")}
+    (row,) = describing.reference_rows(made, parents)
+    assert row == ("def", "d", "f", "def", "d", "PRIMARY", "NONE", "RESTRICT", "CASCADE", "t", "p")
+    (unknown,) = describing.reference_rows(made, {})
+    assert unknown[5] is None
+
+
+def test_a_table_says_what_it_is(table):
+    row = describing.table_row(table("a int) engine=Aria checksum=1 comment 'c' partition by hash(a) partitions 2"))
+    assert (row[3:7], row[17:]) == (
+        ("BASE TABLE", "Aria", 10, "Page"),
+        ("utf8mb4_general_ci", None, "checksum=1 partitioned", "c", None, "N"),
+    )
+    assert describing.status_row(table("a int)", "t2"))[:4] == ("t2", "InnoDB", 10, "Dynamic")
+    assert describing.table_row(table("a int) with system versioning", "t3"))[3] == "SYSTEM VERSIONED"
+
+
+def test_a_table_without_partitions_has_one_row_of_them(table):
+    (row,) = describing.partition_rows(table("a int)"))
+    assert row[3:12] == (None,) * 9
+    assert len(list(describing.partition_rows(table("a int) partition by hash(a) partitions 3", "t2")))) == 3
+
+
+def test_the_table_of_every_server_is_described_as_others_are():
+    assert [row[0] for row in describing.shown_column_rows(GTID_SLAVE_POS, VERSION, is_full=False)] == [
+        "domain_id",
+        "sub_id",
+        "server_id",
+        "seq_no",
+    ]

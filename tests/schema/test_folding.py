@@ -1,0 +1,268 @@
+"""What DDL comes to for a table: columns, indexes and constraints as a real server has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.schema.model import TableKind, UnknownTable
+
+CREATE = "CREATE TABLE t (a INT, b VARCHAR(10), c INT NOT NULL)"
+A, B, C = "a int(11) default NULL", "b varchar(10) utf8mb4_general_ci default NULL", "c int(11) not null"
+
+
+@pytest.mark.parametrize(
+    ("written", "column"),
+    [
+        ("SERIAL", "bigint(20) unsigned not null auto"),
+        ("INT UNSIGNED", "int(10) unsigned default NULL"),
+        ("INT(5) ZEROFILL", "int(5) unsigned zerofill default NULL"),
+        ("MIDDLEINT NOT NULL", "mediumint(9) not null"),
+        ("INT8 DEFAULT -1", "bigint(20) default -1"),
+        ("BOOL DEFAULT TRUE", "tinyint(1) default TRUE"),
+        ("FIXED(5)", "decimal(5,0) default NULL"),
+        ("NUMERIC DEFAULT 1.5", "decimal(10,0) default 1.5"),
+        ("FLOAT(30)", "double default NULL"),
+        ("DOUBLE PRECISION DEFAULT 1e-5", "double default 1e-5"),
+        ("REAL(7,3)", "double(7,3) default NULL"),
+        ("CHAR BYTE", "binary(1) default NULL"),
+        ("NATIONAL CHARACTER VARYING(5)", "varchar(5) utf8mb3_general_ci default NULL"),
+        ("NCHAR VARCHAR(5)", "varchar(5) utf8mb3_general_ci default NULL"),
+        ("LONG VARBINARY", "mediumblob default NULL"),
+        ("LONG", "mediumtext utf8mb4_general_ci default NULL"),
+        ("TEXT(60)", "tinytext utf8mb4_general_ci default NULL"),
+        ("TEXT(70000) CHARACTER SET latin1", "mediumtext latin1_swedish_ci default NULL"),
+        ("BLOB(70000)", "mediumblob default NULL"),
+        ("VARCHAR(10) COMPRESSED", "varchar(10) utf8mb4_general_ci default NULL compressed"),
+        ("VARCHAR(10) BINARY", "varchar(10) utf8mb4_bin default NULL"),
+        ("VARCHAR(10) CHARSET binary", "varbinary(10) default NULL"),
+        ("CHAR(3) ASCII COLLATE latin1_bin", "char(3) latin1_bin default NULL"),
+        ("JSON", "longtext utf8mb4_bin default NULL check (json_valid(`x`))"),
+        ("DATETIME(6) DEFAULT NOW(6) ON UPDATE LOCALTIMESTAMP(6)",
+         "datetime(6) default current_timestamp(6) on update current_timestamp(6)"),
+        ("ENUM('b''c','d\\'e','f,g','h)i','j\\\\k')",
+         "enum('b'c','d'e','f,g','h)i','j\\k') utf8mb4_general_ci default NULL"),
+        ("INT AS (`a` + 1) PERSISTENT", "int(11) as (`a` + 1) stored"),
+        ("INT GENERATED ALWAYS AS (f(',', \"(\")) VIRTUAL INVISIBLE", "int(11) as (f(',', '(')) invisible"),
+        ("VARCHAR(3) DEFAULT (CONCAT('(', `a`)) COMMENT 'it''s'",
+         "varchar(3) utf8mb4_general_ci default (CONCAT('(', `a`)) comment it's"),
+        ("INT /*! NOT NULL */ /*M!100201 DEFAULT */ 5 -- end\n # more", "int(11) not null default 5"),
+        ("INT CHECK (x > 0 AND x <> ',') WITHOUT SYSTEM VERSIONING",
+         "int(11) default NULL unversioned check (x > 0 AND x <> ',')"),
+        ("POINT REF_SYSTEM_ID=4326 NOT NULL", "point not null"),
+        ("BIT", "bit(1) default NULL"),
+        ("YEAR", "year(4) default NULL"),
+        ("VARCHAR(20) DEFAULT _utf8mb3'a' 'b'", "varchar(20) utf8mb4_general_ci default _utf8mb3'a' 'b'"),
+        ("VARBINARY(4) DEFAULT x'4142'", "varbinary(4) default x'4142'"),
+        ("UUID DEFAULT uuid()", "uuid default uuid()"),
+    ],
+)  # fmt: skip
+def test_columns_are_what_a_server_makes_of_them(folded, written, column):
+    assert folded.run(f"CREATE TABLE t (x {written})").columns() == [f"x {column}"]
+
+
+@pytest.mark.parametrize(
+    ("alter", "columns"),
+    [
+        ("ADD d INT FIRST, ADD COLUMN (e INT, f INT)", ["d", "a", "b", "c", "e", "f"]),
+        ("ADD d INT AFTER a, ADD e INT AFTER d", ["a", "d", "e", "b", "c"]),
+        ("DROP a, ADD a INT", ["b", "c", "a"]),
+        ("CHANGE a `x y` INT, MODIFY b INT AFTER `x y`, MODIFY c INT FIRST", ["c", "x y", "b"]),
+        ("RENAME COLUMN a TO b, RENAME COLUMN b TO a", ["b", "a", "c"]),
+        ("DROP COLUMN IF EXISTS z, DROP IF EXISTS a, ADD IF NOT EXISTS b INT, MODIFY IF EXISTS z INT", ["b", "c"]),
+        ("ADD COLUMN d INT DEFAULT (1 + 2), ORDER BY a, b, ALGORITHM=COPY, FORCE", ["a", "b", "c", "d"]),
+        ("ENGINE=MyISAM, COMMENT='x, y', ORDER BY a, b, FORCE", ["a", "b", "c"]),
+    ],
+)
+def test_alter_table_moves_columns(folded, alter, columns):
+    folded.run(CREATE, f"ALTER TABLE t {alter}")
+    assert [column.name for column in folded.known().columns] == columns
+
+
+def test_a_column_is_the_same_one_through_new_names_and_another_one_when_it_comes_again(folded):
+    ids = {column.name: column.id for column in folded.run(CREATE).known().columns}
+    folded.run("ALTER TABLE t CHANGE a x BIGINT, DROP b, RENAME COLUMN c TO y", "ALTER TABLE t ADD b INT")
+    now = {column.name: column.id for column in folded.known().columns}
+    assert (now["x"], now["y"]) == (ids["a"], ids["c"])
+    assert now["b"] not in ids.values()
+
+
+def test_old_rows_hold_what_an_added_column_had_as_its_default(folded):
+    folded.run(
+        CREATE,
+        "ALTER TABLE t ADD d INT DEFAULT 5, ADD e INT NOT NULL, ADD f CHAR(3), ADD g UUID DEFAULT uuid(), "
+        "ADD h DATETIME(3) NOT NULL, ADD i VARCHAR(9) DEFAULT 'it''s'",
+        "ALTER TABLE t ALTER d SET DEFAULT 6, MODIFY i VARCHAR(10) DEFAULT 'b'",
+    )
+    table = folded.known()
+    values = {column.name: column.first_value for column in table.columns}
+    zero = "'0000-00-00 00:00:00.000'"
+    added = {"d": "5", "e": "0", "f": "NULL", "g": "?", "h": zero, "i": "'it''s'"}
+    assert values == {"a": None, "b": None, "c": None, **added}
+    assert table.column("D").default == "6"
+
+
+@pytest.mark.parametrize(
+    ("definitions", "indexes"),
+    [
+        ("KEY (a), KEY (a, b), KEY (b), PRIMARY KEY (c)",
+         ["PRIMARY PRIMARY (c)", "KEY a (a)", "KEY a_2 (a, b)", "KEY b (b)"]),
+        ("FULLTEXT (b), UNIQUE (a), UNIQUE u (c), INDEX i USING HASH (a DESC)",
+         ["UNIQUE u (c)", "UNIQUE a (a)", "KEY i (a)", "FULLTEXT b (b)"]),
+        ("KEY k (b(3)), KEY l (b(10))", ["KEY k (b(3))", "KEY l (b)"]),
+        ("CONSTRAINT f FOREIGN KEY (a) REFERENCES p (x)", ["KEY f (a)"]),
+        ("FOREIGN KEY (a) REFERENCES p (x), KEY (a, b)", ["KEY a (a, b)"]),
+        ("KEY k (a), FOREIGN KEY g (a) REFERENCES p (x)", ["KEY k (a)"]),
+    ],
+)  # fmt: skip
+def test_indexes_have_the_names_and_the_order_that_a_server_gives_them(folded, definitions, indexes):
+    assert folded.run(f"{CREATE[:-1]}, {definitions})").indexes() == indexes
+
+
+def test_what_is_dropped_takes_its_part_of_an_index_with_it(folded):
+    folded.run(CREATE, "ALTER TABLE t ADD KEY k (a, b), ADD UNIQUE (a)", "ALTER TABLE t DROP a")
+    assert folded.indexes() == ["KEY k (b)"]
+    folded.run("DROP INDEX k ON t", "CREATE UNIQUE INDEX u ON t (c, b)", "ALTER TABLE t RENAME INDEX u TO v")
+    assert folded.indexes() == ["UNIQUE v (c, b)"]
+
+
+def test_character_sets_come_from_the_table_the_database_or_the_server(folded):
+    folded.run("CREATE DATABASE l CHARACTER SET latin1", "CREATE TABLE l.t (a CHAR(1))", server_collation=45)
+    assert folded.columns(database="l") == ["a char(1) latin1_swedish_ci default NULL"]
+    folded.run("ALTER DATABASE l COLLATE latin1_bin", "CREATE TABLE l.u (a CHAR(1), b TEXT CHARSET utf8)")
+    assert folded.columns("u", "l") == ["a char(1) latin1_bin default NULL", "b text utf8mb3_general_ci default NULL"]
+    folded.run("ALTER TABLE l.u DEFAULT CHARACTER SET utf8mb4, ADD c CHAR(1)")
+    assert folded.columns("u", "l")[::2] == [
+        "a char(1) latin1_bin default NULL",
+        "c char(1) utf8mb4_general_ci default NULL",
+    ]
+    folded.run("ALTER TABLE l.u CONVERT TO CHARACTER SET utf8mb4 COLLATE uca1400_as_ci")
+    assert folded.columns("u", "l") == [
+        "a char(1) utf8mb4_uca1400_as_ci default NULL",
+        "b mediumtext utf8mb4_uca1400_as_ci default NULL",
+        "c char(1) utf8mb4_uca1400_as_ci default NULL",
+    ]
+    folded.run("CREATE DATABASE m", "CREATE TABLE m.t (a CHAR(1))", server_collation=8)
+    folded.run("CREATE TABLE m.u (a CHAR(1) CHARACTER SET utf8mb4)", collations=((45, 2304),))
+    assert folded.columns(database="m") == ["a char(1) latin1_swedish_ci default NULL"]
+    assert folded.columns("u", "m") == ["a char(1) utf8mb4_uca1400_ai_ci default NULL"]
+
+
+def test_names_move_in_order_and_foreign_keys_follow(folded):
+    folded.run("CREATE TABLE t (a INT PRIMARY KEY)", "CREATE TABLE u (b INT, FOREIGN KEY (b) REFERENCES t (a))")
+    folded.run("RENAME TABLE t TO tmp, u TO t, tmp TO u", "ALTER TABLE u CHANGE a x INT")
+    assert folded.columns("t") == ["b int(11) default NULL"]
+    (key,) = folded.known("t").foreign_keys
+    assert (key.name, key.parent_table, key.parent_columns) == ("t_ibfk_1", "u", ("x",))
+
+
+def test_a_temporary_table_hides_the_real_one_in_its_own_session(folded):
+    folded.run(CREATE)
+    folded.run("CREATE TEMPORARY TABLE t (z INT)", "ALTER TABLE t ADD y INT", thread_id=2)
+    folded.run("ALTER TABLE t DROP b", thread_id=3)
+    assert folded.columns() == [A, C]
+    folded.run("DROP TABLE t", thread_id=2)
+    assert folded.columns() == [A, C]
+    folded.run("DROP TABLE t", thread_id=2)
+    assert folded.table_at("d", "t") is None
+
+
+def test_like_or_replace_and_conditions(folded):
+    folded.run(f"{CREATE[:-1]}, KEY (a), FOREIGN KEY (c) REFERENCES p (x))", "CREATE TABLE u LIKE t")
+    assert folded.columns("u") == folded.columns()
+    assert folded.known("u").foreign_keys == ()
+    folded.run("CREATE TABLE IF NOT EXISTS u (z INT)", "CREATE OR REPLACE TABLE t (z INT)", "CREATE TABLE v (LIKE u)")
+    assert (folded.columns("t"), folded.columns("v")) == (["z int(11) default NULL"], [A, B, C])
+    generation = folded.known("v").generation
+    assert folded.run("TRUNCATE v").known("v").generation > generation
+    assert folded.run("SET STATEMENT max_statement_time=1 FOR ALTER TABLE v DROP a").columns("v") == [B, C]
+
+
+def test_versioned_tables_have_columns_that_nobody_sees(folded):
+    folded.run("CREATE TABLE t (a INT) WITH SYSTEM VERSIONING")
+    ends = ["row_start timestamp(6) not null hidden", "row_end timestamp(6) not null hidden"]
+    assert folded.columns() == [A, *ends]
+    assert folded.run("ALTER TABLE t DROP SYSTEM VERSIONING").columns() == [A]
+    assert folded.run("ALTER TABLE t ADD SYSTEM VERSIONING").columns() == [A, *ends]
+
+
+def test_programs_views_and_sequences_are_known_by_name(folded):
+    folded.run(
+        CREATE,
+        "CREATE DEFINER=`root`@`localhost` TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET NEW.a = 1",
+        "CREATE DEFINER=`root`@`%` FUNCTION f() RETURNS INT RETURN 1",
+        "CREATE ALGORITHM=UNDEFINED DEFINER=`root`@`%` SQL SECURITY DEFINER VIEW `v` AS select 1",
+        "CREATE SEQUENCE s START WITH 5",
+        "CREATE USER u IDENTIFIED BY 'x'",
+    )
+    catalog = folded.at()
+    assert dict(catalog.triggers) == {("d", "g"): "t"}
+    assert catalog.routines == {("d", "FUNCTION", "f")}
+    assert (folded.known("v").kind, folded.known("s").kind) == (TableKind.VIEW, TableKind.SEQUENCE)
+    folded.run("DROP TABLE t", "DROP VIEW v", "DROP FUNCTION f", "DROP SEQUENCE s")
+    assert (dict(folded.at().tables), dict(folded.at().triggers), folded.at().routines) == ({}, {}, frozenset())
+
+
+def test_what_is_in_a_database_goes_with_it(folded):
+    folded.run("CREATE DATABASE d", CREATE, "CREATE TABLE e.t (a INT)", "DROP DATABASE d")
+    assert list(folded.at().tables) == [("e", "t")]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("ALTER TABLE t ADD x NOTATYPE", "an ALTER TABLE that is not understood: 'NOTATYPE' where a type was expected"),
+        ("ALTER TABLE t FROBNICATE", "an ALTER TABLE that is not understood: 'FROBNICATE' where an option"),
+        ("ALTER TABLE t DROP z", "an ALTER TABLE that does not fit it: column 'z', which there is not"),
+        ("CREATE OR REPLACE TABLE t (a INT SHINY)", "'SHINY' where an attribute of column a was expected"),
+        ("CREATE OR REPLACE TABLE t SELECT 1 AS a", "its columns are those of a query in CREATE TABLE … SELECT"),
+        ("CREATE OR REPLACE TABLE t (a CHAR(1) CHARSET klingon)", "character set 'klingon' is not known"),
+        ("CREATE OR REPLACE TABLE t LIKE u", "it was created LIKE d.u, whose columns are not known"),
+        ("MERGE TABLES", "DDL that is not understood: 'MERGE TABLES' where a statement was expected"),
+    ],
+)
+def test_what_cannot_be_known_is_unknown_with_its_reason(folded, statement, reason):
+    table = folded.run(CREATE, statement).table_at("d", "t")
+    assert isinstance(table, UnknownTable)
+    assert (table.gtid, reason in table.reason) == ("0-1-2", True), table.reason
+    assert folded.run("DROP TABLE t", CREATE).columns() == [A, B, C]
+
+
+def test_a_table_from_before_the_log_is_unknown_as_soon_as_it_shows(folded):
+    folded.run("ALTER TABLE t ADD x INT", "RENAME TABLE u TO v", "TRUNCATE t")
+    reasons = {name: folded.table_at("d", name).reason for name in ("t", "v")}
+    assert reasons["t"].startswith("its CREATE TABLE is not in the log, which has an ALTER TABLE of it; give")
+    assert reasons["v"].startswith("it was d.u before, whose CREATE TABLE is not in the log; give")
+
+
+def test_an_alter_that_has_only_begun_changes_nothing(folded):
+    folded.run(CREATE).run("ALTER TABLE t DROP b", has_effect=False)
+    assert folded.columns() == [A, B, C]
+
+
+def test_sql_mode_says_what_quotes_mean(folded):
+    folded.run('CREATE TABLE "t" ("a b" INT DEFAULT 5, c VARCHAR(9) DEFAULT \'\\\')', sql_mode=(1 << 2) | (1 << 20))
+    assert folded.columns() == ["a b int(11) default 5", "c varchar(9) utf8mb4_general_ci default '\\\\'"]
+
+
+@pytest.mark.parametrize(
+    ("alter", "partitions"),
+    [
+        ("ADD PARTITION (PARTITION p2 VALUES LESS THAN MAXVALUE)",
+         "RANGE (a) (PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN (9), "
+         "PARTITION p2 VALUES LESS THAN MAXVALUE)"),
+        ("DROP PARTITION p0", "RANGE (a) (PARTITION p1 VALUES LESS THAN (9))"),
+        ("REORGANIZE PARTITION p0, p1 INTO (PARTITION q VALUES LESS THAN (9))",
+         "RANGE (a) (PARTITION q VALUES LESS THAN (9))"),
+        ("REMOVE PARTITIONING", None),
+        ("TRUNCATE PARTITION p0, p1",
+         "RANGE (a) (PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN (9))"),
+        ("PARTITION BY HASH (a) PARTITIONS 4", "HASH (a) PARTITIONS 4"),
+    ],
+)  # fmt: skip
+def test_partitions_follow_their_clauses(folded, alter, partitions):
+    folded.run(
+        "CREATE TABLE t (a INT) PARTITION BY RANGE (a) "
+        "(PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN (9))",
+        f"ALTER TABLE t {alter}",
+    )
+    assert folded.known().partitioning == partitions

@@ -1,0 +1,56 @@
+"""PARTITION BY; the expected texts and rows are those of MariaDB 10.11 and 11.8."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.schema.partition_text import PARTITIONS_MAX, partition_text, partitions
+
+RANGE = (
+    "RANGE (year(b)) SUBPARTITION BY HASH(a) SUBPARTITIONS 2 "
+    "(PARTITION p0 VALUES LESS THAN (2000) COMMENT 'x', PARTITION p1 VALUES LESS THAN maxvalue)"
+)
+PRINTED = {
+    RANGE: (
+        " PARTITION BY RANGE (year(`b`))\nSUBPARTITION BY HASH (`a`)\nSUBPARTITIONS 2\n"
+        "(PARTITION `p0` VALUES LESS THAN (2000) COMMENT = 'x' ENGINE = Aria,\n"
+        " PARTITION `p1` VALUES LESS THAN MAXVALUE ENGINE = Aria)"
+    ),
+    "hash(a) partitions 3": " PARTITION BY HASH (`a`)\nPARTITIONS 3",
+    "list columns (a) (partition x values in ('a','b'), partition y values in (null), partition z default)": (
+        " PARTITION BY LIST  COLUMNS(`a`)\n(PARTITION `x` VALUES IN ('a','b') ENGINE = Aria,\n"
+        " PARTITION `y` VALUES IN (NULL) ENGINE = Aria,\n PARTITION `z` DEFAULT ENGINE = Aria)"
+    ),
+    "SYSTEM_TIME INTERVAL 1 DAY AUTO": " PARTITION BY SYSTEM_TIME INTERVAL 1 DAY AUTO",  # not known: as written
+    "RANGE (a) (PARTITION p VALUES LESS THAN (to_days('2020-01-01')))": (
+        " PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (to_days('2020-01-01')))"
+    ),
+    "HASH(": " PARTITION BY HASH(",
+}
+
+
+@pytest.mark.parametrize(("written", "printed"), PRINTED.items(), ids=lambda text: text[:30])
+def test_partitions_are_printed_as_a_server_prints_them_or_as_they_were_written(written, printed):
+    assert partition_text(written, "Aria") == printed
+
+
+def test_each_partition_has_its_number_and_what_it_holds():
+    found = [
+        (part.name, part.sub_name, part.no, part.sub_no, part.method, part.expression, part.description)
+        for part in partitions(RANGE)
+    ]
+    assert found == [
+        ("p0", "p0sp0", 1, 1, "RANGE", "year(`b`)", "2000"),
+        ("p0", "p0sp1", 1, 2, "RANGE", "year(`b`)", "2000"),
+        ("p1", "p1sp0", 2, 1, "RANGE", "year(`b`)", "MAXVALUE"),
+        ("p1", "p1sp1", 2, 2, "RANGE", "year(`b`)", "MAXVALUE"),
+    ]
+
+
+def test_partitions_that_are_only_counted_have_names_of_the_server():
+    assert [part.name for part in partitions("KEY (a) PARTITIONS 2")] == ["p0", "p1"]
+    assert len(list(partitions("KEY (a) PARTITIONS 999999999"))) == PARTITIONS_MAX
+
+
+def test_what_cannot_be_read_has_no_partitions():
+    assert list(partitions("SYSTEM_TIME LIMIT 5")) == []

@@ -1,0 +1,123 @@
+"""SHOW CREATE TABLE and SHOW CREATE DATABASE; the expected texts were printed by MariaDB 11.8."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.schema.model import DatabaseVersion
+from ibbmaster.schema.render import create_database, create_table
+
+TAIL = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"
+#: What is made, and what is printed between the first line and TAIL.
+COLUMNS = {
+    "id int AUTO_INCREMENT PRIMARY KEY": "`id` int(11) NOT NULL AUTO_INCREMENT,\n  PRIMARY KEY (`id`)",
+    "a int unsigned zerofill default '5'": "`a` int(10) unsigned zerofill DEFAULT 0000000005",
+    "b varchar(10) character set latin1 default 1": (
+        "`b` varchar(10) CHARACTER SET latin1 COLLATE latin1_swedish_ci DEFAULT '1'"
+    ),
+    "b varchar(10) collate utf8mb4_bin not null": "`b` varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL",
+    "o json": "`o` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`o`))",
+    "s varchar(20) default (concat('x',1+2))": "`s` varchar(20) DEFAULT concat('x',1 + 2)",
+    "a int, t int as (a*2) virtual": "`a` int(11) DEFAULT NULL,\n  `t` int(11) GENERATED ALWAYS AS (`a` * 2) VIRTUAL",
+    "a int, u int as (a+1) persistent invisible": (
+        "`a` int(11) DEFAULT NULL,\n  `u` int(11) GENERATED ALWAYS AS (`a` + 1) STORED INVISIBLE"
+    ),
+    "a int, v int invisible default 7 comment 'c''\\n'": (
+        "`a` int(11) DEFAULT NULL,\n  `v` int(11) DEFAULT 7 INVISIBLE COMMENT 'c''\\n'"
+    ),
+    "h datetime(3) default now(3) on update now(3)": (
+        "`h` datetime(3) DEFAULT current_timestamp(3) ON UPDATE current_timestamp(3)"
+    ),
+    "ac varchar(100) compressed": "`ac` varchar(100) /*M!100301 COMPRESSED*/ DEFAULT NULL",
+    "a int, b int, ae int check (ae > 5 and a < 3), constraint chk check (a<>b)": (
+        "`a` int(11) DEFAULT NULL,\n  `b` int(11) DEFAULT NULL,\n"
+        "  `ae` int(11) DEFAULT NULL CHECK (`ae` > 5 and `a` < 3),\n  CONSTRAINT `chk` CHECK (`a` <> `b`)"
+    ),
+    "c int, b2 varchar(10), key kc (c, b2(3) desc) using btree comment 'k''', key ig (c) ignored, unique u (b2)": (
+        "`c` int(11) DEFAULT NULL,\n  `b2` varchar(10) DEFAULT NULL,\n  UNIQUE KEY `u` (`b2`),\n"
+        "  KEY `kc` (`c`,`b2`(3) DESC) USING BTREE COMMENT 'k''',\n  KEY `ig` (`c`) IGNORED"
+    ),
+    "a int, s date, e date, period for p (s, e), unique (a, p without overlaps)": (
+        "`a` int(11) DEFAULT NULL,\n  `s` date NOT NULL,\n  `e` date NOT NULL,\n  PERIOD FOR `p` (`s`, `e`),\n"
+        "  UNIQUE KEY `a` (`a`,`p` WITHOUT OVERLAPS)"
+    ),
+    "a int, b int, constraint fk1 foreign key (a) references p (id) on delete cascade on update set null": (
+        "`a` int(11) DEFAULT NULL,\n  `b` int(11) DEFAULT NULL,\n  KEY `fk1` (`a`),\n  "
+        "CONSTRAINT `fk1` FOREIGN KEY (`a`) REFERENCES `p` (`id`) ON DELETE CASCADE ON UPDATE SET NULL"
+    ),
+    "a int, foreign key f (a) references other.p(id2) on delete restrict on update no action": (
+        "`a` int(11) DEFAULT NULL,\n  KEY `f` (`a`),\n  CONSTRAINT `f` FOREIGN KEY (`a`) "
+        "REFERENCES `other`.`p` (`id2`) ON UPDATE NO ACTION"
+    ),
+    "`x``y` int, k enum('a','b''c') default 'A', l set('x','y') default 'y,x'": (
+        "`x``y` int(11) DEFAULT NULL,\n  `k` enum('a','b''c') DEFAULT 'a',\n  `l` set('x','y') DEFAULT 'x,y'"
+    ),
+}
+#: What stands behind the columns, and what is printed there.
+OPTIONS = {
+    "ENGINE=InnoDB COMMENT='tab''le' ROW_FORMAT=DYNAMIC STATS_PERSISTENT=1": (
+        " STATS_PERSISTENT=1 ROW_FORMAT=DYNAMIC COMMENT='tab''le'"
+    ),
+    "with system versioning": " WITH SYSTEM VERSIONING",
+    "partition by hash(a) partitions 3": "\n PARTITION BY HASH (`a`)\nPARTITIONS 3",
+}
+
+
+def text_of(folded, version=110806, table="t"):
+    return create_table(folded.known(table), version)
+
+
+@pytest.fixture
+def database(folded):
+    folded.run("CREATE DATABASE d CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+    folded.run("CREATE TABLE p (id int primary key)")
+    return folded
+
+
+@pytest.mark.parametrize(("made", "printed"), COLUMNS.items(), ids=list(COLUMNS))
+def test_columns_and_indexes_are_printed_as_a_server_prints_them(database, made, printed):
+    database.run(f"CREATE TABLE t ({made})")
+    assert text_of(database) == f"CREATE TABLE `t` (\n  {printed}\n{TAIL}"
+
+
+def test_aria_says_that_it_checks_its_pages(database):
+    database.run("CREATE TABLE t (a int) ENGINE=Aria TRANSACTIONAL=1")
+    assert text_of(database).endswith(" COLLATE=utf8mb4_general_ci PAGE_CHECKSUM=1 TRANSACTIONAL=1")
+
+
+@pytest.mark.parametrize(("made", "printed"), OPTIONS.items(), ids=list(OPTIONS))
+def test_options_are_printed_as_a_server_prints_them(database, made, printed):
+    database.run(f"CREATE TABLE t (a int) {made}")
+    assert text_of(database) == f"CREATE TABLE `t` (\n  `a` int(11) DEFAULT NULL\n{TAIL}{printed}"
+
+
+def test_an_older_server_prints_invisible_before_the_default(database):
+    database.run("CREATE TABLE t (a int, v int invisible default 7)")
+    assert "`v` int(11) INVISIBLE DEFAULT 7" in text_of(database, version=101119)
+
+
+def test_the_period_of_rows_stands_where_its_columns_are_the_tables_own(database):
+    database.run(
+        "CREATE TABLE t (a int without system versioning, rs timestamp(6) generated always as row start, "
+        "re timestamp(6) generated always as row end, period for system_time(rs, re)) with system versioning"
+    )
+    assert text_of(database).split("\n")[1:5] == [
+        "  `a` int(11) DEFAULT NULL WITHOUT SYSTEM VERSIONING,",
+        "  `rs` timestamp(6) GENERATED ALWAYS AS ROW START,",
+        "  `re` timestamp(6) GENERATED ALWAYS AS ROW END,",
+        "  PERIOD FOR SYSTEM_TIME (`rs`, `re`)",
+    ]
+
+
+def test_what_is_printed_makes_the_same_table(database, folded):
+    database.run("CREATE TABLE t (a int primary key, b varchar(5) default (a + 1), c int as (b) stored, check (a > 0))")
+    first = text_of(database)
+    database.run("DROP TABLE t", first)
+    assert text_of(database) == first
+
+
+def test_a_database_is_printed_with_its_collation_and_comment():
+    database = DatabaseVersion(name="r1", charset="utf8mb4", collation="utf8mb4_general_ci", comment="it's")
+    text = "`r1` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci */ COMMENT 'it''s'"
+    assert create_database(database) == f"CREATE DATABASE {text}"
+    assert create_database(database, if_not_exists=True) == f"CREATE DATABASE /*!32312 IF NOT EXISTS*/ {text}"

@@ -1,0 +1,113 @@
+"""A history is the same after it was kept, and whatever else the bytes are, they are refused."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from ibbmaster.codec.crc32c import crc32c
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.saved_history import (
+    FORMAT,
+    HEADER,
+    MAGIC,
+    LastFolded,
+    SavedHistoryError,
+    decode_history,
+    encode_history,
+)
+
+UP_TO = LastFolded(LogPosition(0, 7), "0-1-7", "ab" * 32, "0-1-6", "cd")
+STATEMENTS = (
+    "CREATE DATABASE d CHARACTER SET latin1 COMMENT 'ü'",
+    "CREATE TABLE t (a INT PRIMARY KEY, b ENUM('x','y') DEFAULT 'x', KEY (b(1))) COMMENT='c' WITH SYSTEM VERSIONING",
+    "CREATE TABLE u (a INT, CHECK (a > 0), FOREIGN KEY (a) REFERENCES t (a) ON DELETE CASCADE)",
+    "ALTER TABLE t ADD c DATETIME(3) DEFAULT NOW(3)",
+    "CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW SET @a = 1",
+    "CREATE SEQUENCE s",
+    "ALTER TABLE older ADD x INT",
+    "DROP TABLE u",
+    "CREATE TEMPORARY TABLE t (z INT)",
+)
+
+
+def with_header(content):
+    data = json.dumps(content).encode()
+    return HEADER.pack(MAGIC, FORMAT, len(data), crc32c(data)) + data
+
+
+def content_of(data):
+    return json.loads(data[HEADER.size :])
+
+
+def test_what_was_kept_is_the_same_history(folded):
+    folded.run(*STATEMENTS)
+    folded.disagreements.append("GTID 0-1-9: something")
+    history, up_to = decode_history(encode_history(folded, UP_TO))
+    assert up_to == UP_TO
+    assert history.lines == folded.lines
+    assert (history.end, history.disagreements) == (folded.end, folded.disagreements)
+    assert history.at() == folded.at()
+    assert history.fold.temporary == folded.fold.temporary
+    assert encode_history(history, UP_TO) == encode_history(folded, UP_TO)
+
+
+def test_folding_goes_on_where_it_ended(folded):
+    folded.run(*STATEMENTS)
+    history, _ = decode_history(encode_history(folded, UP_TO))
+    twin = type(folded)()
+    twin.__dict__.update(history.__dict__)
+    twin.fold._on_change = twin._note
+    twin.count = folded.count
+    more = ("DROP TABLE t", "CREATE TABLE u LIKE t", "DROP DATABASE d", "CREATE TABLE d.v (a CHAR(1))")
+    assert twin.run(*more).lines == folded.run(*more).lines
+
+
+def test_bytes_that_were_changed_are_refused(folded):
+    data = encode_history(folded.run(*STATEMENTS), UP_TO)
+    rng = random.Random(random.randrange(2**32))  # of the suite's seed
+    for _ in range(300):
+        broken = bytearray(data)
+        broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
+        with pytest.raises(SavedHistoryError):
+            decode_history(bytes(broken))
+    for size in range(0, len(data), 97):
+        with pytest.raises(SavedHistoryError):
+            decode_history(data[:size])
+
+
+def test_content_of_another_shape_is_refused_though_its_checksum_is_right(folded):
+    content = content_of(encode_history(folded.run(*STATEMENTS), UP_TO))
+    rng = random.Random(random.randrange(2**32))
+    strange = (None, -1, 1 << 70, "x", [], {}, [[]], True, 0.5, {"a": 1}, [None, None, None])
+    refused = 0
+    for _ in range(1000):
+        twin = json.loads(json.dumps(content))
+        change_somewhere(twin, rng, rng.choice(strange))
+        try:
+            history, _ = decode_history(with_header(twin))
+        except SavedHistoryError:
+            refused += 1
+        else:
+            history.at()
+            history.fold.restart()
+    assert refused > 500
+
+
+def change_somewhere(value, rng, strange):
+    """Put something else at a random place of nested lists and dicts."""
+    while True:
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        key = rng.choice(keys)
+        if not (isinstance(value[key], dict | list) and value[key]) or rng.random() < 0.05:
+            value[key] = strange
+            return
+        value = value[key]
+
+
+def test_deep_nesting_is_refused():
+    data = b"[" * 200_000
+    with pytest.raises(SavedHistoryError):
+        decode_history(HEADER.pack(MAGIC, FORMAT, len(data), crc32c(data)) + data)

@@ -1,0 +1,299 @@
+"""Rows by name become row events that others read as they were meant, and the table remembers them."""
+
+from __future__ import annotations
+
+import itertools
+from decimal import Decimal
+
+import pytest
+from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage, RowMetadata
+
+TYPES = {
+    "id": "bigint unsigned primary key",
+    "small": "tinyint not null default -3",
+    "price": "decimal(10,2)",
+    "ratio": "double",
+    "name": "varchar(40)",
+    "fixed": "char(5)",
+    "body": "text",
+    "raw": "varbinary(9)",
+    "data": "blob",
+    "day": "date",
+    "moment": "datetime(3)",
+    "stamp": "timestamp(6)",
+    "span": "time(2)",
+    "year": "year",
+    "sort": "enum('a','b')",
+    "tags": "set('x','y','z')",
+    "bits": "bit(10)",
+    "uid": "uuid",
+    "address": "inet6",
+    "doc": "json",
+}
+ROW = {
+    "id": 2**64 - 1,
+    "small": -128,
+    "price": "-9.90",
+    "ratio": 1.5,
+    "name": "Zoë",
+    "fixed": "ab",
+    "body": "x" * 300,
+    "raw": b"\x00\xff",
+    "data": b"\x01" * 300,
+    "day": "2026-02-03",
+    "moment": "2026-02-03 04:05:06.789",
+    "stamp": "2026-02-03 04:05:06.789012",
+    "span": "-12:30:01.50",
+    "year": 2026,
+    "sort": "b",
+    "tags": "x,z",
+    "bits": 513,
+    "uid": "6ccd780c-baba-1026-9564-5b8c656024db",
+    "address": "2001:db8::1",
+    "doc": '{"a":1}',
+}
+CHANGES = (WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent)
+
+
+@pytest.fixture
+def orders(ibb_primary):
+    return ibb_primary.table("shop.orders", id="int primary key", total="decimal(10,2)", note="varchar(20)")
+
+
+def changes_in(primary):
+    """Every change of the log as `Log.groups` reads it: kind, before, after."""
+    return [(change.kind, change.before, change.after) for group in primary.log.groups() for _, change in group.rows()]
+
+
+# Contents ------------------------------------------------------------------------------------
+
+
+def test_the_table_has_what_its_log_says(ibb_primary, orders):
+    orders.insert(id=1, total="9.90")
+    orders.insert({"id": 2, "total": 3, "note": "two"}, {"note": "three", "total": None, "id": 3})
+    orders.update(id=2, total=Decimal("4.5"))
+    orders.update({"note": "three"}, id=30)
+    orders.delete(id=1)
+    assert orders.rows == [
+        {"id": 2, "total": Decimal("4.50"), "note": "two"},
+        {"id": 30, "total": None, "note": "three"},
+    ]
+    assert changes_in(ibb_primary) == [
+        ("insert", None, {"id": 1, "total": Decimal("9.90"), "note": None}),
+        ("insert", None, {"id": 2, "total": Decimal("3.00"), "note": "two"}),
+        ("insert", None, {"id": 3, "total": None, "note": "three"}),
+        (
+            "update",
+            {"id": 2, "total": Decimal("3.00"), "note": "two"},
+            {"id": 2, "total": Decimal("4.50"), "note": "two"},
+        ),
+        ("update", {"id": 3, "total": None, "note": "three"}, {"id": 30, "total": None, "note": "three"}),
+        ("delete", {"id": 1, "total": Decimal("9.90"), "note": None}, None),
+    ]
+
+
+def test_values_of_every_type_are_read_as_they_are_kept(ibb_primary):
+    table = ibb_primary.table("shop.types", **TYPES)
+    table.insert(**ROW)
+    assert table.rows == [{**ROW, "price": Decimal("-9.90")}]
+    ((_, _, after),) = changes_in(ibb_primary)
+    same = [name for name in TYPES if name not in ("uid", "address")]  # TABLE_MAP calls these binary
+    assert [after[name] for name in same] == [table.rows[0][name] for name in same]
+
+
+def test_what_is_left_out_gets_its_default(ibb_primary):
+    table = ibb_primary.table(
+        "shop.d",
+        id="int auto_increment primary key",
+        n="int not null default 7",
+        t="varchar(9) default 'it''s'",
+        made="datetime(2) not null default current_timestamp(2) on update current_timestamp(2)",
+    )
+    table.insert(n=1)
+    ibb_primary.clock.advance(61.25)
+    table.insert(id=10)
+    table.insert()
+    table.update(id=1, t=None)
+    table.update(id=1, t=None)  # nothing changes: a server logs nothing
+    begin, later = "2026-01-01 00:00:00.00", "2026-01-01 00:01:01.25"
+    assert [tuple(row.values()) for row in table.rows] == [
+        (1, 1, None, later),
+        (10, 7, "it's", later),
+        (11, 7, "it's", later),
+    ]
+    assert changes_in(ibb_primary)[0][2]["made"] == begin
+    assert len(changes_in(ibb_primary)) == 4
+
+
+def test_a_table_without_a_key_is_changed_by_values(ibb_primary):
+    pairs = ibb_primary.table("shop.pairs", a="int", b="varchar(5)")
+    pairs.insert({"a": 1, "b": "x"}, {"a": 1, "b": "x"}, {"a": 1, "b": "y"})
+    pairs.update({"a": 1, "b": "y"}, a=2)
+    pairs.delete({"a": 1})
+    assert sorted(map(str, pairs.rows)) == ["{'a': 1, 'b': 'x'}", "{'a': 2, 'b': 'y'}"]
+
+
+def test_a_row_is_found_by_any_unique_key_that_is_never_null(ibb_primary):
+    table = ibb_primary.table("shop.u", a="int not null unique", b="int")
+    table.insert(a=1, b=2)
+    table.update(a=1, b=3)
+    assert table.rows == [{"a": 1, "b": 3}]
+
+
+# Errors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda table: table.insert(id=1), "shop.orders: there is a row of the key id=1 already"),
+        (lambda table: table.insert({"id": 7}, {"id": 7}), "shop.orders: there is a row of the key id=7 already"),
+        (lambda table: table.insert(total=1), "shop.orders: column id has no default: give its value"),
+        (lambda table: table.insert(id=None), "shop.orders column id (int(11) NOT NULL): NULL"),
+        (lambda table: table.insert(ID=2, cost=1), "shop.orders has no column 'cost'; it has id, total, note"),
+        (lambda table: table.insert({"id": 5}, total=1), "shop.orders: give rows, or the values of one row, not both"),
+        (lambda table: table.insert({"id": 5}, {"id": 6, "note": "x"}), "shop.orders: the rows of one statement have"),
+        (lambda table: table.insert(id=2, total="much"), "shop.orders column total (decimal(10,2)): 'much': "),
+        (lambda table: table.update(id=9, total=1), "shop.orders has no row with id=9; it has 2 rows"),
+        (lambda table: table.update(total=1), "shop.orders: id, of its key, is missing: which row is it?"),
+        (lambda table: table.update({"id": 1}, id=3), "shop.orders: there is a row of the key id=3 already"),
+        (lambda table: table.delete(id=1, note="other"), "shop.orders has no row with id=1, note='other'; it has 2"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_logged(ibb_primary, orders, change, problem):
+    orders.insert({"id": 1}, {"id": 3})
+    before, kept = ibb_primary.log.position, orders.rows
+    with pytest.raises(ConfigurationError) as caught:
+        change(orders)
+    assert str(caught.value).startswith(problem)
+    assert (ibb_primary.log.position, orders.rows) == (before, kept)
+
+
+@pytest.mark.parametrize(
+    ("declared", "problem"),
+    [
+        ("varchar(5) character set latin1", "is text in latin1, only utf8mb4 can be written"),
+        ("int as (id + 1)", "column x is filled in by the server: its rows cannot be written"),
+        ("geometry", "cannot be written"),
+    ],
+)
+def test_a_table_that_cannot_be_written_says_so(ibb_primary, declared, problem):
+    with pytest.raises(ConfigurationError) as caught:
+        ibb_primary.table("shop.t", id="int primary key", x=declared)
+    assert problem in str(caught.value)
+
+
+# DDL --------------------------------------------------------------------------------------------
+
+
+def test_rows_follow_what_ddl_does(ibb_primary, orders):
+    orders.insert(id=1, total="9.90", note="gone")
+    ibb_primary.ddl(
+        "ALTER TABLE shop.orders ADD COLUMN city varchar(20) NOT NULL DEFAULT 'Bern' AFTER id, "
+        "RENAME COLUMN total TO price, DROP COLUMN note"
+    )
+    assert orders.rows == [{"id": 1, "city": "Bern", "price": Decimal("9.90")}]
+    orders.update(id=1, city="Basel")
+    assert changes_in(ibb_primary)[-1] == (
+        "update",
+        {"id": 1, "city": "Bern", "price": Decimal("9.90")},
+        {"id": 1, "city": "Basel", "price": Decimal("9.90")},
+    )
+    ibb_primary.ddl(
+        "ALTER TABLE orders MODIFY price varchar(30), DROP PRIMARY KEY, ADD PRIMARY KEY (city)", database="shop"
+    )
+    orders.update(city="Basel", price="much")
+    ibb_primary.ddl("RENAME TABLE shop.orders TO shop.sold")
+    orders.insert(id=2, city="Genf")
+    assert (orders.name, [row["price"] for row in orders.rows]) == ("shop.sold", ["much", None])
+    assert changes_in(ibb_primary)[-1][2] == {"id": 2, "city": "Genf", "price": None}
+    ibb_primary.ddl("TRUNCATE TABLE shop.sold")
+    assert orders.rows == []
+    ibb_primary.ddl("DROP TABLE shop.sold")
+    with pytest.raises(ConfigurationError, match=r"there is no table shop\.sold"):
+        orders.insert(id=1)
+
+
+def test_each_version_has_a_table_id_of_its_own(ibb_primary, orders):
+    orders.insert(id=1)
+    ibb_primary.ddl("ALTER TABLE shop.orders ADD COLUMN x int")
+    orders.insert(id=2)
+    ids = {schema.table_id for group in ibb_primary.log.groups() for schema, _ in group.rows()}
+    assert len(ids) == 2
+
+
+def test_a_table_that_ddl_makes_unwritable_says_so_where_it_is_used(ibb_primary, orders):
+    ibb_primary.ddl("ALTER TABLE shop.orders MODIFY note varchar(20) CHARACTER SET latin1")
+    with pytest.raises(ConfigurationError, match="only utf8mb4 can be written"):
+        orders.insert(id=1)
+    ibb_primary.ddl("ALTER TABLE shop.orders DROP COLUMN note")
+    orders.insert(id=1)
+
+
+# As others read it ------------------------------------------------------------------------------
+
+FORMATS = [
+    RowFormat(image=image, metadata=metadata) for image, metadata in itertools.product(RowImage, RowMetadata)
+]  # compressed rows it does not read: real servers judge these in tests/interop
+
+
+@pytest.mark.parametrize("profile", ["engine", "classic-10.11"])
+def test_python_reads_every_image_and_metadata(read_by_python, profile):
+    with FixturePrimary(profile=profile) as primary:
+        for number, way in enumerate(FORMATS):
+            primary.format = way
+            table = primary.table(f"shop.t{number}", id="int primary key", a="varchar(30)", b="text", n="int")
+            table.insert(id=1, a="one", b="long", n=5)
+            table.update(id=1, a="uno")
+            table.delete(id=1)
+        events = read_by_python(primary, *CHANGES)
+    assert len(events) == 3 * len(FORMATS)
+    for number, way in enumerate(FORMATS):
+        insert, update, delete = events[3 * number : 3 * number + 3]
+        assert [type(event) for event in (insert, update, delete)] == list(CHANGES)
+        whole = {"id": 1, "a": "one", "b": "long", "n": 5}
+        before = {"id": 1} if way.image is RowImage.MINIMAL else whole
+        if way.image is RowImage.NOBLOB:
+            before = {name: value for name, value in whole.items() if name != "b"}
+        after = {**before, "a": "uno"}
+        if way.image in (RowImage.MINIMAL, RowImage.FULL_NODUP):
+            after = {"a": "uno"}
+        assert seen(insert.rows[0]["values"], way) == whole
+        assert seen(update.rows[0]["before_values"], way) == before
+        assert seen(update.rows[0]["after_values"], way) == after
+        assert seen(delete.rows[0]["values"], way) == before | ({"a": "uno"} if "a" in before else {})
+
+
+def seen(values, way):
+    """What an image has, by the names of the columns; the client gives others as NULL."""
+    names = ["id", "a", "b", "n"]
+    if way.metadata is not RowMetadata.FULL:
+        values = {names[int(name.removeprefix("UNKNOWN_COL"))]: value for name, value in values.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@pytest.mark.parametrize("image", list(RowImage))
+def test_compressed_rows_say_the_same(ibb_primary, orders, image):
+    orders.insert(id=1, note="n")
+    for is_compressed in (False, True):
+        ibb_primary.format = RowFormat(image=image, is_compressed=is_compressed)
+        orders.insert(id=2, note="x" * 20)
+        orders.update(id=2, total=1)
+        orders.delete(id=2)
+    changes = changes_in(ibb_primary)[1:]
+    assert changes[3:] == changes[:3]
+    types = [event.type for group in ibb_primary.log.groups() for event in group.events()]
+    assert [name for name in types if "COMPRESSED" in name] == [
+        f"{verb}_ROWS_COMPRESSED_V1" for verb in ("WRITE", "UPDATE", "DELETE")
+    ]
+
+
+def test_rows_of_a_statement_that_are_many_get_several_events(ibb_primary, read_by_python):
+    ibb_primary.format = RowFormat(event_bytes=100)
+    table = ibb_primary.table("shop.t", id="int primary key", a="varchar(90)")
+    table.insert(*({"id": number, "a": "x" * 60} for number in range(4)))
+    events = read_by_python(ibb_primary, *CHANGES)
+    assert [[row["values"]["id"] for row in event.rows] for event in events] == [[0], [1], [2], [3]]

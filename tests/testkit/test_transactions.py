@@ -1,0 +1,247 @@
+"""Transactions: what they log, which GTID they get, and what they take back."""
+
+from __future__ import annotations
+
+import pytest
+from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
+
+from ibbmaster.errors import ConfigurationError, GtidOrderError
+from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
+from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat
+
+
+@pytest.fixture
+def orders(ibb_primary) -> FixtureTable:
+    return ibb_primary.table("shop.orders", id="int primary key", note="varchar(20)")
+
+
+def groups_of(primary):
+    """GTID and types of the events of each group, DDL left out."""
+    return [
+        (str(group.gtid), [event.type for event in group.events()][1:])
+        for group in primary.log.groups()
+        if not head_of(group).flags & GtidFlag.DDL
+    ]
+
+
+def head_of(group):
+    return decode_gtid_event(next(iter(group.events())).data)
+
+
+def texts_of(group):
+    return [event.describe() for event in group.events()][1:]
+
+
+ROWS = ["TABLE_MAP", "WRITE_ROWS_V1"]
+
+
+def test_what_happens_inside_is_one_group_and_outside_each_change_is_one(ibb_primary, orders):
+    with ibb_primary.transaction() as transaction:
+        orders.insert(id=1)
+        orders.insert(id=2)
+    orders.insert(id=3)
+    orders.insert(id=4)
+    assert groups_of(ibb_primary) == [
+        ("0-1-3", [*ROWS, *ROWS, "XID"]),
+        ("0-1-4", [*ROWS, "XID"]),
+        ("0-1-5", [*ROWS, "XID"]),
+    ]
+    assert str(transaction.gtid) == "0-1-3"
+
+
+def test_the_innermost_transaction_takes_what_tables_are_told(ibb_primary, orders):
+    with ibb_primary.transaction():
+        orders.insert(id=1)
+        with ibb_primary.transaction(domain=7):
+            orders.insert(id=2)
+        orders.insert(id=3)
+    assert groups_of(ibb_primary) == [("7-1-1", [*ROWS, "XID"]), ("0-1-3", [*ROWS, *ROWS, "XID"])]
+
+
+def test_primaries_beside_each_other_take_only_their_own_changes(ibb_primary, orders):
+    with FixturePrimary() as other:
+        other_table = other.table("shop.t", id="int primary key")
+        with ibb_primary.transaction(), other.transaction(domain=3):
+            orders.insert(id=1)
+            other_table.insert(id=2)
+        assert groups_of(other) == [("3-1-1", [*ROWS, "XID"])]
+    assert groups_of(ibb_primary) == [("0-1-3", [*ROWS, "XID"])]
+
+
+def test_any_gtid_that_is_newer_in_its_domain(ibb_primary, orders):
+    for number, options in enumerate(
+        [
+            {"domain": 4294967295, "server_id": 4294967295},
+            {"domain": 1, "seq_no": 2**63},
+            {"domain": 1},
+            {"gtid": "1-9-9223372036854775900"},
+            {"seq_no": 100, "server_id": 5},
+            {},
+        ]
+    ):
+        with ibb_primary.transaction(**options):
+            orders.insert(id=number)
+    ibb_primary.ddl("CREATE DATABASE other", domain=2)
+    assert [gtid for gtid, _ in groups_of(ibb_primary)] == [
+        "4294967295-4294967295-1",
+        "1-1-9223372036854775808",
+        "1-1-9223372036854775809",
+        "1-9-9223372036854775900",
+        "0-5-100",
+        "0-1-101",
+    ]
+    assert str(ibb_primary.log.position).startswith("0-1-101,1-9-9223372036854775900,2-1-1")
+
+
+def test_a_gtid_that_is_not_newer_is_refused_and_its_changes_are_taken_back(ibb_primary, orders):
+    orders.insert(id=1)
+    with pytest.raises(GtidOrderError), ibb_primary.transaction(seq_no=2):
+        orders.delete(id=1)
+    assert [row["id"] for row in orders.rows] == [1]
+    orders.insert(id=2)
+    assert [gtid for gtid, _ in groups_of(ibb_primary)] == ["0-1-3", "0-1-4"]
+
+
+def test_an_exception_rolls_back(ibb_primary, orders):
+    orders.insert(id=1, note="kept")
+
+    def fail():
+        with ibb_primary.transaction():
+            orders.update(id=1, note="lost")
+            orders.insert(id=2)
+            orders.delete(id=1)
+            raise KeyError("of the test")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert orders.rows == [{"id": 1, "note": "kept"}]
+    orders.insert(id=2)
+    assert [gtid for gtid, _ in groups_of(ibb_primary)] == ["0-1-3", "0-1-4"]
+
+
+def test_an_empty_transaction_is_not_logged(ibb_primary, orders):
+    with ibb_primary.transaction() as transaction:
+        pass
+    assert transaction.gtid is None
+    assert groups_of(ibb_primary) == []
+    with pytest.raises(ConfigurationError, match="the transaction has ended"):
+        transaction.statement("DELETE FROM shop.orders")
+
+
+def test_savepoints_take_back_rows_and_events(ibb_primary, orders):
+    with ibb_primary.transaction() as transaction:
+        orders.insert(id=1)
+        transaction.savepoint("a")
+        orders.insert(id=2)
+        transaction.savepoint("b")
+        orders.delete(id=1)
+        transaction.roll_back_to("a")
+        orders.insert(id=3)
+        with pytest.raises(ConfigurationError, match="there is no savepoint 'b'; there are: a"):
+            transaction.roll_back_to("b")
+    assert [row["id"] for row in orders.rows] == [1, 3]
+    assert groups_of(ibb_primary) == [("0-1-3", [*ROWS, "QUERY", *ROWS, "XID"])]
+
+
+def test_events_have_the_time_of_the_clock(ibb_primary, orders):
+    with ibb_primary.transaction():
+        orders.insert(id=1)
+        ibb_primary.clock.advance(-3600)
+        orders.insert(id=2)
+        ibb_primary.clock.set(1)
+    *_, group = ibb_primary.log.groups()
+    begin = 1767225600
+    assert [event.header.timestamp for event in group.events()] == [1, *2 * [begin], *2 * [begin - 3600], 1]
+
+
+# Statements -------------------------------------------------------------------------------------
+
+
+def test_statements_annotations_and_compression(ibb_primary, orders, read_by_python):
+    with ibb_primary.transaction(format=RowFormat(is_compressed=True)) as transaction:
+        transaction.statement("DELETE FROM orders WHERE id > 5 /* €€€€€€€€€€ */", database="shop")
+        transaction.annotate("INSERT INTO orders VALUES (1)")
+        orders.insert(id=1)
+    *_, group = ibb_primary.log.groups()
+    types = ["QUERY_COMPRESSED", "ANNOTATE_ROWS", "TABLE_MAP", "WRITE_ROWS_COMPRESSED_V1", "XID"]
+    assert [event.type for event in group.events()][1:] == types
+    assert texts_of(group)[:2] == [
+        "use `shop`; DELETE FROM orders WHERE id > 5 /* €€€€€€€€€€ */",
+        "INSERT INTO orders VALUES (1)",
+    ]
+    with ibb_primary.transaction() as transaction:
+        transaction.statement("DELETE FROM orders WHERE id > 5", database="shop")
+    events = read_by_python(ibb_primary, QueryEvent, XidEvent, MariadbGtidEvent)
+    assert [getattr(event, "query", event) for event in events[-3:-1]] == ["0-1-4", "DELETE FROM orders WHERE id > 5"]
+
+
+def test_each_sort_of_statement_has_its_place(ibb_primary):
+    with pytest.raises(ConfigurationError, match=r"give it to transaction\(\)\.statement\(\)"):
+        ibb_primary.ddl("INSERT INTO t VALUES (1)")
+    with ibb_primary.transaction() as transaction, pytest.raises(ConfigurationError, match=r"give it to ddl\(\)"):
+        transaction.statement("CREATE TABLE t (a int)")
+
+
+def test_tables_of_other_engines_end_their_groups_by_commit(ibb_primary, orders):
+    with ibb_primary.transaction(is_transactional=False, commit_id=77):
+        orders.insert(id=1)
+    *_, group = ibb_primary.log.groups()
+    head = head_of(group)
+    assert (head.flags, head.commit_id) == (GtidFlag.ALLOW_PARALLEL | GtidFlag.GROUP_COMMIT, 77)
+    assert texts_of(group)[-1] == "COMMIT"
+
+
+# XA ---------------------------------------------------------------------------------------------
+
+
+def test_a_log_of_12_3_has_a_prepared_transaction_when_it_commits(ibb_primary, orders):
+    for name in ("one", "two"):
+        with ibb_primary.transaction() as transaction:
+            orders.insert(id=1 if name == "one" else 2)
+            transaction.prepare(name)
+    assert orders.rows == []
+    assert ibb_primary.xa_rollback("one") is None
+    assert str(ibb_primary.xa_commit("two", domain=4)) == "4-1-1"
+    assert [row["id"] for row in orders.rows] == [2]
+    assert groups_of(ibb_primary) == [("4-1-1", [*ROWS, "QUERY"])]
+    with pytest.raises(ConfigurationError, match="no transaction 'two' is prepared; prepared are: none"):
+        ibb_primary.xa_commit("two")
+
+
+def test_a_traditional_primary_logs_prepare_and_end():
+    with FixturePrimary(profile="classic-11.8") as primary:
+        orders = primary.table("shop.orders", id="int primary key")
+        for name in ("one", "two"):
+            with primary.transaction() as transaction:
+                orders.insert(id=1 if name == "one" else 2)
+                transaction.prepare(name)
+        assert orders.rows == []
+        assert str(primary.xa_commit("one")) == "0-1-5"
+        assert str(primary.xa_rollback("two")) == "0-1-6"
+        assert orders.rows == [{"id": 1}]
+        prepared = [*ROWS, "QUERY", "XA_PREPARE"]
+        assert groups_of(primary) == [
+            ("0-1-3", prepared),
+            ("0-1-4", prepared),
+            ("0-1-5", ["QUERY"]),
+            ("0-1-6", ["QUERY"]),
+        ]
+        groups = list(primary.log.groups())
+        assert texts_of(groups[2])[-2] == "XA END X'6f6e65',X'',1"
+        assert [texts_of(group)[0] for group in groups[-2:]] == [
+            "XA COMMIT X'6f6e65',X'',1",
+            "XA ROLLBACK X'74776f',X'',1",
+        ]
+        assert [int(head_of(group).flags) for group in groups[-3:]] == [76, 141, 141]  # as 10.11 and 11.8 write
+
+
+def test_a_prepared_name_is_taken(ibb_primary, orders):
+    with ibb_primary.transaction() as transaction:
+        orders.insert(id=1)
+        transaction.prepare("one")
+    with ibb_primary.transaction() as again:
+        orders.insert(id=2)
+        with pytest.raises(ConfigurationError, match="'one' is the name of a prepared"):
+            again.prepare("one")
+        again.roll_back()
+    assert orders.rows == []
