@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import pathlib
+import socket
 import struct
+import time
 import zlib
 
 import pymysql
@@ -15,6 +19,7 @@ from tests.tap import framed, listen_in, serving, tap
 from ibbmaster.event.types import EventType
 from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
+from ibbmaster.testkit.primary import FixturePrimary
 
 LOGGED = ["engine", "classic"]
 EOF_PACKET = b"\xfe\x00\x00\x02\x00"
@@ -68,7 +73,17 @@ async def test_without_a_due_fault_every_byte_is_as_it_was(log):
 
 
 PLACES = [
-    *("opening format description", "gtid", "gtid 2", "annotate", "table map", "table map 3", "rows", "rows 7", "commit"),
+    *(
+        "opening format description",
+        "gtid",
+        "gtid 2",
+        "annotate",
+        "table map",
+        "table map 3",
+        "rows",
+        "rows 7",
+        "commit",
+    ),
     *("commit 2", "event 5"),
 ]
 
@@ -131,19 +146,22 @@ def altered(event, **how):
 
 
 EDITS = {
-    "alter": (dict(byte=20, bits=0x81), lambda e: [e[:20] + bytes([e[20] ^ 0x81]) + e[21:]]),
-    "alter the last byte": (dict(action="alter"), lambda e: [e[:-1] + bytes([e[-1] ^ 1])]),
-    "shorten": (dict(count=3), lambda e: [e[:-3]]),
-    "lengthen": (dict(count=3), lambda e: [e + bytes(3)]),
+    "alter": ({"byte": 20, "bits": 0x81}, lambda e: [e[:20] + bytes([e[20] ^ 0x81]) + e[21:]]),
+    "alter the last byte": ({"action": "alter"}, lambda e: [e[:-1] + bytes([e[-1] ^ 1])]),
+    "shorten": ({"count": 3}, lambda e: [e[:-3]]),
+    "lengthen": ({"count": 3}, lambda e: [e + bytes(3)]),
     "drop": ({}, lambda e: []),
     "repeat": ({}, lambda e: [e, e]),
-    "header": (dict(server_id=77), lambda e: [altered(e, server_id=77)]),
-    "header with a time": (dict(action="header", timestamp=0), lambda e: [altered(e, timestamp=0)]),
-    "header without a position": (dict(action="header", log_pos=0), lambda e: [altered(e, log_pos=0)]),
-    "header of another type": (dict(action="header", event_type=200, flags=8), lambda e: [altered(e, event_type=200, flags=8)]),
+    "header": ({"server_id": 77}, lambda e: [altered(e, server_id=77)]),
+    "header with a time": ({"action": "header", "timestamp": 0}, lambda e: [altered(e, timestamp=0)]),
+    "header without a position": ({"action": "header", "log_pos": 0}, lambda e: [altered(e, log_pos=0)]),
+    "header of another type": (
+        {"action": "header", "event_type": 200, "flags": 8},
+        lambda e: [altered(e, event_type=200, flags=8)],
+    ),
     "checksum": ({}, lambda e: [e[:-1] + bytes([e[-1] ^ 255])]),
     "checksum missing": (
-        dict(action="checksum", be="missing"),
+        {"action": "checksum", "be": "missing"},
         lambda e: [e[:9] + struct.pack("<I", len(e) - 4) + e[13:-4]],
     ),
 }
@@ -339,3 +357,198 @@ async def test_a_fault_that_is_planned_while_a_dump_runs_happens_in_it():
     found = await tap(faults)
     assert found.data == framed(packets[: nth(packets, "rows", 3) + 1])
     assert [record.fault.action.word for record in faults.done] == ["purge", "cut"]
+
+
+# Before a dump --------------------------------------------------------------------------------
+
+
+def connect(primary, **options):
+    return pymysql.connect(
+        host=primary.host, port=primary.port, user=primary.user, password="", **{"ssl_disabled": True, **options}
+    )
+
+
+def ask(connection, *statements):
+    with connection.cursor() as cursor:
+        for sql in statements:
+            cursor.execute(sql)
+        return cursor.fetchall()
+
+
+STEPS = [
+    *("before handshake", "after handshake", "after greeting", "before login", "before statement", "after statement"),
+    *("before registration", "after registration", "before dump"),
+]
+
+
+def converse(primary):
+    """All steps of a conversation; gives a name for each that was taken."""
+    taken = []
+    connection = connect(primary)
+    with contextlib.closing(connection):
+        taken.append("login")
+        assert ask(connection, "SELECT 17")
+        taken.append("statement")
+        connection._execute_command(0x15, struct.pack("<IBBBHII", 9, 0, 0, 0, 0, 0, 0))
+        connection._read_ok_packet()
+        taken.append("registration")
+        connection._execute_command(0x12, struct.pack("<IHI", 4, 1, 9))
+        if connection._read_packet().get_all_data()[:1] == b"\0":
+            taken.append("dump")
+    return taken
+
+
+@pytest.mark.parametrize("by", ["reset", "end"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_connection_is_cut_at_each_step(step, by):
+    with FixturePrimary(profile="classic-10.11") as primary:
+        primary.fault(step, action="cut", by=by)
+        with pytest.raises((pymysql.err.OperationalError, ConnectionError)):
+            converse(primary)
+        assert [str(record.fault) for record in primary.faults.done] == [f"cut {step}"]
+        assert converse(primary) == ["login", "statement", "registration", "dump"]
+
+
+@pytest.mark.parametrize("step", ["before handshake", "before login"])
+def test_a_login_is_refused_by_the_error_that_was_asked_for(step):
+    with FixturePrimary() as primary:
+        primary.fault(step, action="error", code=1045, state="28000", text="not today")
+        with pytest.raises(pymysql.err.OperationalError) as caught:
+            connect(primary)
+        assert caught.value.args == (1045, "not today")
+
+
+@pytest.mark.parametrize("step", ["after handshake", "before statement 2", "before registration", "before dump"])
+def test_an_error_is_the_answer_to_what_was_asked(step):
+    with FixturePrimary() as primary:
+        primary.fault(step, action="error", code=1236, text="not today")
+        with pytest.raises(pymysql.err.MySQLError) as caught:
+            converse(primary)
+        assert caught.value.args == (1236, "not today")
+
+
+def test_a_statement_is_found_by_its_text_and_answered_otherwise():
+    with FixturePrimary(server_id=5) as primary:
+        primary.fault("before statement", action="answer", sql="@@server_ID", value="99", times=2)
+        primary.fault("before statement 2", action="error", sql="select 1", text="the second one")
+        connection = connect(primary)
+        assert ask(connection, "SELECT 1") == ((1,),)
+        assert [ask(connection, "SELECT @@server_id")[0][0] for _ in range(3)] == ["99", "99", 5]
+        with pytest.raises(pymysql.err.MySQLError, match="the second one"):
+            ask(connection, "SELECT 1")
+        assert ask(connection, "SELECT 1") == ((1,),)
+        connection.close()
+
+
+def test_a_dump_is_answered_by_its_end():
+    with FixturePrimary() as primary:
+        primary.fault("before dump", action="eof")
+        assert converse(primary) == ["login", "statement", "registration"]
+
+
+def test_a_login_takes_its_time():
+    with FixturePrimary() as primary:
+        primary.fault("before login", action="stall", seconds=0.2)
+        begun = time.monotonic()
+        connect(primary).close()
+        assert time.monotonic() - begun >= 0.2
+
+
+def test_silence_and_garbage_come_where_a_greeting_should():
+    with FixturePrimary(faults=Faults(seed=3)) as primary:
+        primary.fault("before handshake", action="cut", by="silence")
+        with socket.create_connection((primary.host, primary.port)) as quiet:
+            quiet.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                quiet.recv(1)
+        primary.fault("before handshake", action="garbage", count=40)
+        with socket.create_connection((primary.host, primary.port)) as noisy, noisy.makefile("rb") as file:
+            found = file.read(40)
+            assert found == primary.faults.plan.random_bytes(primary.faults.done[-1].fault, 40)
+            assert file.read(5)[4] == 10  # the greeting, behind the header of its packet
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # PyMySQL forgets its socket
+@pytest.mark.parametrize("given", [{"action": "cut"}, {"action": "garbage"}, {"action": "kill"}])
+def test_tls_fails(given):
+    with FixturePrimary(tls="auto") as primary:
+        primary.fault("before tls", **given)
+        with pytest.raises((pymysql.err.OperationalError, ConnectionError)):
+            connect(primary, ssl_disabled=False, ssl={"ca": None, "check_hostname": False})
+        connect(primary, ssl_disabled=False, ssl={"ca": None, "check_hostname": False}).close()
+
+
+def test_faults_are_planned_by_a_statement_only_where_that_is_allowed():
+    with FixturePrimary(faults=Faults(takes_statements=True)) as primary:
+        connection = connect(primary)
+        ask(connection, "SET GLOBAL ibb_fault = 'cut after gtid; gtid=0-1-7; by=end'")
+        ask(connection, "set global ibb_fault='error before statement; sql=t; text=it\\'s'")
+        assert list(map(str, primary.faults.pending)) == ["cut after gtid of 0-1-7", "error before statement with 't'"]
+        for wrong in ("cut after nothing", "cut", "crash; at=3", "x" * 9000):
+            with pytest.raises(pymysql.err.MySQLError):
+                ask(connection, f"SET GLOBAL ibb_fault = '{wrong}'")
+        ask(connection, "SET GLOBAL ibb_fault = ''")
+        assert primary.faults.pending == ()
+        connection.close()
+    with FixturePrimary() as primary:
+        connection = connect(primary)
+        with pytest.raises(pymysql.err.MySQLError):
+            ask(connection, "SET GLOBAL ibb_fault = 'cut after gtid'")
+        connection.close()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # it connects with old names of arguments
+def test_python_mysql_replication_comes_back_behind_a_cut():
+    with FixturePrimary() as primary:
+        orders = primary.table("shop.orders", id="int primary key")
+        orders.insert(id=1)
+        orders.insert(id=2)
+        primary.fault("after gtid", action="cut", gtid="0-1-4")
+        stream = BinLogStreamReader(
+            connection_settings={
+                "host": primary.host,
+                "port": primary.port,
+                "user": "repl",
+                "password": "",
+                "database": "",
+            },
+            server_id=7,
+            is_mariadb=True,
+            auto_position="4294967294-1-1",
+            only_events=[MariadbGtidEvent, XidEvent],
+        )
+        seen = [getattr(event, "gtid", "commit") for event in stream]
+        stream.close()
+        assert [record.gtid for record in primary.faults.done] == ["0-1-4"]
+        assert seen[:5] == ["0-1-1", "0-1-2", "0-1-3", "commit", "0-1-4"]
+        assert seen[-4:] == ["0-1-3", "commit", "0-1-4", "commit"]
+
+
+def test_heartbeats_fall_silent():
+    with FixturePrimary() as primary:
+        primary.table("shop.t", id="int primary key")
+        primary.fault("after heartbeat 2", action="mute")
+        primary.fault("before heartbeat 3", action="error", text="there is another one")
+        primary.fault("after gtid 4", action="eof")
+        connection = connect(primary)
+        ask(
+            connection,
+            "SET @slave_connect_state = '', @mariadb_slave_capability = 4, @master_heartbeat_period = 1000000",
+        )
+        connection._execute_command(0x12, struct.pack("<IHI", 4, 0, 9))
+        types = []
+        with contextlib.closing(connection):
+            while not (packet := connection._read_packet()).is_eof_packet():
+                types.append(packet.get_all_data()[5])
+                if types.count(EventType.HEARTBEAT) == 2 and types[-1] == EventType.HEARTBEAT:
+                    primary.table("shop.t")
+                    primary.ddl("CREATE TABLE shop.u (a INT)")
+                    primary.ddl("CREATE TABLE shop.v (a INT)")
+        assert types.count(EventType.HEARTBEAT) == 2
+
+
+def test_every_action_has_a_test_here_or_among_the_mishaps():
+    tests = "".join(
+        (pathlib.Path(__file__).parent / name).read_text() for name in ("test_fault_stage.py", "test_mishap.py")
+    )
+    assert [word for word in ACTIONS if f'"{word}"' not in tests and f'action="{word}"' not in tests] == []

@@ -12,6 +12,7 @@ import pytest
 
 from ibbmaster.server.observing import Step
 from ibbmaster.testkit import FixturePrimary
+from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.wire.command import BinlogDump
 from ibbmaster.wire.response import Err
 
@@ -154,10 +155,11 @@ def test_under_tls_what_was_sent_is_all_that_is_known():
             assert [str(gtid) for gtid in seen.sent_gtids] == ["0-1-1"]
 
 
-class Interfering:
+class Interfering(Faults):
     """Refuses dumps of one server id, and cuts off the last byte of every block of another."""
 
     def __init__(self):
+        super().__init__()
         self.left_count = 0
 
     async def reached(self, step, session, command):

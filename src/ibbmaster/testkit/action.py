@@ -41,10 +41,8 @@ class FaultyPrimary(Protocol):
     def stop(self) -> None:
         """Shut down in order."""
 
-    def restart(
-        self, after_s: float = 0.0, *, profile: str | None = None, server_version: str | None = None
-    ) -> None:
-        """Listen on the same port again, behind recovery, so many seconds later."""
+    def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
+        """Listen on the same port again, so many seconds later, perhaps as another kind of server."""
 
     def purge(self) -> None:
         """Remove every file but the newest."""
@@ -222,7 +220,7 @@ class SwapGroups(FaultAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeHeader(FaultAction):
-    """Give the event another `timestamp`, `server_id`, end position `log_pos`, `flags` or type; its checksum is right."""
+    """Give the event another `timestamp`, `server_id`, `log_pos`, `flags` or `event_type`, and a right checksum."""
 
     word = "header"
     timestamp: int | None = None
@@ -283,7 +281,7 @@ class RestartPrimary(PrimaryAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgeFiles(PrimaryAction):
-    """Remove every file of the log but the newest, also under a reader."""
+    """Remove every file of the log but the newest; dumps that read them are reset, and find their place purged."""
 
     word = "purge"
 

@@ -114,7 +114,9 @@ class PlannedFault:
 def _place(kind: type[FaultAction], common: Mapping[str, object]) -> Place | None:
     text, gtid, sql = (typing.cast("str | None", common[name]) for name in ("place", "gtid", "sql"))
     if (text is None) == (common["at"] is None):
-        raise ConfigurationError(f"{kind.word}: expected a place as 'after gtid', or at, seconds on the clock: one of both")
+        raise ConfigurationError(
+            f"{kind.word}: expected a place as 'after gtid', or at, seconds on the clock: one of both"
+        )
     if gtid is not None:
         try:
             gtid = str(Gtid.parse(gtid))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.testkit.action import PrimaryAction
 from ibbmaster.testkit.fault import PlannedFault
 
 FAULTS_MAX = 10_000
@@ -42,6 +44,7 @@ class FaultPlan:
         self.done: list[FaultRecord] = []
         self._lock = threading.Lock()
         self._pending: tuple[PlannedFault, ...] = ()
+        self._begun: list[PlannedFault] = []
 
     @property
     def pending(self) -> tuple[PlannedFault, ...]:
@@ -76,12 +79,25 @@ class FaultPlan:
                     kept.append(fault)
                     continue
                 due.append(fault)
+                if isinstance(fault.action, PrimaryAction):
+                    self._begun.append(fault)
                 if fault.times is None:
                     kept.append(fault)
                 elif fault.times > 1:
                     kept.append(replace(fault, times=fault.times - 1))
             self._pending = tuple(kept)
         return due
+
+    @property
+    def unfinished(self) -> list[PlannedFault]:
+        """What is to come once, at a place, or has begun to happen to the whole primary."""
+        waiting = [fault for fault in self._pending if fault.times is not None and fault.place is not None]
+        return [*waiting, *self._begun]
+
+    def finish(self, fault: PlannedFault) -> None:
+        """Say that what happens to the whole primary has happened."""
+        with self._lock, contextlib.suppress(ValueError):
+            self._begun.remove(fault)
 
     def note(self, record: FaultRecord) -> None:
         """Say that a fault has happened, or why it could not."""

@@ -7,10 +7,9 @@ import contextlib
 import fcntl
 import math
 import re
-import socket
-import struct
 import termios
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,15 +25,18 @@ from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultyPrimary, PrimaryAction
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
+from ibbmaster.testkit.mishap import close_by_reset
 from ibbmaster.testkit.place import Moment, Side
 from ibbmaster.testkit.stream_editor import StreamEditor
 from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, RegisterReplica
 from ibbmaster.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, Response, ResultSet
 
-BY_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, and zero: closing resets
+POLL_S = 0.005
 DRAIN_S = 5.0  # a client that reads slower loses what it has not read
 DRIP_PIECES_PER_S = 1000  # no more than so many bytes are sent one by one
-_SET_FAULT = re.compile(rb"\s*SET\s+GLOBAL\s+ibb_fault\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|\"([^\"\\]*)\")\s*;?\s*", re.I | re.S)
+_SET_FAULT = re.compile(
+    rb"\s*SET\s+GLOBAL\s+ibb_fault\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|\"([^\"\\]*)\")\s*;?\s*", re.I | re.S
+)
 _EARLY = {
     Step.ACCEPTED: (Side.BEFORE, Moment.HANDSHAKE),
     Step.GREETED: (Side.AFTER, Moment.GREETING),
@@ -68,7 +70,8 @@ class Faults:
         self._conversations: dict[int, _Conversation] = {}
         self._connections = 0
         self._dumps = 0
-        self._acting = threading.Lock()  # what concerns the whole primary happens one after the other
+        self._is_down = False
+        self._one_by_one = threading.Lock()  # for what concerns the whole primary
 
     @property
     def done(self) -> list[FaultRecord]:
@@ -96,10 +99,26 @@ class Faults:
         """Plan nothing any more."""
         self.plan.clear()
 
+    def set_down(self, is_down: bool) -> None:
+        """Say whether the primary has crashed: then whoever connects is reset."""
+        self._is_down = is_down
+
+    def wait(self, timeout: float = 10.0) -> None:
+        """Wait until everything that was planned for a place has happened, and the primary is as that leaves it.
+
+        Raises:
+            TimeoutError: something has not, in so many seconds.
+        """
+        deadline = time.monotonic() + timeout
+        while waiting := self.plan.unfinished:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not happened within {timeout:g} s: {', '.join(map(str, waiting))}")
+            time.sleep(POLL_S)
+
     def act(self, fault: PlannedFault) -> None:
         """Do now what concerns the whole primary; not from its event loop."""
         assert isinstance(fault.action, PrimaryAction)
-        with self._acting:
+        with self._one_by_one:
             problem = ""
             try:
                 if self._primary is None:
@@ -109,6 +128,7 @@ class Faults:
                 problem = str(error)
             if problem or fault.place is None:  # a place has noted it already
                 self.plan.note(FaultRecord(fault=fault, problem=problem))
+        self.plan.finish(fault)
 
     def stage(self, session: Session) -> FaultStage:
         """What the bytes of a dump go through."""
@@ -117,6 +137,9 @@ class Faults:
 
     async def reached(self, step: Step, session: Session, command: AnyCommand | None) -> Sequence[Response] | None:
         """An observer's part: everything before the stream."""
+        if self._is_down:
+            close_by_reset(session)
+            raise trio.BrokenResourceError("the primary has crashed")
         conversation = self._conversations.get(session.connection_id)
         if step is Step.ACCEPTED or conversation is None:
             self._connections += 1
@@ -157,7 +180,7 @@ class Faults:
             case actions.CutConnection(by=by):
                 if by == "reset" and session.socket is not None:
                     await _drain(session.socket)
-                    session.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, BY_RESET)
+                    close_by_reset(session)
                 raise trio.BrokenResourceError(f"fault: {fault}")
             case actions.Stall(seconds=seconds):
                 await _wait(session, seconds)
@@ -212,7 +235,9 @@ class Faults:
         match = _SET_FAULT.fullmatch(sql[: 2 * 4096])
         if match is None:
             return None
-        text = re.sub(r"\\(.)|''", lambda found: found[1] or "'", (match[1] or match[2] or b"").decode("utf-8", "replace"))
+        text = re.sub(
+            r"\\(.)|''", lambda found: found[1] or "'", (match[1] or match[2] or b"").decode("utf-8", "replace")
+        )
         if not text.strip():
             self.clear()
             return Ok()

@@ -54,13 +54,19 @@ MOMENTS: dict[Moment, tuple[frozenset[Side], str]] = {
     Moment.GREETING: (frozenset((Side.AFTER,)), "the client has the greeting, and has said nothing yet"),
     Moment.TLS: (frozenset((Side.BEFORE,)), "the client asks for TLS"),
     Moment.LOGIN: (frozenset((Side.BEFORE,)), "the password was right; the OK comes next"),
-    Moment.STATEMENT: (frozenset((Side.BEFORE, Side.AFTER)), "an SQL statement; with `sql`, one that contains this text"),
+    Moment.STATEMENT: (
+        frozenset((Side.BEFORE, Side.AFTER)),
+        "an SQL statement; with `sql`, one that contains this text",
+    ),
     Moment.REGISTRATION: (frozenset((Side.BEFORE, Side.AFTER)), "COM_REGISTER_SLAVE"),
     Moment.DUMP: (frozenset((Side.BEFORE,)), "COM_BINLOG_DUMP, before it is looked at"),
     Moment.OPENING_ROTATE: (frozenset(Side), "the artificial ROTATE that opens a stream"),
     Moment.OPENING_FORMAT: (frozenset(Side), "the FORMAT_DESCRIPTION that opens a stream"),
     Moment.OPENING_GTID_LIST: (frozenset(Side), "the GTID_LIST of the opening"),
-    Moment.GTID: (frozenset(Side), "a GTID event; with an action that changes events, its whole group where that makes sense"),
+    Moment.GTID: (
+        frozenset(Side),
+        "a GTID event; with an action that changes events, its whole group where that makes sense",
+    ),
     Moment.ANNOTATE: (frozenset(Side), "an ANNOTATE_ROWS event"),
     Moment.TABLE_MAP: (frozenset(Side), "a TABLE_MAP event"),
     Moment.ROWS: (frozenset(Side), "a row event of any type"),
@@ -70,7 +76,10 @@ MOMENTS: dict[Moment, tuple[frozenset[Side], str]] = {
     Moment.FORMAT: (frozenset(Side), "a FORMAT_DESCRIPTION behind the opening"),
     Moment.HEARTBEAT: (frozenset(Side), "a heartbeat"),
     Moment.EVENT: (frozenset(Side), "any event"),
-    Moment.PACKET: (frozenset((Side.BEFORE, Side.INSIDE, Side.AFTER)), "any packet of the dump; its bytes count the header"),
+    Moment.PACKET: (
+        frozenset((Side.BEFORE, Side.INSIDE, Side.AFTER)),
+        "any packet of the dump; its bytes count the header",
+    ),
 }
 OF_CONVERSATION = frozenset(list(Moment)[: list(Moment).index(Moment.OPENING_ROTATE)])
 

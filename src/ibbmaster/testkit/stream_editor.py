@@ -262,7 +262,7 @@ class StreamEditor:
 
     def _put(self, piece: _Piece) -> None:
         """Send a piece, or keep it for later."""
-        if self._of_group is None or piece.record is not None and not piece.payload and piece.fault is None:
+        if self._of_group is None or (piece.record is not None and not piece.payload and piece.fault is None):
             self._send(piece)
             return
         self._held_size += len(piece.payload)
