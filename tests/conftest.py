@@ -82,6 +82,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--schedules", type=int, default=70, help="orders of threads that the store is run in (default: %(default)s)"
     )
     group.addoption(
+        "--fixture-starts",
+        type=int,
+        default=100,
+        help="primaries that tests/testkit starts one after the other (default: %(default)s)",
+    )
+    group.addoption(
         "--follow-kills",
         type=int,
         default=6,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
+
+import sniffio
 
 from ibbmaster.api.serving import RunningPrimary, ServingOptions, check_options, serve_checked
 from ibbmaster.api.writing import WritableLog, WritingOptions, as_gtid, store_options
@@ -33,7 +37,7 @@ from ibbmaster.testkit.mishap import Mishaps
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
 from ibbmaster.testkit.transactions import FixtureTransaction, FixtureWriter, GtidOptions, TransactionOptions
 from ibbmaster.testkit.versions import version_options
-from ibbmaster.testkit.witness import SeenConnection, Witness
+from ibbmaster.testkit.witness import POLL_S, SeenConnection, Witness
 
 FILE_BYTES = "1M"  # so small that a log is made at once
 REDO_BYTES = "1M"
@@ -95,6 +99,7 @@ class FixturePrimary:
         """
         serving.setdefault("tls", "off")  # a certificate takes long to make
         checked = check_options(**serving)
+        format = _row_format(image, metadata, is_compressed)
         self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
         self._is_own = not isinstance(log, WritableLog)
         self.log = log if isinstance(log, WritableLog) else fixture_log(Path(log or self._scratch or ""))
@@ -110,7 +115,7 @@ class FixturePrimary:
             self.clock,
             server_id=primary.server_id,
             domain=domain,
-            format=RowFormat(image=RowImage(image), metadata=RowMetadata(metadata), is_compressed=is_compressed),
+            format=format,
             has_prepared_groups=primary.profile.storage_engine is None,
         )
         self._history = LoggedSchema(self.log.engine).history() if self.log.position else SchemaHistory()
@@ -367,10 +372,25 @@ class FixturePrimary:
         Raises:
             TimeoutError: it has not, in `timeout` seconds; the text says what it was doing.
         """
-        wanted = list(self.log.position.values()) if gtid is None else [as_gtid(gtid)]
-        for one in wanted:
+        for one in self._wanted(gtid):
             if not self.witness.wait(functools.partial(self.witness.has, replica, one), timeout):
-                raise TimeoutError(f"{replica} has not got {one} within {timeout:g} s: {self.witness.told(replica)}")
+                raise self._late(replica, one, timeout)
+
+    async def arrival(self, replica: Replica, gtid: Gtid | str | None = None, timeout: float = WAIT_S) -> None:
+        """`wait_for` in a task of asyncio or trio, which lets others run."""
+        sleep = importlib.import_module(sniffio.current_async_library()).sleep
+        deadline = time.monotonic() + timeout
+        for one in self._wanted(gtid):
+            while not self.witness.has(replica, one):
+                if time.monotonic() > deadline:
+                    raise self._late(replica, one, timeout)
+                await sleep(POLL_S)
+
+    def _wanted(self, gtid: Gtid | str | None) -> list[Gtid]:
+        return list(self.log.position.values()) if gtid is None else [as_gtid(gtid)]
+
+    def _late(self, replica: Replica, gtid: Gtid, timeout: float) -> TimeoutError:
+        return TimeoutError(f"{replica} has not got {gtid} within {timeout:g} s: {self.witness.told(replica)}")
 
 
 def expect_sound(log: WritableLog) -> None:
@@ -382,3 +402,11 @@ def expect_sound(log: WritableLog) -> None:
     log.bring_to_files()
     faults = [fault for fault in log.verify() if fault.is_damage]
     assert not faults, f"the log {log.path} has {len(faults)} faults: {faults[0]}"
+
+
+def _row_format(image: RowImage | str, metadata: RowMetadata | str, is_compressed: bool) -> RowFormat:
+    try:
+        return RowFormat(image=RowImage(image), metadata=RowMetadata(metadata), is_compressed=is_compressed)
+    except ValueError as error:
+        choices = ", ".join(member.value for member in (*RowImage, *RowMetadata))
+        raise ConfigurationError(f"{error}: an image or metadata is one of {choices}") from None

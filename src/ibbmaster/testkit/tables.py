@@ -68,7 +68,7 @@ class RowStep(NamedTuple):
         self.table.keep(self.number, self.after)
 
 
-class ChangeTaker(Protocol):
+class StatementWriter(Protocol):
     """What the events of a statement go to: a transaction."""
 
     @property
@@ -98,7 +98,7 @@ class FixtureTable:
     Statements that are logged as texts change no row here.
     """
 
-    def __init__(self, name: str, clock: FixtureClock, taking: Callable[[], AbstractContextManager[ChangeTaker]]):
+    def __init__(self, name: str, clock: FixtureClock, taking: Callable[[], AbstractContextManager[StatementWriter]]):
         self.name = name
         self._clock = clock
         self._taking = taking
@@ -279,7 +279,7 @@ class FixtureTable:
         kind: ChangeKind,
         changes: Sequence[tuple[Row | None, Row | None]],
         given: set[int],
-        transaction: ChangeTaker,
+        transaction: StatementWriter,
     ) -> Iterator[bytes]:
         written, way = version.written, transaction.format
         header = {"server_id": transaction.server_id, "timestamp": self._clock.timestamp}

@@ -1,0 +1,103 @@
+"""The fixtures as another project's tests have them, in a pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GIVEN = """
+def test_it_writes_and_serves(ibb_primary, ibb_log):
+    orders = ibb_primary.table("shop.orders", id="bigint unsigned primary key", total="decimal(10,2)")
+    with ibb_primary.transaction(domain=1):
+        orders.insert(id=1, total="9.90")
+    assert ibb_primary.log is ibb_log
+    assert str(ibb_log.position) == "0-1-2,1-1-1"
+    assert ibb_primary.port
+
+def test_each_test_has_its_own(ibb_log):
+    assert str(ibb_log.position) == ""
+"""
+DAMAGED = """
+def test_that_leaves_a_damaged_log(ibb_primary):
+    ibb_primary.ddl("CREATE DATABASE shop")
+    ibb_primary.log.bring_to_files()
+    file = ibb_primary.log.path / "binlog-000000.ibb"
+    data = bytearray(file.read_bytes())
+    data[16384 + 50] ^= 1
+    file.write_bytes(data)
+"""
+REPLACING = """
+import pytest
+from ibbmaster.testkit import FixturePrimary, fixture_log
+
+@pytest.fixture
+def ibb_log(tmp_path):
+    with fixture_log(tmp_path / "mine", state="0-9-41") as log:
+        yield log
+"""
+REPLACED = """
+def test_a_replaced_log_is_served(ibb_primary):
+    ibb_primary.ddl("CREATE DATABASE shop")
+    assert str(ibb_primary.log.position) == "0-1-42"
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run tests in a directory of their own, with this plugin and no other; gives what pytest prints."""
+
+    def run(**files: str) -> str:
+        for name, text in files.items():
+            (tmp_path / f"{name}.py").write_text(text)
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "ibbmaster.pytest_plugin", "-p", "no:cacheprovider", "."],
+            cwd=tmp_path,
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return done.stdout
+
+    return run
+
+
+def test_the_fixtures_are_there_and_a_damaged_log_fails_its_test(run):
+    printed = run(test_given=GIVEN, test_damaged=DAMAGED)
+    assert "3 passed, 1 error" in printed
+    assert "ERROR at teardown of test_that_leaves_a_damaged_log" in printed
+    assert "has 1 faults: " in printed
+
+
+def test_a_conftest_replaces_a_fixture(run):
+    assert "1 passed" in run(conftest=REPLACING, test_replaced=REPLACED)
+
+
+def test_the_tests_in_the_documents_pass(run):
+    blocks = [
+        block
+        for path in (ROOT / "README.md", ROOT / "protocol" / "guide" / "testkit.md")
+        for block in re.findall(r"^```python\n(def test_.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
+    ]
+    assert len(blocks) == 2
+    files = {f"test_document_{number}": block for number, block in enumerate(blocks)}
+    assert "2 passed" in run(**files)
+
+
+def test_it_works_by_being_installed():
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
+    assert points == {"ibbmaster": "ibbmaster.pytest_plugin"}
+
+
+def test_who_does_not_use_it_pays_nothing_for_it():
+    program = "import sys, ibbmaster.pytest_plugin; print({'trio', 'numba', 'pymysql'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout == "set()\n"
