@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
-from ibbmaster.testkit.action import ACTIONS, CHOICES, FaultAction, PrimaryAction
+from ibbmaster.testkit.action import ACTIONS, BOUNDS, CHOICES, NUMBER_MAX, TEXT_SIZES, FaultAction, PrimaryAction
 from ibbmaster.testkit.place import Moment, Place, Side
 
-NUMBER_MAX = 3600.0
+TEXT_SIZE_MAX = 4000
 LINE_SIZE_MAX = 4000
 _COMMON = ("place", "at", "gtid", "sql", "replica", "times", "connection", "action")
 
@@ -100,10 +100,13 @@ class PlannedFault:
         else:
             allowed = place.side in self.action.sides
         if not allowed:
-            expected = ", ".join(side.value for side in Side if side in self.action.sides)
+            sides = ", ".join(side.value for side in Side if side in self.action.sides)
+            places = [f"{sides} an event"] if sides else []
             if self.action.in_conversation:
-                expected += ", or a step of the conversation where it can be sent" if expected else "an answer"
-            raise ConfigurationError(f"{word}: it cannot happen '{place}': expected a place {expected} …")
+                places.append(
+                    "a step of the conversation that can be answered" if self.action.not_at else "any step before"
+                )
+            raise ConfigurationError(f"{word}: it cannot happen '{place}': expected {', or '.join(places)}")
         if place.moment is not Moment.GTID and self.action.word == "swap":
             raise ConfigurationError("swap: it is about whole groups: expected the place 'at gtid'")
 
@@ -120,8 +123,8 @@ def _place(kind: type[FaultAction], common: Mapping[str, object]) -> Place | Non
     if gtid is not None:
         try:
             gtid = str(Gtid.parse(gtid))
-        except ValueError as error:
-            raise ConfigurationError(f"{kind.word}: gtid {_short(gtid)}: {error}") from None
+        except GtidError as error:
+            raise ConfigurationError(f"{kind.word}: gtid {error}") from None
     if text is None:
         return None
     try:
@@ -152,22 +155,22 @@ def _checked(kind: type[FaultAction], name: str, wanted: object, value: object) 
     accepted = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
     if value is None and types.NoneType in accepted:
         return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if float in accepted and is_number and abs(typing.cast("float", value)) <= NUMBER_MAX:
-        return float(typing.cast("float", value))
-    if int in accepted and is_number and isinstance(value, int) and abs(value) < 1 << 32:
-        return value
-    if bool in accepted and isinstance(value, bool):
-        return value
-    if str in accepted and isinstance(value, str):
-        return value
-    expected = {
-        float: f"a number up to {NUMBER_MAX:.0f}",
-        int: "a whole number below 2^32",
-        bool: "true or false",
-        str: "a text",
-    }[next(choice for choice in accepted if choice is not types.NoneType)]
-    raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected {expected}")
+    if str in accepted:
+        least, most = TEXT_SIZES.get((kind.word, name), (0, TEXT_SIZE_MAX))
+        if isinstance(value, str) and least <= len(value) <= most:
+            return value
+        size = "five characters" if least == most == 5 else f"a text of up to {most} characters"
+        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected {size}")
+    if bool in accepted:
+        if isinstance(value, bool):
+            return value
+        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected true or false")
+    low, high = BOUNDS.get((kind.word, name), (0, NUMBER_MAX))
+    numbers = (int, float) if float in accepted else int
+    if isinstance(value, numbers) and not isinstance(value, bool) and low <= typing.cast("float", value) <= high:
+        return float(typing.cast("float", value)) if float in accepted else value
+    what = "a number" if float in accepted else "a whole number"
+    raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected {what} from {low} to {high}")
 
 
 def _count(kind: type[FaultAction], name: str, value: object) -> int | None:

@@ -13,10 +13,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
+from ibbmaster.api.log import Log
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.gtid import Gtid
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.testkit.clock import FixtureClock
 
@@ -119,13 +120,7 @@ class Mishaps:
         with self._lock:
             self._scratch.append(scratch)
             self._logs.append(new)
-        count = sum(1 for _ in _groups_of(old)) - lose
-        for group in itertools.islice(_groups_of(old), max(0, count)):
-            assert group.gtid is not None
-            with new.begin() as copy:
-                for piece in group.body:
-                    copy.write(piece)
-                copy.commit(group.gtid, group.gtid_event)
+        copy_groups(old, new, lose=lose)
         for number in range(1, add + 1):
             latest = new.state.latest(0)
             gtid = Gtid(domain_id=0, server_id=server_id, seq_no=1 if latest is None else latest.seq_no + 1)
@@ -167,9 +162,22 @@ def close_by_reset(session: Session) -> None:
         session.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, BY_RESET)
 
 
-def _groups_of(log: WritableLog) -> Iterator[EventGroup]:
-    log.sync()
-    with closing(log.engine.groups(log.engine.seek(GtidPosition()))) as groups:
+def copy_groups(source: Log, into: WritableLog, *, lose: int = 0) -> None:
+    """Write every group of a log, but the last few, to another one, event for event."""
+    count = sum(1 for _ in _groups_of(source)) - lose if lose else None
+    for group in itertools.islice(_groups_of(source), None if count is None else max(0, count)):
+        assert group.gtid is not None
+        with into.begin() as copy:
+            for piece in group.body:
+                copy.write(piece)
+            copy.commit(group.gtid, group.gtid_event)
+
+
+def _groups_of(log: Log) -> Iterator[EventGroup]:
+    """Every group that is still there."""
+    if isinstance(log, WritableLog):
+        log.sync()
+    with closing(log.engine.groups(log.engine.start_of_file(log.files[0].file_no))) as groups:
         while (group := groups.next_group()) is not None:
             if group.gtid is not None:
                 yield group

@@ -36,7 +36,7 @@ from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.mishap import Mishaps
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
 from ibbmaster.testkit.transactions import FixtureTransaction, FixtureWriter, GtidOptions, TransactionOptions
-from ibbmaster.testkit.versions import version_options
+from ibbmaster.testkit.versions import profile_of, version_options
 from ibbmaster.testkit.witness import POLL_S, SeenConnection, Witness
 
 FILE_BYTES = "1M"  # so small that a log is made at once
@@ -92,12 +92,14 @@ class FixturePrimary:
     ) -> None:
         """Prepare a primary of a log: one that is there, or a new one at a path, or for as long as this lives.
 
-        `serving` are the options of `ibbmaster.serve`: `profile`, `server_id`, `tls` ("off" here), ...
+        `serving` are the options of `ibbmaster.serve`: `profile`, which may be a version here, as "10.6", `server_id`,
+        `tls` ("off" here), ...
 
         Raises:
             ConfigurationError: an option cannot be used.
         """
         serving.setdefault("tls", "off")  # a certificate takes long to make
+        serving.update(version_options(serving.get("profile")))
         checked = check_options(**serving)
         format = _row_format(image, metadata, is_compressed)
         self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
@@ -156,7 +158,7 @@ class FixturePrimary:
         """
         given = self._checked.primary
         if profile is not None:
-            given = replace(given, profile=check_options(tls="off", **version_options(profile)).primary.profile)
+            given = replace(given, profile=profile_of(profile))
         if server_id is not None:
             given = replace(given, server_id=server_id)
         if log is not None:
@@ -166,6 +168,10 @@ class FixturePrimary:
             self._is_own = False
             self._writer.log = log
         self._checked = replace(self._checked, primary=given, has_profile=True, has_version=True)
+
+    def end_mishaps(self) -> None:
+        """Wait for nothing that is to happen to the whole primary, and let nothing more happen to it."""
+        self._mishaps.end()
 
     def fault(self, place: str, **given: object) -> PlannedFault:
         """Let something go wrong: `fault("after gtid", action="cut", gtid="0-1-7")`.

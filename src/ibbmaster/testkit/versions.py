@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from ibbmaster.api.serving import ServingOptions, check_options
+from ibbmaster.dump.profile import Profile
 
 #: Versions as scenarios name them: the profile whose shape their streams have, and the version they claim.
 VERSIONS: dict[str, tuple[str, str]] = {
@@ -14,16 +15,20 @@ VERSIONS: dict[str, tuple[str, str]] = {
 }
 
 
-class VersionOptions(TypedDict, total=False):
-    """Options of `ibbmaster.serve` that say which server it is."""
+def profile_of(name: str) -> Profile:
+    """How a primary of that version, or of that profile, behaves.
 
-    profile: str
-    server_version: str
+    Raises:
+        ConfigurationError: there is none.
+    """
+    options = version_options(name)
+    options["tls"] = "off"
+    return check_options(**options).primary.profile
 
 
-def version_options(name: str) -> VersionOptions:
-    """The options for a version of `VERSIONS`, or for a profile by its name."""
+def version_options(name: str | None) -> ServingOptions:
+    """The options for a version of `VERSIONS`, or for a profile by its name; None: for the default one."""
     if name not in VERSIONS:
-        return {"profile": name}
+        return {} if name is None else {"profile": name}
     profile, server_version = VERSIONS[name]
-    return {"profile": profile} if name == "12.3" else {"profile": profile, "server_version": server_version}
+    return {"profile": profile, "server_version": server_version} if profile != "engine" else {"profile": profile}
