@@ -552,3 +552,13 @@ def test_every_action_has_a_test_here_or_among_the_mishaps():
         (pathlib.Path(__file__).parent / name).read_text() for name in ("test_fault_stage.py", "test_mishap.py")
     )
     assert [word for word in ACTIONS if f'"{word}"' not in tests and f'action="{word}"' not in tests] == []
+
+
+def test_kill_query_interrupts_a_statement():
+    with FixturePrimary() as primary:
+        primary.fault("before statement", action="kill", query=True, sql="SELECT 17")
+        with contextlib.closing(connect(primary)) as connection:
+            with pytest.raises(pymysql.err.OperationalError) as caught:
+                ask(connection, "SELECT 17")
+            assert caught.value.args == (1317, "Query execution was interrupted")
+            assert ask(connection, "SELECT 17") == ((17,),)

@@ -148,7 +148,7 @@ class SendGarbage(FaultAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KillConnection(FaultAction):
-    """KILL it; with `query` true KILL QUERY, which ends a dump in order."""
+    """KILL it; with `query` true KILL QUERY, which ends a dump in order, and a statement by error 1317."""
 
     word = "kill"
     sides = BORDERS
@@ -213,7 +213,7 @@ class SendTwice(FaultAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwapGroups(FaultAction):
-    """Send the group behind the one that follows it."""
+    """At a GTID event: send the group behind the one that follows it."""
 
     word = "swap"
 
@@ -256,7 +256,7 @@ class PrimaryAction(FaultAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrashPrimary(PrimaryAction):
-    """Crash the primary; `closed_s` seconds later it has recovered and listens again."""
+    """Reset everybody and close the port; `closed_s` seconds later listen again, with a new file."""
 
     word = "crash"
     closed_s: float = 0.0

@@ -195,6 +195,8 @@ class Faults:
             case actions.KillConnection(query=False):
                 session.scope.cancel()
                 await trio.lowlevel.checkpoint()
+            case actions.KillConnection() if session.dump_server_id is None:
+                return Err(code=1317, sqlstate="70100", text="Query execution was interrupted")
             case actions.KillConnection():
                 session.end_dump(EndReason.KILL_QUERY)
             case actions.TakeOver():

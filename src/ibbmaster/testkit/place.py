@@ -65,7 +65,7 @@ MOMENTS: dict[Moment, tuple[frozenset[Side], str]] = {
     Moment.OPENING_GTID_LIST: (frozenset(Side), "the GTID_LIST of the opening"),
     Moment.GTID: (
         frozenset(Side),
-        "a GTID event; with an action that changes events, its whole group where that makes sense",
+        "a GTID event; dropped, repeated or swapped, its whole group",
     ),
     Moment.ANNOTATE: (frozenset(Side), "an ANNOTATE_ROWS event"),
     Moment.TABLE_MAP: (frozenset(Side), "a TABLE_MAP event"),

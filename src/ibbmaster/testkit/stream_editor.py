@@ -52,11 +52,10 @@ Output: TypeAlias = bytes | PlannedFault
 
 @dataclass(slots=True)
 class _Piece:
-    """A payload to frame, with faults inside of it; or raw bytes; or a fault between two of them."""
+    """A payload to frame, with faults inside of it, or a fault between two of them."""
 
     payload: bytes = b""
-    inside: list[tuple[int, PlannedFault]] = field(default_factory=list)  # offset in the payload, from the header on
-    is_raw: bool = False
+    inside: list[tuple[int, FaultRecord]] = field(default_factory=list)  # offsets in the payload
     fault: PlannedFault | None = None
     record: FaultRecord | None = None
 
@@ -94,7 +93,7 @@ class StreamEditor:
         self._in_dump: Counter[Moment] = Counter()
         self._in_group: Counter[Moment] = Counter()
         self._format = b""  # the last FORMAT_DESCRIPTION
-        self._of_group: FaultAction | None = None  # what happens to the current group
+        self._of_group: PlannedFault | None = None  # what happens to the current group
         self._held: list[_Piece] = []
         self._held_size = 0
         self._is_holding = False  # a group was swapped, and the one to follow it is still to come
@@ -208,7 +207,7 @@ class StreamEditor:
                 continue
             notes.append(_Piece(record=self._record(fault, seen)))
             if isinstance(fault.action, _OF_GROUPS) and Moment.GTID in seen.moments:
-                self._begin_holding(fault.action)
+                self._of_group, self._held, self._held_size = fault, [], 0
             else:
                 events = [changed for event in events for changed in _changed(event, fault.action)]
         pieces = [_Piece(payload=seen.prefix + event) for event in events]
@@ -220,8 +219,7 @@ class StreamEditor:
                     offset = len(pieces[0].payload) + fault.place.byte
                 elif of_packet:
                     offset -= PACKET_HEADER_SIZE
-                pieces[0].inside.append((offset, fault))
-                pieces[0].record = self._record(fault, seen)
+                pieces[0].inside.append((offset, self._record(fault, seen)))
         return notes + pieces
 
     def _put_between(self, fault: PlannedFault, seen: _Seen) -> None:
@@ -257,37 +255,37 @@ class StreamEditor:
     def _record(self, fault: PlannedFault, seen: _Seen) -> FaultRecord:
         return FaultRecord(fault=fault, connection_id=self._connection_id, gtid=self._gtid, event=seen.event)
 
-    def _begin_holding(self, action: FaultAction) -> None:
-        self._of_group, self._held, self._held_size = action, [], 0
-
     def _put(self, piece: _Piece) -> None:
         """Send a piece, or keep it for later."""
         if self._of_group is None or (piece.record is not None and not piece.payload and piece.fault is None):
             self._send(piece)
             return
+        action = self._of_group.action
         self._held_size += len(piece.payload)
-        if self._held_size > HELD_MAX and not isinstance(self._of_group, actions.LeaveOut):
+        if self._held_size > HELD_MAX and not isinstance(action, actions.LeaveOut):
             self._give_up_holding()
             self._send(piece)
             return
-        if isinstance(self._of_group, actions.SendTwice):
+        if isinstance(action, actions.SendTwice):
             self._send(piece)
-        if not isinstance(self._of_group, actions.LeaveOut):
+        if not isinstance(action, actions.LeaveOut):
             self._held.append(piece)
 
     def _give_up_holding(self) -> None:
+        fault, self._of_group = self._of_group, None
         held, self._held = self._held, []
-        if isinstance(self._of_group, actions.SwapGroups):
+        assert fault is not None
+        if isinstance(fault.action, actions.SwapGroups):
             for piece in held:
                 self._send(piece)
-        if self._plan.done:
-            problem = f"the group has more than {HELD_MAX} bytes, and was sent as it is"
-            self._plan.note(FaultRecord(fault=self._plan.done[-1].fault, gtid=self._gtid, problem=problem))
-        self._of_group = None
+        problem = f"the group has more than {HELD_MAX} bytes, and was sent as it is"
+        self._plan.note(
+            FaultRecord(fault=fault, connection_id=self._connection_id, gtid=self._gtid, problem=problem)
+        )
 
     def _end_group(self) -> None:
         self._boundary, self._gtid = None, None
-        ended, self._of_group = self._of_group, None
+        ended, self._of_group = None if self._of_group is None else self._of_group.action, None
         if isinstance(ended, actions.SwapGroups):
             self._is_holding = True
             return
@@ -302,26 +300,21 @@ class StreamEditor:
         if self._is_over or (self._expects_last_word and piece.payload.startswith(EVENT_STATUS)):
             return
         if piece.record is not None:
-            self._note(piece)
+            self._plan.note(replace(piece.record, sent_bytes=self._sent_bytes))
         if piece.payload:
             frame, self._sequence = frame_packets(piece.payload, self._sequence)
             start = 0
-            for offset, fault in sorted(piece.inside, key=lambda pair: pair[0]):
+            for offset, record in sorted(piece.inside, key=lambda pair: pair[0]):
                 end = max(start, _in_frame(offset))
                 self._emit(frame[start:end])
                 start = end
-                self._do(fault)
+                self._plan.note(replace(record, sent_bytes=self._sent_bytes))
+                self._do(record.fault)
                 if self._is_over:
                     return
             self._emit(frame[start:])
         if piece.fault is not None:
             self._do(piece.fault)
-
-    def _note(self, piece: _Piece) -> None:
-        record = piece.record
-        assert record is not None
-        sent = self._sent_bytes + (_in_frame(piece.inside[0][0]) if piece.inside else 0)
-        self._plan.note(replace(record, sent_bytes=sent))
 
     def _emit(self, data: bytes) -> None:
         self._sent_bytes += len(data)
