@@ -6,7 +6,7 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.types import EventType
-from ibbmaster.testkit.place import MOMENTS, Moment, Place, Side, moment_of
+from ibbmaster.testkit.place import MOMENTS, Landmark, Place, Side, moment_of
 
 WRONG = [
     *("", "gtid", "after", "after nothing", "beside gtid", "after gtid 0", "after gtid -1", "after gtid at byte 3"),
@@ -15,7 +15,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize("moment", Landmark)
 @pytest.mark.parametrize("side", Side)
 def test_a_place_is_written_as_it_is_read(side, moment):
     byte = " at byte -12" if side is Side.INSIDE else ""
@@ -48,19 +48,19 @@ def test_groups_and_statements_belong_to_places_that_have_them():
 @pytest.mark.parametrize(
     ("event_type", "is_opening", "ends_group", "moment"),
     [
-        (EventType.ROTATE, True, False, Moment.OPENING_ROTATE),
-        (EventType.ROTATE, False, False, Moment.FILE_END),
-        (EventType.STOP, False, False, Moment.FILE_END),
-        (EventType.FORMAT_DESCRIPTION, True, False, Moment.OPENING_FORMAT),
-        (EventType.FORMAT_DESCRIPTION, False, False, Moment.FORMAT),
-        (EventType.GTID_LIST, True, False, Moment.OPENING_GTID_LIST),
-        (EventType.GTID_LIST, False, False, Moment.EVENT),
-        (EventType.QUERY, False, False, Moment.QUERY),
-        (EventType.QUERY, False, True, Moment.COMMIT),
-        (EventType.XID, False, True, Moment.COMMIT),
-        (EventType.WRITE_ROWS_COMPRESSED_V1, False, False, Moment.ROWS),
-        (EventType.HEARTBEAT, True, False, Moment.HEARTBEAT),
-        (77, False, False, Moment.EVENT),
+        (EventType.ROTATE, True, False, Landmark.OPENING_ROTATE),
+        (EventType.ROTATE, False, False, Landmark.FILE_END),
+        (EventType.STOP, False, False, Landmark.FILE_END),
+        (EventType.FORMAT_DESCRIPTION, True, False, Landmark.OPENING_FORMAT),
+        (EventType.FORMAT_DESCRIPTION, False, False, Landmark.FORMAT),
+        (EventType.GTID_LIST, True, False, Landmark.OPENING_GTID_LIST),
+        (EventType.GTID_LIST, False, False, Landmark.EVENT),
+        (EventType.QUERY, False, False, Landmark.QUERY),
+        (EventType.QUERY, False, True, Landmark.COMMIT),
+        (EventType.XID, False, True, Landmark.COMMIT),
+        (EventType.WRITE_ROWS_COMPRESSED_V1, False, False, Landmark.ROWS),
+        (EventType.HEARTBEAT, True, False, Landmark.HEARTBEAT),
+        (77, False, False, Landmark.EVENT),
     ],
 )
 def test_an_event_is_what_its_type_and_its_place_in_the_stream_say(event_type, is_opening, ends_group, moment):

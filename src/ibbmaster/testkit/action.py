@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from ibbmaster.testkit.place import Moment, Side
+from ibbmaster.testkit.place import Landmark, Side
 
 BORDERS = frozenset((Side.BEFORE, Side.AFTER))
 ANYWHERE = BORDERS | {Side.INSIDE}
@@ -13,13 +13,13 @@ EVENTS = frozenset((Side.AT,))
 #: Steps of a conversation at which nothing can be sent in place of what would have come.
 UNANSWERED = frozenset(
     (
-        (Moment.GREETING, Side.AFTER),
-        (Moment.TLS, Side.BEFORE),
-        (Moment.STATEMENT, Side.AFTER),
-        (Moment.REGISTRATION, Side.AFTER),
+        (Landmark.GREETING, Side.AFTER),
+        (Landmark.TLS, Side.BEFORE),
+        (Landmark.STATEMENT, Side.AFTER),
+        (Landmark.REGISTRATION, Side.AFTER),
     )
 )
-LOGIN = frozenset(((Moment.HANDSHAKE, Side.BEFORE), (Moment.LOGIN, Side.BEFORE)))
+LOGIN = frozenset(((Landmark.HANDSHAKE, Side.BEFORE), (Landmark.LOGIN, Side.BEFORE)))
 
 
 class MovableClock(Protocol):
@@ -62,7 +62,7 @@ class FaultAction:
     word: ClassVar[str]
     sides: ClassVar[frozenset[Side]] = EVENTS
     in_conversation: ClassVar[bool] = False
-    not_at: ClassVar[frozenset[tuple[Moment, Side]]] = frozenset()
+    not_at: ClassVar[frozenset[tuple[Landmark, Side]]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import Self
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
 from ibbmaster.testkit.action import ACTIONS, BOUNDS, CHOICES, NUMBER_MAX, TEXT_SIZES, FaultAction, PrimaryAction
-from ibbmaster.testkit.place import Moment, Place, Side
+from ibbmaster.testkit.place import Landmark, Place, Side
 
 TEXT_SIZE_MAX = 4000
 LINE_SIZE_MAX = 4000
@@ -107,7 +107,7 @@ class PlannedFault:
                     "a step of the conversation that can be answered" if self.action.not_at else "any step before"
                 )
             raise ConfigurationError(f"{word}: it cannot happen '{place}': expected {', or '.join(places)}")
-        if place.moment is not Moment.GTID and self.action.word == "swap":
+        if place.moment is not Landmark.GTID and self.action.word == "swap":
             raise ConfigurationError("swap: it is about whole groups: expected the place 'at gtid'")
 
     def __str__(self) -> str:

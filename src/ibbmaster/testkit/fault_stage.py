@@ -26,7 +26,7 @@ from ibbmaster.testkit.action import FaultyPrimary, PrimaryAction
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
 from ibbmaster.testkit.mishap import close_by_reset
-from ibbmaster.testkit.place import Moment, Side
+from ibbmaster.testkit.place import Landmark, Side
 from ibbmaster.testkit.stream_editor import StreamEditor
 from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, RegisterReplica
 from ibbmaster.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, Response, ResultSet
@@ -38,12 +38,12 @@ _SET_FAULT = re.compile(
     rb"\s*SET\s+GLOBAL\s+ibb_fault\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|\"([^\"\\]*)\")\s*;?\s*", re.I | re.S
 )
 _EARLY = {
-    Step.ACCEPTED: (Side.BEFORE, Moment.HANDSHAKE),
-    Step.GREETED: (Side.AFTER, Moment.GREETING),
-    Step.TLS: (Side.BEFORE, Moment.TLS),
-    Step.LOGGED_IN: (Side.BEFORE, Moment.LOGIN),
+    Step.ACCEPTED: (Side.BEFORE, Landmark.HANDSHAKE),
+    Step.GREETED: (Side.AFTER, Landmark.GREETING),
+    Step.TLS: (Side.BEFORE, Landmark.TLS),
+    Step.LOGGED_IN: (Side.BEFORE, Landmark.LOGIN),
 }
-_OF_COMMAND = {QueryCommand: Moment.STATEMENT, RegisterReplica: Moment.REGISTRATION, BinlogDump: Moment.DUMP}
+_OF_COMMAND = {QueryCommand: Landmark.STATEMENT, RegisterReplica: Landmark.REGISTRATION, BinlogDump: Landmark.DUMP}
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class _Conversation:
 
     number: int
     has_asked: bool = False
-    counts: Counter[tuple[Side, Moment]] = field(default_factory=Counter)
+    counts: Counter[tuple[Side, Landmark]] = field(default_factory=Counter)
     counts_of_sql: Counter[tuple[Side, str]] = field(default_factory=Counter)
 
 
@@ -151,7 +151,7 @@ class Faults:
         moments = []
         if step is Step.ASKED and not conversation.has_asked:
             conversation.has_asked = True
-            moments.append((Side.AFTER, Moment.HANDSHAKE))
+            moments.append((Side.AFTER, Landmark.HANDSHAKE))
         if step in _EARLY:
             moments.append(_EARLY[step])
         elif step is not Step.DUMPING and type(command) in _OF_COMMAND:
@@ -206,7 +206,7 @@ class Faults:
         return None
 
     async def _happen(
-        self, session: Session, conversation: _Conversation, side: Side, moment: Moment, sql: str
+        self, session: Session, conversation: _Conversation, side: Side, moment: Landmark, sql: str
     ) -> Response | None:
         conversation.counts[side, moment] += 1
         count = conversation.counts[side, moment]

@@ -13,7 +13,7 @@ from ibbmaster.event.types import EventType
 TEXT_SIZE_MAX = 1000
 
 
-class Moment(enum.Enum):
+class Landmark(enum.Enum):
     """What a place is beside: a step of the conversation, or an event of the stream."""
 
     HANDSHAKE = "handshake"
@@ -49,57 +49,57 @@ class Side(enum.Enum):
 
 
 #: Every moment, on which sides it has places, and what it is.
-MOMENTS: dict[Moment, tuple[frozenset[Side], str]] = {
-    Moment.HANDSHAKE: (frozenset((Side.BEFORE, Side.AFTER)), "the greeting of a new connection; its first command"),
-    Moment.GREETING: (frozenset((Side.AFTER,)), "the client has the greeting, and has said nothing yet"),
-    Moment.TLS: (frozenset((Side.BEFORE,)), "the client asks for TLS"),
-    Moment.LOGIN: (frozenset((Side.BEFORE,)), "the password was right; the OK comes next"),
-    Moment.STATEMENT: (
+MOMENTS: dict[Landmark, tuple[frozenset[Side], str]] = {
+    Landmark.HANDSHAKE: (frozenset((Side.BEFORE, Side.AFTER)), "the greeting of a new connection; its first command"),
+    Landmark.GREETING: (frozenset((Side.AFTER,)), "the client has the greeting, and has said nothing yet"),
+    Landmark.TLS: (frozenset((Side.BEFORE,)), "the client asks for TLS"),
+    Landmark.LOGIN: (frozenset((Side.BEFORE,)), "the password was right; the OK comes next"),
+    Landmark.STATEMENT: (
         frozenset((Side.BEFORE, Side.AFTER)),
         "an SQL statement; with `sql`, one that contains this text",
     ),
-    Moment.REGISTRATION: (frozenset((Side.BEFORE, Side.AFTER)), "COM_REGISTER_SLAVE"),
-    Moment.DUMP: (frozenset((Side.BEFORE,)), "COM_BINLOG_DUMP, before it is looked at"),
-    Moment.OPENING_ROTATE: (frozenset(Side), "the artificial ROTATE that opens a stream"),
-    Moment.OPENING_FORMAT: (frozenset(Side), "the FORMAT_DESCRIPTION that opens a stream"),
-    Moment.OPENING_GTID_LIST: (frozenset(Side), "the GTID_LIST of the opening"),
-    Moment.GTID: (
+    Landmark.REGISTRATION: (frozenset((Side.BEFORE, Side.AFTER)), "COM_REGISTER_SLAVE"),
+    Landmark.DUMP: (frozenset((Side.BEFORE,)), "COM_BINLOG_DUMP, before it is looked at"),
+    Landmark.OPENING_ROTATE: (frozenset(Side), "the artificial ROTATE that opens a stream"),
+    Landmark.OPENING_FORMAT: (frozenset(Side), "the FORMAT_DESCRIPTION that opens a stream"),
+    Landmark.OPENING_GTID_LIST: (frozenset(Side), "the GTID_LIST of the opening"),
+    Landmark.GTID: (
         frozenset(Side),
         "a GTID event; dropped, repeated or swapped, its whole group",
     ),
-    Moment.ANNOTATE: (frozenset(Side), "an ANNOTATE_ROWS event"),
-    Moment.TABLE_MAP: (frozenset(Side), "a TABLE_MAP event"),
-    Moment.ROWS: (frozenset(Side), "a row event of any type"),
-    Moment.QUERY: (frozenset(Side), "a QUERY event that ends no transaction"),
-    Moment.COMMIT: (frozenset(Side), "the event that ends a group: XID, XA PREPARE, COMMIT, or a DDL statement"),
-    Moment.FILE_END: (frozenset(Side), "the ROTATE or STOP at the end of a traditional file"),
-    Moment.FORMAT: (frozenset(Side), "a FORMAT_DESCRIPTION behind the opening"),
-    Moment.HEARTBEAT: (frozenset(Side), "a heartbeat"),
-    Moment.EVENT: (frozenset(Side), "any event"),
-    Moment.PACKET: (
+    Landmark.ANNOTATE: (frozenset(Side), "an ANNOTATE_ROWS event"),
+    Landmark.TABLE_MAP: (frozenset(Side), "a TABLE_MAP event"),
+    Landmark.ROWS: (frozenset(Side), "a row event of any type"),
+    Landmark.QUERY: (frozenset(Side), "a QUERY event that ends no transaction"),
+    Landmark.COMMIT: (frozenset(Side), "the event that ends a group: XID, XA PREPARE, COMMIT, or a DDL statement"),
+    Landmark.FILE_END: (frozenset(Side), "the ROTATE or STOP at the end of a traditional file"),
+    Landmark.FORMAT: (frozenset(Side), "a FORMAT_DESCRIPTION behind the opening"),
+    Landmark.HEARTBEAT: (frozenset(Side), "a heartbeat"),
+    Landmark.EVENT: (frozenset(Side), "any event"),
+    Landmark.PACKET: (
         frozenset((Side.BEFORE, Side.INSIDE, Side.AFTER)),
         "any packet of the dump; its bytes count the header",
     ),
 }
-OF_CONVERSATION = frozenset(list(Moment)[: list(Moment).index(Moment.OPENING_ROTATE)])
+OF_CONVERSATION = frozenset(list(Landmark)[: list(Landmark).index(Landmark.OPENING_ROTATE)])
 
-_OF_TYPE: dict[int, Moment] = {
-    EventType.GTID: Moment.GTID,
-    EventType.ANNOTATE_ROWS: Moment.ANNOTATE,
-    EventType.TABLE_MAP: Moment.TABLE_MAP,
-    EventType.QUERY: Moment.QUERY,
-    EventType.QUERY_COMPRESSED: Moment.QUERY,
-    EventType.EXECUTE_LOAD_QUERY: Moment.QUERY,
-    EventType.ROTATE: Moment.FILE_END,
-    EventType.STOP: Moment.FILE_END,
-    EventType.FORMAT_DESCRIPTION: Moment.FORMAT,
-    EventType.HEARTBEAT: Moment.HEARTBEAT,
-    **dict.fromkeys(ROW_EVENT_TYPES, Moment.ROWS),
+_OF_TYPE: dict[int, Landmark] = {
+    EventType.GTID: Landmark.GTID,
+    EventType.ANNOTATE_ROWS: Landmark.ANNOTATE,
+    EventType.TABLE_MAP: Landmark.TABLE_MAP,
+    EventType.QUERY: Landmark.QUERY,
+    EventType.QUERY_COMPRESSED: Landmark.QUERY,
+    EventType.EXECUTE_LOAD_QUERY: Landmark.QUERY,
+    EventType.ROTATE: Landmark.FILE_END,
+    EventType.STOP: Landmark.FILE_END,
+    EventType.FORMAT_DESCRIPTION: Landmark.FORMAT,
+    EventType.HEARTBEAT: Landmark.HEARTBEAT,
+    **dict.fromkeys(ROW_EVENT_TYPES, Landmark.ROWS),
 }
-_OPENING: dict[int, Moment] = {
-    EventType.ROTATE: Moment.OPENING_ROTATE,
-    EventType.FORMAT_DESCRIPTION: Moment.OPENING_FORMAT,
-    EventType.GTID_LIST: Moment.OPENING_GTID_LIST,
+_OPENING: dict[int, Landmark] = {
+    EventType.ROTATE: Landmark.OPENING_ROTATE,
+    EventType.FORMAT_DESCRIPTION: Landmark.OPENING_FORMAT,
+    EventType.GTID_LIST: Landmark.OPENING_GTID_LIST,
 }
 _TEXT = re.compile(
     r"(?P<side>before|inside|after|at) (?P<moment>[a-z ]+?)(?: (?P<nth>[1-9][0-9]{0,8}))?"
@@ -107,11 +107,11 @@ _TEXT = re.compile(
 )
 
 
-def moment_of(event_type: int, *, is_opening: bool, ends_group: bool) -> Moment:
+def moment_of(event_type: int, *, is_opening: bool, ends_group: bool) -> Landmark:
     """What an event of a type is; `is_opening`: no group came yet, `ends_group`: it is the last of one."""
     if is_opening and event_type in _OPENING:
         return _OPENING[event_type]
-    return Moment.COMMIT if ends_group else _OF_TYPE.get(event_type, Moment.EVENT)
+    return Landmark.COMMIT if ends_group else _OF_TYPE.get(event_type, Landmark.EVENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class Place:
     """
 
     side: Side
-    moment: Moment
+    moment: Landmark
     nth: int | None = None
     byte: int | None = None
     gtid: str | None = None
@@ -141,7 +141,7 @@ class Place:
             ConfigurationError: they name none.
         """
         match = _TEXT.fullmatch(text.strip().lower()) if len(text) <= TEXT_SIZE_MAX else None
-        moments = {moment.value: moment for moment in Moment}
+        moments = {moment.value: moment for moment in Landmark}
         if match is None or match["moment"] not in moments:
             expected = f"before, inside, after or at, and one of: {', '.join(moments)}; then a number, or 'at byte n'"
             raise ConfigurationError(f"{text[:80]!r} is no place: expected {expected}")
@@ -152,9 +152,9 @@ class Place:
             raise ConfigurationError(f"{text!r} is no place: expected {expected} {moment.value}")
         if (match["byte"] is not None) != (side is Side.INSIDE):
             raise ConfigurationError(f"{text!r}: a place inside an event needs 'at byte n', and no other has it")
-        if gtid is not None and (moment in OF_CONVERSATION or moment is Moment.PACKET):
+        if gtid is not None and (moment in OF_CONVERSATION or moment is Landmark.PACKET):
             raise ConfigurationError(f"{text!r} is in no group: it takes no gtid")
-        if sql is not None and moment is not Moment.STATEMENT:
+        if sql is not None and moment is not Landmark.STATEMENT:
             raise ConfigurationError(f"{text!r} is at no statement: it takes no sql")
         return cls(
             side=side,

@@ -33,7 +33,7 @@ from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultAction
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
-from ibbmaster.testkit.place import Moment, Side, moment_of
+from ibbmaster.testkit.place import Landmark, Side, moment_of
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, PacketReader, frame_packets
 from ibbmaster.wire.response import Eof, Err, encode_eof, encode_err
 
@@ -66,7 +66,7 @@ class _Seen(NamedTuple):
     payload: bytes
     prefix: bytes  # what comes before the event
     header: EventHeader | None  # None: it is no event
-    moments: tuple[Moment, ...]
+    moments: tuple[Landmark, ...]
 
     @property
     def event(self) -> bytes:
@@ -90,8 +90,8 @@ class StreamEditor:
         self._boundary: GroupBoundary | None = None  # of the current group
         self._gtid: str | None = None
         self._is_opening = True
-        self._in_dump: Counter[Moment] = Counter()
-        self._in_group: Counter[Moment] = Counter()
+        self._in_dump: Counter[Landmark] = Counter()
+        self._in_group: Counter[Landmark] = Counter()
         self._format = b""  # the last FORMAT_DESCRIPTION
         self._of_group: PlannedFault | None = None  # what happens to the current group
         self._held: list[_Piece] = []
@@ -142,8 +142,8 @@ class StreamEditor:
     def _look(self, payload: bytes) -> tuple[_Seen, bool]:
         prefix = _prefix_of(payload)
         if not prefix:
-            seen = _Seen(payload, b"", None, (Moment.PACKET,))
-            self._in_dump[Moment.PACKET] += 1
+            seen = _Seen(payload, b"", None, (Landmark.PACKET,))
+            self._in_dump[Landmark.PACKET] += 1
             return seen, False
         event = memoryview(payload)[len(prefix) :]
         header = decode_event_header(event)
@@ -157,7 +157,9 @@ class StreamEditor:
             body = event[:-CHECKSUM_SIZE] if is_query and has_valid_checksum(event) else event
             ends_group = self._boundary.ends_with(header, body)
         moment = moment_of(header.event_type, is_opening=self._is_opening, ends_group=ends_group)
-        moments = (moment, Moment.EVENT, Moment.PACKET) if moment is not Moment.EVENT else (moment, Moment.PACKET)
+        moments = (
+            (moment, Landmark.EVENT, Landmark.PACKET) if moment is not Landmark.EVENT else (moment, Landmark.PACKET)
+        )
         self._in_dump.update(moments)
         if self._gtid is not None:
             self._in_group.update(moments)
@@ -186,7 +188,7 @@ class StreamEditor:
         place, size = fault.place, len(seen.event)
         assert place is not None
         if place.byte is not None:
-            size += PACKET_HEADER_SIZE if place.moment is Moment.PACKET else 0
+            size += PACKET_HEADER_SIZE if place.moment is Landmark.PACKET else 0
             return -size <= place.byte < size
         match fault.action:
             case actions.FlipBits(byte=byte):
@@ -195,7 +197,7 @@ class StreamEditor:
                 return has_valid_checksum(seen.event) is not (be == "unexpected")
             case actions.InsertEvent(event="format"):
                 return bool(self._format)
-            case actions.SwapGroups() | actions.SendTwice() | actions.LeaveOut() if Moment.GTID in seen.moments:
+            case actions.SwapGroups() | actions.SendTwice() | actions.LeaveOut() if Landmark.GTID in seen.moments:
                 return self._of_group is None and not self._is_holding
         return True
 
@@ -206,14 +208,14 @@ class StreamEditor:
             if not isinstance(fault.action, _EDITS):
                 continue
             notes.append(_Piece(record=self._record(fault, seen)))
-            if isinstance(fault.action, _OF_GROUPS) and Moment.GTID in seen.moments:
+            if isinstance(fault.action, _OF_GROUPS) and Landmark.GTID in seen.moments:
                 self._of_group, self._held, self._held_size = fault, [], 0
             else:
                 events = [changed for event in events for changed in _changed(event, fault.action)]
         pieces = [_Piece(payload=seen.prefix + event) for event in events]
         for fault in faults:
             if fault.place is not None and fault.place.byte is not None and pieces:
-                of_packet = fault.place.moment is Moment.PACKET
+                of_packet = fault.place.moment is Landmark.PACKET
                 offset = fault.place.byte + (0 if of_packet else len(seen.prefix))
                 if fault.place.byte < 0:
                     offset = len(pieces[0].payload) + fault.place.byte
@@ -279,9 +281,7 @@ class StreamEditor:
             for piece in held:
                 self._send(piece)
         problem = f"the group has more than {HELD_MAX} bytes, and was sent as it is"
-        self._plan.note(
-            FaultRecord(fault=fault, connection_id=self._connection_id, gtid=self._gtid, problem=problem)
-        )
+        self._plan.note(FaultRecord(fault=fault, connection_id=self._connection_id, gtid=self._gtid, problem=problem))
 
     def _end_group(self) -> None:
         self._boundary, self._gtid = None, None
