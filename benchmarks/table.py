@@ -28,7 +28,16 @@ from pathlib import Path
 
 from benchmarks.figures import FURTHER, ROWS, Bench
 
-for _module in ("stream", "latency", "store", "restart", "commands", "frames"):  # each adds its rows
+for _module in (
+    "stream",
+    "latency",
+    "store",
+    "restart",
+    "commands",
+    "frames",
+    "answers",
+    "schema",
+):  # each adds its rows
     importlib.import_module(f"benchmarks.{_module}")
 
 CONGESTION = Path("/proc/sys/net/ipv4/tcp_congestion_control")

@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 GIVEN = """
+import pytest
+
 def test_it_writes_and_serves(ibb_primary, ibb_log):
     orders = ibb_primary.table("shop.orders", id="bigint unsigned primary key", total="decimal(10,2)")
     with ibb_primary.transaction(domain=1):
@@ -23,6 +25,10 @@ def test_it_writes_and_serves(ibb_primary, ibb_log):
 
 def test_each_test_has_its_own(ibb_log):
     assert str(ibb_log.position) == ""
+
+@pytest.mark.parametrize("ibb_options", [{"profile": "classic-10.11"}, {"profile": "classic-11.8"}])
+def test_it_has_options(ibb_primary, ibb_options):
+    assert ibb_options["profile"].removeprefix("classic-") in ibb_primary.server_version
 """
 DAMAGED = """
 def test_that_leaves_a_damaged_log(ibb_primary):
@@ -72,7 +78,7 @@ def run(tmp_path):
 
 def test_the_fixtures_are_there_and_a_damaged_log_fails_its_test(run):
     printed = run(test_given=GIVEN, test_damaged=DAMAGED)
-    assert "3 passed, 1 error" in printed
+    assert "5 passed, 1 error" in printed
     assert "ERROR at teardown of test_that_leaves_a_damaged_log" in printed
     assert "has 1 faults: " in printed
 

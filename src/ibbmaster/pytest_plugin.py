@@ -5,9 +5,9 @@ The plugin works by being installed. A fixture of the same name in a `conftest.p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,9 +27,15 @@ def ibb_log(tmp_path: Path) -> Iterator[WritableLog]:
 
 
 @pytest.fixture
-def ibb_primary(ibb_log: WritableLog) -> Iterator[FixturePrimary]:
+def ibb_options() -> Mapping[str, Any]:
+    """Options of `ibb_primary`: `@pytest.mark.parametrize("ibb_options", [{"profile": "classic-11.8"}])`."""
+    return {}
+
+
+@pytest.fixture
+def ibb_primary(ibb_log: WritableLog, ibb_options: Mapping[str, Any]) -> Iterator[FixturePrimary]:
     """A primary that serves `ibb_log`, and writes to it what the test says."""
     from ibbmaster.testkit.primary import FixturePrimary
 
-    with FixturePrimary(ibb_log) as primary:
+    with FixturePrimary(ibb_log, **ibb_options) as primary:
         yield primary

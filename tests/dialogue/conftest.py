@@ -141,6 +141,12 @@ def no_tables(select):
 
 
 @pytest.fixture
+def new_catalog() -> Callable[..., SchemaCatalog]:
+    """Makes what there is behind some DDL."""
+    return catalog_of
+
+
+@pytest.fixture
 def shop() -> Tables:
     """A database of a shop, as it is now and as it was at 0-1-2; nobody knows the columns of one table."""
     first = (
@@ -153,6 +159,7 @@ def shop() -> Tables:
         "CREATE TABLE shop.sold (item int, n int, CONSTRAINT f FOREIGN KEY (item) REFERENCES item (id))",
         "CREATE VIEW shop.all_items AS SELECT id FROM item",
         "CREATE SEQUENCE shop.numbers START 5",
+        "CREATE VIEW shop.counted AS SELECT COUNT(*) FROM item",
     )
     newest = catalog_of(*now)
     lost = UnknownTable(database="shop", name="lost", since=None, gtid="0-1-1", reason="shop.lost: give --schema")

@@ -347,10 +347,10 @@ def test_a_statement_with_settings_of_its_own_leaves_those_of_the_session(dialog
     {
         "SET NAMES latin1": ("latin1", "latin1", "latin1", "latin1_swedish_ci"),
         "SET NAMES utf8 COLLATE utf8_bin": ("utf8mb3", "utf8mb3", "utf8mb3", "utf8mb3_bin"),
-        "SET CHARACTER SET latin1": ("latin1", "utf8mb4", "latin1", "utf8mb4_general_ci"),
-        "SET character_set_results=NULL": ("utf8mb4", "utf8mb4", None, "utf8mb4_general_ci"),
+        "SET CHARACTER SET latin1": ("latin1", "utf8mb4", "latin1", "utf8mb4_uca1400_ai_ci"),
+        "SET character_set_results=NULL": ("utf8mb4", "utf8mb4", None, "utf8mb4_uca1400_ai_ci"),
         "SET collation_connection=uca1400_as_ci": ("utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_uca1400_as_ci"),
-        "SET NAMES latin1, NAMES DEFAULT": ("utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"),
+        "SET NAMES latin1, NAMES DEFAULT": ("utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_uca1400_ai_ci"),
     }.items(),
 )
 def test_character_sets_go_together(dialog, sql, expected):
@@ -661,6 +661,19 @@ def test_a_database_of_the_log_can_be_chosen(shopping):
     assert ask(shopping, "USE nothing") == (1049, "42000")
     assert ask(shopping, "USE shop; SELECT @@collation_database, DATABASE()") == [("latin1_swedish_ci", "shop")]
     assert ask(shopping, "SHOW CREATE TABLE nothing") == (1146, "42S02")
+
+
+@pytest.mark.parametrize("mode", ["ANSI_QUOTES", "ANSI", "STRICT_TRANS_TABLES,ANSI_QUOTES"])
+def test_double_quotes_are_around_names_where_the_session_says_so(shopping, mode):
+    assert ask(shopping, 'SELECT "id"') == [("id",)]
+    ask(shopping, f"SET sql_mode = '{mode}'")
+    assert ask(shopping, 'SELECT "id"') == (1054, "42S22")
+    ask(shopping, 'SELECT "id" FROM "shop"."item" WHERE "id" = 1')
+    (query,) = shopping._facts.tables.queries
+    assert [item.name for item in query.select.items] == ["id"]
+    (prepared,) = shopping.prepared.prepare(b'SELECT "name" FROM shop.item')
+    assert [column.name for column in prepared.columns] == ["name"]
+    assert ask(shopping, "SET @a = 'x', sql_mode = DEFAULT; SELECT @a") == [("x",)]
 
 
 def test_a_table_that_nobody_knows_says_why(shopping):

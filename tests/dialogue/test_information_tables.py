@@ -30,6 +30,7 @@ def test_tables_are_told_by_kind_and_the_unknown_one_with_its_reason(about):
     rows = {row["TABLE_NAME"]: (row["TABLE_TYPE"], row["ENGINE"]) for row in of_shop(about, "TABLES")}
     assert rows == {
         "all_items": ("VIEW", None),
+        "counted": ("VIEW", None),
         "item": ("BASE TABLE", "InnoDB"),
         "lost": ("BASE TABLE", None),
         "numbers": ("SEQUENCE", "InnoDB"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ibbmaster.dialogue import light
 from ibbmaster.dialogue.light import LIGHT_SIZE_MAX
+from ibbmaster.dialogue.sql import parse
 from ibbmaster.wire.response import Err, Ok, ResultSet
 
 LIGHT = [  # what replicas of 10.11, 11.8 and 12.3, mariadb-binlog and CDC clients send before a dump
@@ -83,3 +85,32 @@ def test_what_reads_the_log_or_may_take_long_is_not_light_and_nothing_is_done(ne
     dialog = new_dialog()
     assert dialog.query_at_once(sql.encode()) is None
     assert dialog.variables.get("x") is None
+
+
+def test_what_one_replica_has_said_is_not_parsed_again_for_another(new_dialog, monkeypatch):
+    parsed = []
+
+    def note(text, *, version):
+        parsed.append(text)
+        return parse(text, version=version)
+
+    monkeypatch.setattr(light, "parse", note)
+    light.light_statements.cache_clear()
+    for value in ("1", "2"):
+        asked, other = new_dialog(), new_dialog()
+        assert told(asked.query_at_once(b"SET @a = " + value.encode())) == told([Ok()])
+        other.query_at_once(b"SET @a = " + value.encode())
+        assert (asked.variables["a"], other.variables["a"]) == (int(value), int(value))
+    assert parsed == ["SET @a = 1", "SET @a = 2"]
+    assert light.light_statements.cache_info().maxsize == light.STATEMENTS_KEPT
+
+
+def test_what_is_kept_of_a_text_does_not_serve_a_session_with_other_quotes(new_dialog):
+    text = b'SELECT "a"'
+    plain, ansi = new_dialog(), new_dialog()
+    assert plain.query_at_once(text) is not None
+
+    ansi.query_at_once(b"SET sql_mode = ANSI_QUOTES")
+
+    assert ansi.query_at_once(text) is None
+    assert ansi.query(text)[0].code == 1054

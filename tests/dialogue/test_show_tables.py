@@ -22,7 +22,7 @@ def ask(new_schema, new_facts, shop):
         else:
             place = show.table.database or default, show.table.name
             is_made = show.what.startswith("CREATE ")
-            relation = shower.created(show, *place) if is_made else shower.of_table(show, *place)
+            relation = shower.created(show, *place, default) if is_made else shower.of_table(show, *place)
         return [column.name for column in relation.columns], [tuple(row) for row in relation.rows]
 
     return ask
@@ -33,6 +33,7 @@ def test_tables_have_their_kinds(ask):
         ["Tables_in_shop", "Table_type"],
         [
             ("all_items", "VIEW"),
+            ("counted", "VIEW"),
             ("item", "BASE TABLE"),
             ("lost", "BASE TABLE"),
             ("numbers", "SEQUENCE"),
@@ -72,6 +73,8 @@ def test_a_table_is_shown_as_it_would_be_made(ask):
 def test_views_and_sequences_are_shown_as_what_they_are(ask):
     view = ["View", "Create View", "character_set_client", "collation_connection"]
     assert ask("SHOW CREATE TABLE shop.all_items")[0] == ask("SHOW CREATE VIEW shop.all_items")[0] == view
+    assert " VIEW `shop`.`all_items` AS " in ask("SHOW CREATE VIEW shop.all_items")[1][0][1]
+    assert " VIEW `all_items` AS " in ask("SHOW CREATE VIEW all_items", "shop")[1][0][1]
     assert ask("SHOW CREATE SEQUENCE shop.numbers")[1][0][1].startswith("CREATE SEQUENCE `numbers` start with 5 ")
     assert ask("SHOW CREATE TABLE shop.numbers")[1][0][1].endswith(" SEQUENCE=1")
 
@@ -80,6 +83,7 @@ def test_the_state_of_tables_has_what_ddl_tells(ask):
     rows = ask("SHOW TABLE STATUS FROM shop")[1]
     assert [row[:3] for row in rows] == [
         ("all_items", None, None),
+        ("counted", None, None),
         ("item", "InnoDB", 10),
         ("numbers", "InnoDB", 10),
         ("sold", "InnoDB", 10),
@@ -95,6 +99,7 @@ CODES = {
     "SHOW CREATE TABLE shop.nothing": 1146,
     "SHOW CREATE TABLE shop.lost": 1105,
     "SHOW CREATE VIEW shop.item": 1347,
+    "SHOW COLUMNS FROM shop.counted": 1235,
     "SHOW CREATE SEQUENCE shop.item": 4089,
     "SHOW CREATE DATABASE nothing": 1049,
 }

@@ -74,6 +74,17 @@ def test_the_text_of_a_part_leaves_out_what_was_not_executed():
     assert tokens.text_between(7, len(tokens.sql)) == "1  + 2"
 
 
+def test_a_name_may_be_in_double_quotes():
+    text = """SELECT "a""b`c", 'd"e', "it's" """
+    tokens = tokenize(text, has_ansi_quotes=True).tokens
+    assert [(token.kind, unquote(token.text)) for token in tokens[1::2]] == [
+        ("quoted", 'a"b`c'),
+        ("text", 'd"e'),
+        ("quoted", "it's"),
+    ]
+    assert [token.kind for token in tokenize(text).tokens[1::2]] == ["text"] * 3
+
+
 @pytest.mark.parametrize(
     ("quoted", "plain"), [("'it''s'", "it's"), (r"'a\nb\Zc\%'", "a\nb\x1ac\\%"), ("`a``b`", "a`b"), ('N"x"', "x")]
 )

@@ -104,7 +104,6 @@ CODES = {
     "SELECT (SELECT id FROM shop.item)": (1235, None),
     "SELECT id FROM shop.item WHERE id IN (SELECT item FROM shop.sold)": (1235, None),
     "SELECT * FROM shop.all_items": (1235, None),
-    "SELECT * FROM shop.numbers": (1235, None),
 }
 
 

@@ -96,3 +96,20 @@ def test_it_gives_its_descriptor_back(directory):
     watched.close()
     watched.close()
     assert watched.wait(LONG_S)  # time to look: nobody tells any longer
+
+
+def test_the_first_notices_come_at_once_and_those_of_a_busy_writer_with_a_gap(directory, monkeypatch):
+    watched, pauses, now = DirectoryWatch(directory), [], [100.0]
+    monkeypatch.setattr(watch.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(watch.time, "sleep", pauses.append)
+
+    def notice():
+        CHANGES["writes"](directory)
+        assert watched.wait(LONG_S)
+
+    for _ in range(watch.NOTICES_AT_ONCE + 2):
+        notice()
+    assert pauses == [pytest.approx(watch.GAP_S)] * 2
+    now[0] += 1
+    notice()
+    assert len(pauses) == 2

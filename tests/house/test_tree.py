@@ -49,7 +49,6 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("schema/ddl.py", "schema/definition.py", "schema/indexing.py", "schema/options.py"),
         *("schema/partitioning.py", "schema/reading.py", "schema/session.py", "schema/type_clause.py"),
     ),
-    "schema/test_base_dump.py": ("schema/dump_text.py",),
     # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.
     "sql/test_answer.py": (
         *("sql/aggregates.py", "sql/comparing.py", "sql/conditions.py", "sql/definitions.py", "sql/row_blocks.py"),
@@ -57,9 +56,15 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "sql/test_fast_rows.py": ("sql/answer_plan.py", "kernel/row_values.py"),
     "sql/test_folding.py": ("sql/contents.py", "sql/row_events.py"),
+    "schema/test_describing.py": ("schema/system_tables.py",),
     # A session is one state: where it is, and what it can name there.
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),
+    "schema/test_base_dump.py": ("schema/dump_text.py",),
+    # A version of a table is seen in the rows that are written of it.
+    "testkit/test_tables.py": ("testkit/table_version.py",),
+    "testkit/test_fault.py": ("testkit/action.py",),
+    "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),

@@ -18,6 +18,7 @@ from lanes.primary import ClassicPrimary, IbbPrimary, Primary, ibbmaster
 from lanes.programs import LaneMissingError, find_lane
 from lanes.replica import SERVER_ID, Replica
 from lanes.server import Template
+from lanes.shop import BEFORE, Shop
 
 CELL = pytest.StashKey[Cell]()
 LOGS = pytest.StashKey[list[tuple[str, Callable[[], str]]]]()
@@ -335,3 +336,28 @@ def tool_command(version: str, program: str, *arguments: str) -> list[str]:
 def captures() -> dict[str, Capture]:
     """The captures by their name, as `10.11/domains`."""
     return {capture.id: capture for capture in CAPTURES}
+
+
+@pytest.fixture
+def shop_of(
+    template_of: Callable[[str], Template],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    import_files: Callable[..., None],
+    watch_log: Callable[[str, Callable[[], str]], None],
+    tmp_path: Path,
+) -> Iterator[Callable[[str], Shop]]:
+    """A real primary of a version with a shop in it, whose binlog has no names of columns."""
+    with contextlib.ExitStack() as stack:
+
+        def start(version: str) -> Shop:
+            directory = servers_directory / f"b{next(server_numbers)}"
+            options = ["--binlog-format=ROW", "--binlog-row-metadata=NO_LOG"]
+            real = stack.enter_context(ClassicPrimary(template_of(version), directory, [], *options))
+            watch_log("log of the real primary", real.log_text)
+            place = Shop(real, tmp_path, import_files)
+            place.run(*BEFORE)
+            place.bring(1)
+            return place
+
+        yield start

@@ -14,14 +14,18 @@ from pathlib import Path
 
 import pytest
 from lanes.answers import FOLDER, QUERIES, SESSIONS, Answered, OurTables, RawClient, expect_equal, random_query, save
+from lanes.answers import load as load_answers
 from lanes.capture import CLASSIC, load_captures
-from lanes.primary import ClassicPrimary
+from lanes.primary import ClassicPrimary, IbbPrimary
 from lanes.random_ddl import DATABASE, IMAGES, Campaign
 
 import ibbmaster
+from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
+from ibbmaster.position import LOG_START
 
 RANDOM_QUERIES = 150
 TABLES = FOLDER / "11.8" / "tables"
@@ -48,7 +52,7 @@ def ask(server: ClassicPrimary, ours: OurTables, queries: list[str]) -> Asked:
     """Every table in every session as text and prepared, and single queries in the first one."""
     asked: Asked = []
     for number, session in enumerate(SESSIONS):
-        client = RawClient(server.socket, session)
+        client = RawClient.of_root(server.socket, session)
         for table in ours.base_tables(ours.snapshot()):
             sql = f"SELECT * FROM `{table.database}`.`{table.name}`"
             asked += [(sql, number, False, client.text(sql)), (sql, number, True, client.binary(sql))]
@@ -73,6 +77,22 @@ def test_a_real_server_gives_the_same_columns_and_rows(
         shutil.copy(directory / "binlog.000001", TABLES)
         save(TABLES, asked)
     assert expect_equal(ours, asked) == 0
+
+
+@pytest.mark.parametrize("name", ["tables", "types-full-crc32"])
+def test_a_served_log_answers_as_the_real_server_did(
+    new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, name: str
+) -> None:
+    own = FOLDER / "11.8" / name / "binlog.000001"
+    shutil.copy(own if own.exists() else CLASSIC / "11.8" / name / "binlog.000001", tmp_path)
+    served = new_ibb_primary(tmp_path, "--read-only")
+    account = {"host": served.host, "port": served.port, "user": served.user, "password": served.password}
+    clients = [RawClient(session, **account) for session in SESSIONS]
+
+    for sql, number, is_binary, expected in load_answers(FOLDER / "11.8" / name):
+        found = clients[number].binary(sql) if is_binary else clients[number].text(sql)
+        assert found.columns == expected.columns, (sql, SESSIONS[number])
+        assert sorted(found.rows) == sorted(expected.rows), (sql, SESSIONS[number], is_binary)
 
 
 @pytest.mark.parametrize("name", ["types-full-crc32", "vectors"])
@@ -109,7 +129,7 @@ def test_tables_after_random_ddl_have_the_rows_that_the_real_server_has(
         campaign.step()
     campaign.close()
     ours = OurTables(ibbmaster.open(binlogs_of(server, tmp_path / "binlog")).engine)
-    client = RawClient(server.socket, SESSIONS[0])
+    client = RawClient.of_root(server.socket, SESSIONS[0])
 
     for name in campaign.tables:
         sql = f"SELECT * FROM {DATABASE}.{name}"
@@ -149,7 +169,7 @@ def test_rows_keep_their_values_through_every_alteration(
     )
     cursor.execute(create)
     cursor.execute("CREATE TABLE spare LIKE t")
-    client = RawClient(server.socket, SESSIONS[0])
+    client = RawClient.of_root(server.socket, SESSIONS[0])
     for number, alteration in enumerate(ALTERATIONS):
         for row in range(5):
             known = 10 * number + row
@@ -208,3 +228,47 @@ def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
         "may change its values",
     }
     assert len(ours.answer("SELECT a FROM d.narrow").rows) == 1  # its other columns are
+
+
+@pytest.mark.parametrize("option", ["--skip-hex-blob", "--hex-blob"])
+def test_tables_of_a_dump_go_on_with_the_log_from_its_position(
+    new_server: Callable[..., ClassicPrimary], new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, option: str
+) -> None:
+    server = new_server("11.8", "--binlog-format=ROW")
+    statements = [*filter(str.strip, (TABLES / "tables.sql").read_text().split(";\n"))]
+    run(server, *statements, "DELETE FROM cond.nk LIMIT 1")
+    dumped = subprocess.run(
+        [
+            *server.lane.command("mariadb-dump"),
+            *("--no-defaults", f"--socket={server.socket}", "-uroot", "--databases", "extra", "cond", option),
+            *("--master-data", "--gtid", "--single-transaction"),
+        ],
+        capture_output=True,
+        check=True,
+    ).stdout.decode("utf-8", "surrogateescape")
+    run(
+        server,
+        "DELETE FROM cond.nk LIMIT 1",  # found by what the dump says it holds
+        "UPDATE cond.p SET d = d + 1 WHERE a > 0",
+        "UPDATE extra.misc SET tx = 'new', ts2 = '2021-02-03 04:05:06' WHERE id = 2",
+        "DELETE FROM extra.num WHERE id IN (1, 5)",
+        "INSERT INTO extra.bink VALUES ('c', 3)",
+        "ALTER TABLE extra.uq ADD COLUMN more INT DEFAULT 3",
+        "TRUNCATE cond.q",
+    )
+    directory = binlogs_of(server, tmp_path / "binlog")
+
+    ours = OurTables(ibbmaster.open(directory).engine, dumped)
+
+    asked = ask(server, ours, [])
+    assert expect_equal(ours, [one for one in asked if "num" not in one[0] or not one[2]]) == 0  # FLOAT: six digits
+    too_early = LogSnapshot(end=LOG_START, file_name="", state=GtidState.parse("0-1-3"))
+    with pytest.raises(RefusedError, match=r"rows of tables are known from GTID position 0-1-\d+ on"):
+        ours.answer("SELECT * FROM cond.nk", snapshot=too_early)
+    (tmp_path / "dump.sql").write_text(dumped, encoding="utf-8", errors="surrogateescape")
+    served = new_ibb_primary(directory, "--read-only", "--base", str(tmp_path / "dump.sql"))
+    account = {"host": served.host, "port": served.port, "user": served.user, "password": served.password}
+    sql = "SELECT * FROM cond.nk"
+    assert (
+        RawClient(SESSIONS[0], **account).text(sql).rows == RawClient.of_root(server.socket, SESSIONS[0]).text(sql).rows
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from lanes.described import differences, places_by_gtid, put_beside_rows
 from lanes.primary import ClassicPrimary
 from lanes.printed_rows import printed_changes, printed_image
 from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
@@ -21,10 +22,12 @@ from lanes.replay import as_sql, raw_events
 from ibbmaster.arrow.fast_reading import fast_batches
 from ibbmaster.arrow.plan import find_fields, find_table, plan_tasks
 from ibbmaster.arrow.reading import batches, rows_of
+from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.kernel.loading import load
 from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.log.group_content import RowReader
+from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.spark.options import parse_options
 
 REFUSALS = (  # of other kinds than those that are told beforehand
@@ -32,6 +35,7 @@ REFUSALS = (  # of other kinds than those that are told beforehand
     "no group in",  # no row since the table got its name
     "the key of a row changes, and its image is not whole",
 )
+SCHEMA_LOOKS = 20  # at how many places the tables are compared
 METADATA = ("FULL", "MINIMAL", "NO_LOG")
 
 
@@ -39,10 +43,23 @@ def run_campaign(server: ClassicPrimary, rng: random.Random, steps: int, watch_l
     images = (*IMAGES, "FULL_NODUP") if server.lane.version != "10.11" else IMAGES
     campaign = Campaign(server, rng, images)
     watch_log("last statements", lambda: "\n".join(campaign.statements[-40:]))
-    for _ in range(steps):
+    looks = {*rng.sample(range(steps), min(steps, SCHEMA_LOOKS)), steps - 1}
+    for number in range(steps):
         campaign.step()
+        if number in looks:
+            campaign.look()
     campaign.close()
     return campaign
+
+
+def expect_schemas(log: ClassicBinlog, campaign: Campaign) -> None:
+    """The history of the DDL has, where the campaign looked, the tables that the server had."""
+    history = LoggedSchema(log).history()
+    places = places_by_gtid(log)
+    for gtid, described in campaign.seen:
+        assert differences(history.at(places[gtid]), described) == [], gtid
+    assert put_beside_rows(log, history)
+    assert history.disagreements == []
 
 
 def binlogs_of(server: ClassicPrimary, target: Path) -> list[Path]:
@@ -147,6 +164,7 @@ def test_random_ddl_between_random_changes_is_read_alike_by_all(
     directory = tmp_path / "log"
     import_files(files, directory, "--max-file-size", "1M")
 
+    expect_schemas(ClassicBinlog(files), campaign)
     names = {f"{DATABASE}.{table.strip('`')}" for table in campaign.tables}
     changed = changed_tables(files[0].parent)
     expect_twins_agree(directory, sorted(names & changed) if metadata == "FULL" else [])

@@ -106,12 +106,17 @@ def test_the_tool_prints_the_same_rows(
         options = ["-vv", "--base64-output=decode-rows", f"--user={primary.user}", "--skip-ssl", "--to-last-log"]
         done = run_tool(version, "mariadb-binlog", *options, *remote, "--start-position=0-1-1", "binlog-000000.ibb")
         assert (done.returncode, done.stderr) == (0, "")
+        files = primary.save_classic(tmp_path / "files") if profile.startswith("classic") else []
         expected = [
             (change.kind, printed(schema, change.before), printed(schema, change.after))
             for group in primary.log.groups()
             for schema, change in group.rows()
         ]
     assert printed_rows(done.stdout) == expected
+    if files:
+        of_files = run_tool(version, "mariadb-binlog", *options[:2], *map(str, files))
+        assert (of_files.returncode, of_files.stderr) == (0, "")
+        assert printed_rows(of_files.stdout) == expected
 
 
 def printed(schema, image):  # type: ignore[no-untyped-def]

@@ -7,8 +7,14 @@ import shutil
 import pytest
 
 import ibbmaster
+from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.errors import StoreError
+from ibbmaster.event.control import GtidList, encode_gtid_list, encode_stop
+from ibbmaster.event.format_description import describe_format, encode_format_description
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log import schema_history
 from ibbmaster.log.schema_history import CACHE_FILE, LoggedSchema
 from ibbmaster.schema.catalog import SchemaCatalog
@@ -128,10 +134,64 @@ def test_what_the_base_holds_already_is_passed_over(log):
     assert columns(log.schema(base=base, behind=GtidPosition.parse("0-1-1"))) == ["a"]
 
 
+def test_who_only_reads_leaves_the_directory_as_it_is(log, count_folds):
+    log.append(CREATE)
+    assert columns(log.schema(is_kept=False)) == ["a"]
+    assert not (log.path / CACHE_FILE).exists()
+    columns(log.schema())
+    count_folds.clear()
+    assert columns(log.schema(is_kept=False)) == ["a"]
+    assert count_folds == []
+
+
 def test_a_directory_that_cannot_be_written_has_no_cache(log):
     (log.path / CACHE_FILE).mkdir()
     assert columns(log.append(CREATE).schema()) == ["a"]
     assert columns(log.schema()) == ["a"]
+
+
+def test_a_part_that_was_folded_before_an_error_is_not_folded_twice(log, monkeypatch):
+    schema = log.append(CREATE).schema()
+    columns(schema)
+    log.append(ADD, "ALTER TABLE t ADD c INT")
+    fold = schema_history.fold_group
+
+    def fail_at_the_last(history, group):
+        if group.gtid.seq_no == 3:
+            raise StoreError("gone for a moment")
+        fold(history, group)
+
+    monkeypatch.setattr(schema_history, "fold_group", fail_at_the_last)
+    with pytest.raises(StoreError):
+        schema.history()
+    monkeypatch.setattr(schema_history, "fold_group", fold)
+    assert columns(schema) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("created", [0, 5])
+def test_temporary_tables_end_where_a_server_was_started(tmp_path, created):
+    number = 0
+    for file_no, statements in enumerate([(CREATE, "CREATE TEMPORARY TABLE t (z INT)"), ("ALTER TABLE t ADD b INT",)]):
+        description = describe_format("11.8.6-MariaDB", type_count=171, created=created)
+        events = [
+            encode_format_description(description, server_id=1),
+            encode_gtid_list(GtidList(gtids=()), server_id=1),
+        ]
+        if file_no:
+            gtids = (Gtid(domain_id=0, server_id=1, seq_no=number),)
+            events[1] = encode_gtid_list(GtidList(gtids=gtids), server_id=1)
+        for text in statements:
+            number += 1
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
+            flags = GtidFlag.STANDALONE | GtidFlag.DDL
+            events.append(encode_gtid_event(GtidEvent(gtid=gtid, flags=flags)))
+            query = Query(thread_id=7, seconds=0, error_code=0, status=b"", database=b"d", text=text.encode())
+            events.append(encode_query(query, server_id=1))
+        events.append(encode_stop(server_id=1))
+        (tmp_path / f"binlog.00000{file_no + 1}").write_bytes(b"\xfebin" + b"".join(events))
+    for scan in (None, scan_ddl):
+        schema = LoggedSchema(ClassicBinlog([tmp_path]), scan=scan)
+        assert columns(schema) == (["a", "b"] if created else ["a"])
 
 
 def test_traditional_files_have_one_too_and_it_grows_by_files(tmp_path, fixtures, count_folds):

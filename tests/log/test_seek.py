@@ -340,3 +340,21 @@ def test_states_that_a_restart_has_made_incomplete_hide_nothing(new_log, event):
     plan = directory.seek(GtidPosition.parse("0-1-25,1-1-1"))
     assert Gtid.parse("1-1-2") in read_from(directory, plan)
     assert directory.seek(GtidPosition.parse("0-1-25,1-1-2")).position.page_no > plan.position.page_no
+
+
+def test_a_position_that_was_looked_for_before_costs_nothing_and_follows_the_log(new_log, event):
+    log = new_log()
+    for seq_no in range(1, 40):
+        log.commit(f"0-1-{seq_no}", event(3000))
+    directory = BinlogDirectory(log.disk)
+    wanted = GtidPosition.parse("0-1-20")
+    first, second = directory.seek(wanted), directory.seek(wanted)
+    assert (second.position, second.state, second.steps) == (first.position, first.state, first.steps)
+    assert first.page_reads > second.page_reads == 0
+    second.state.log(Gtid(domain_id=9, server_id=9, seq_no=9))
+    assert directory.seek(wanted).state == first.state
+    newer = GtidPosition.parse("0-1-39")
+    before = directory.seek(newer)
+    log.flush()
+    log.commit("0-1-40", event(3000))
+    assert directory.seek(newer).position.file_no == before.position.file_no + 1

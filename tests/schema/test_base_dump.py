@@ -58,6 +58,11 @@ def test_a_dump_has_tables_and_the_position_that_it_is_of(size):
     assert columns == ["id int(11) not null auto", name, "data blob default NULL"]
 
 
+def test_a_position_in_a_comment_counts_too():
+    text = DUMP.replace("SET GLOBAL", "-- SET GLOBAL") + "/*!40103 SET TIME_ZONE=@OLD_TIME_ZONE */;\n"
+    assert str(read_base([text]).position) == "0-1-100,1-2-3"
+
+
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
 def test_a_dump_has_rows(size):
     found = [(str(one.table), one.columns, list(one.rows)) for one in read_rows(pieces(DUMP, size))]

@@ -40,4 +40,6 @@ def test_numbers_have_the_names_that_servers_give_them():
     assert collation_name(2304) == "utf8mb4_uca1400_ai_ci"
     assert collation_name(2309) == "utf8mb4_uca1400_nopad_ai_cs"
     assert collation_name(2048 + 256 * 4 + 8) == "utf32_uca1400_icelandic_ai_ci"
-    assert [collation_name(number) for number in (0, 500, 2048 + 255, 65535)] == [None] * 4
+    assert collation_name(2304 + 8 * 23) == "utf8mb4_uca1400_vietnamese_ai_ci"
+    assert collation_name(2304 + 8 * 24 + 7) == "utf8mb4_uca1400_croatian_nopad_as_cs"
+    assert [collation_name(number) for number in (0, 500, 2048 + 255, 2304 + 8 * 21, 65535)] == [None] * 5

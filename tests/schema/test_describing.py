@@ -27,6 +27,8 @@ def table(folded):
 SIZES = {
     "int unsigned": ("int", None, None, 10, 0, None, None, None),
     "bigint unsigned": ("bigint", None, None, 20, 0, None, None, None),
+    "mediumint": ("mediumint", None, None, 7, 0, None, None, None),
+    "mediumint zerofill": ("mediumint", None, None, 8, 0, None, None, None),
     "tinyint(1)": ("tinyint", None, None, 3, 0, None, None, None),
     "decimal(5,2)": ("decimal", None, None, 5, 2, None, None, None),
     "double": ("double", None, None, 22, None, None, None, None),

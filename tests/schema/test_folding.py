@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import re
+import time
+
 import pytest
+from tests.interop.lanes.hard_ddl import hard_statements
 
 from ibbmaster.schema.model import TableKind, UnknownTable
 
@@ -125,6 +130,16 @@ def test_what_is_dropped_takes_its_part_of_an_index_with_it(folded):
     assert folded.indexes() == ["UNIQUE v (c, b)"]
 
 
+def test_old_rows_hold_the_moment_at_which_a_timestamp_was_added(folded):
+    folded.run(CREATE)  # each statement begins a second later
+    folded.run(
+        "ALTER TABLE t ADD d TIMESTAMP DEFAULT NOW(), ADD e TIMESTAMP(3) NULL DEFAULT NOW(3)", microseconds=45678
+    )
+    folded.run("ALTER TABLE t ADD f DATETIME DEFAULT NOW(), ADD g TIMESTAMP(6) DEFAULT NOW(3)")
+    values = [column.first_value for column in folded.known().columns][3:]
+    assert values == ["'1970-01-01 00:16:42'", "'1970-01-01 00:16:42.045'", "?", "?"]
+
+
 def test_character_sets_come_from_the_table_the_database_or_the_server(folded):
     folded.run("CREATE DATABASE l CHARACTER SET latin1", "CREATE TABLE l.t (a CHAR(1))", server_collation=45)
     assert folded.columns(database="l") == ["a char(1) latin1_swedish_ci default NULL"]
@@ -175,6 +190,15 @@ def test_like_or_replace_and_conditions(folded):
     generation = folded.known("v").generation
     assert folded.run("TRUNCATE v").known("v").generation > generation
     assert folded.run("SET STATEMENT max_statement_time=1 FOR ALTER TABLE v DROP a").columns("v") == [B, C]
+
+
+def test_if_not_exists_makes_known_what_was_not(folded):
+    folded.run("ALTER TABLE t ADD x INT", "CREATE TABLE IF NOT EXISTS t (a INT)")
+    assert folded.columns() == [A]
+    folded.run(
+        "CREATE VIEW v AS select 1", "CREATE VIEW IF NOT EXISTS v AS select 2", "CREATE OR REPLACE VIEW w AS select 3"
+    )
+    assert [folded.known(name).text[-1] for name in "vw"] == ["1", "3"]
 
 
 def test_versioned_tables_have_columns_that_nobody_sees(folded):
@@ -232,6 +256,48 @@ def test_a_table_from_before_the_log_is_unknown_as_soon_as_it_shows(folded):
     reasons = {name: folded.table_at("d", name).reason for name in ("t", "v")}
     assert reasons["t"].startswith("its CREATE TABLE is not in the log, which has an ALTER TABLE of it; give")
     assert reasons["v"].startswith("it was d.u before, whose CREATE TABLE is not in the log; give")
+
+
+def test_what_need_not_be_there_is_not_made_up(folded):
+    folded.run("ALTER TABLE IF EXISTS t ADD x INT", "RENAME TABLE IF EXISTS u TO v", "DROP TABLE IF EXISTS w")
+    assert dict(folded.at().tables) == {}
+
+
+def test_any_text_is_folded_or_makes_its_tables_unknown(folded):
+    """Statements with tokens that are left out, doubled or moved: nothing else may be raised."""
+    statements = [one.text for one in hard_statements("11.8")]
+    rng = random.Random(random.randrange(2**32))  # of the suite's seed
+    for _ in range(3000):
+        parts = re.findall(r"\w+|\s+|.", rng.choice(statements), re.DOTALL)
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(parts))
+            kind = rng.randrange(4)
+            if kind == 0:
+                parts[at : at + rng.randint(1, 3)] = []
+            elif kind == 1:
+                parts.insert(at, rng.choice(parts))
+            elif kind == 2:
+                parts[at] = rng.choice(["(", ")", ",", "'", "`", "FOO", "9999999999999999999999", ".", "", "=", "\\"])
+            else:
+                parts[at:at] = re.findall(r"\w+|\s+|.", rng.choice(statements), re.DOTALL)[:9]
+            parts = parts or [""]
+        folded.run("".join(parts))
+        if rng.random() < 0.02:
+            folded.run(*rng.sample(statements, 3))
+    assert len(folded.at().tables) > 5
+
+
+def test_a_long_statement_is_folded_in_linear_time(folded):
+    columns = ", ".join(f"c{number} INT" for number in range(4000))
+    started = time.process_time()
+    folded.run(f"CREATE TABLE t ({columns})")
+    moved = ", ".join(f"MODIFY c{number} BIGINT AFTER c0" for number in range(1, 4000))
+    folded.run(f"ALTER TABLE t {moved}")
+    assert len(folded.known().columns) == 4000
+    folded.run(f"CREATE TABLE u ({', '.join(['a INT'] * 100_000)})")
+    assert "more than 8192 columns" in folded.table_at("d", "u").reason
+    folded.run("CREATE TABLE v (a INT DEFAULT " + "(" * 100_000, "CREATE TABLE w " + "x" * 500_000, "(" * 100_000)
+    assert time.process_time() - started < 60  # seconds; it would take longer if it were quadratic
 
 
 def test_an_alter_that_has_only_begun_changes_nothing(folded):

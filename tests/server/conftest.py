@@ -105,7 +105,9 @@ class JumpingGroups:
         self._groups = groups
         self._jump = jump
 
-    def next_group(self) -> Any:
+    def next_group(self, *, only_cached: bool = False) -> Any:
+        if only_cached:
+            raise BlockingIOError("a jump is made from a worker thread")
         group = self._groups.next_group()
         if group is not None:
             trio.from_thread.run_sync(self._jump)

@@ -89,7 +89,7 @@ async def test_a_dump_is_prepared_without_a_visit_where_the_disk_is_not_waited_f
     read = PageReader._read
 
     def refuse(self, *args):
-        if self._only_cached:
+        if self.only_cached:
             raise BlockingIOError
         return read(self, *args)
 

@@ -91,3 +91,45 @@ async def test_who_waits_is_woken_to_meet_what_is_wrong_with_the_log(followed, m
     await watched.wait_for_growth(0)
     assert "cannot look at the end of the log: the disk is gone" in caplog.text
     log.error = None
+
+
+async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_once_for_many(nursery):
+    heard, woken, may_return = [], [], threading.Event()
+
+    def tell_growth(call):
+        heard.append(call)
+        return heard.clear
+
+    def wait_for_growth(timeout_s):
+        return may_return.wait(60)  # what the worker thread would say comes too late
+
+    followed = Follower(wait_for_growth, tell_growth)
+    scope, ended = trio.CancelScope(), trio.Event()
+
+    async def run():
+        with scope:
+            await followed.run()
+        ended.set()
+
+    async def wait():
+        await followed.wait_for_growth(0)
+        woken.append(followed.generation)
+
+    nursery.start_soon(run)
+    await trio.testing.wait_all_tasks_blocked()
+    await trio.to_thread.run_sync(heard[0])
+    await trio.testing.wait_all_tasks_blocked()
+    assert followed.generation == 0  # no dump runs: nobody wants to know
+    with followed.reading():
+        nursery.start_soon(wait)
+        await trio.testing.wait_all_tasks_blocked()
+        call = heard[0]
+        for _ in range(100):
+            call()  # before the event loop has a turn
+        await trio.to_thread.run_sync(lambda: None)
+        await trio.testing.wait_all_tasks_blocked()
+        assert woken == [1]
+    scope.cancel()
+    may_return.set()
+    await ended.wait()
+    assert heard == []

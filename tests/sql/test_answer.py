@@ -12,7 +12,9 @@ from lanes.capture import CLASSIC
 
 import ibbmaster
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.sql import answer
+from ibbmaster.sql.definitions import column_definition
 
 RECORDED = ("tables", "types-full-crc32", "vectors")
 
@@ -33,7 +35,7 @@ def tables_of(tmp_path: Path) -> Callable[[str], OurTables]:
 def test_columns_and_rows_are_those_of_a_real_server(
     tables_of: Callable[[str], OurTables], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer, "kernels", lambda: None)
+    monkeypatch.setattr(answer, "kernels", lambda *sets: None)
 
     assert expect_equal(tables_of(name), load(FOLDER / "11.8" / name)) == 0
 
@@ -69,3 +71,30 @@ def test_a_text_of_the_key_is_found_by_its_bytes(tables_of: Callable[[str], OurT
     assert len(tables.answer("SELECT * FROM cond.q WHERE s = 'ab'").rows) == 1
     assert len(tables.answer("SELECT * FROM cond.q WHERE s = 'ab  '").rows) == 1  # spaces at the end count for nothing
     assert len(tables.answer("SELECT * FROM cond.q WHERE s = 'AB'").rows) == 0
+
+
+def test_a_limit_may_be_larger_than_any_table(tables_of: Callable[[str], OurTables]) -> None:
+    tables = tables_of("tables")
+
+    assert len(tables.answer("SELECT id FROM cond.big LIMIT 18446744073709551615 OFFSET 1990").rows) == 10
+    assert tables.answer("SELECT id FROM cond.big LIMIT 18446744073709551614, 18446744073709551615").rows == []
+    assert tables.answer("SELECT id FROM cond.big LIMIT 0").rows == []
+
+
+@pytest.mark.parametrize(
+    ("word", "check", "metadata"),
+    [
+        ("uuid", None, b"\x00\x04uuid"),
+        ("inet6", None, b"\x00\x05inet6"),
+        ("point", None, b"\x00\x05point"),
+        ("geometry", None, b""),
+        ("longtext", "json_valid(`c`)", b"\x01\x04json"),
+        ("longtext", "c <> ''", b""),
+        ("int", None, b""),
+    ],
+)
+def test_a_type_that_the_protocol_has_no_number_for_is_told_by_its_name(word, check, metadata):
+    column = TableColumn(id=1, name="c", type=SqlType(word=word), check=check)
+    table = TableVersion(database="d", name="t", columns=(column,))
+    definition = column_definition(table, column, "c", text_charset="utf8mb4", text_collation_id=45)
+    assert definition.extended_metadata == metadata

@@ -78,6 +78,11 @@ COLUMNS = (
     column(8, SqlType(word="double"), ColumnType.DOUBLE, 0, 0, ValueKind.FLOAT),
     column(9, SqlType(word="text", charset="latin1"), ColumnType.BLOB, 3, 0, ValueKind.TEXT),
     column(10, SqlType(word="text", charset="utf8mb4"), ColumnType.BLOB, 3, 0, ValueKind.TEXT),
+    column(11, SqlType(word="text", charset="gbk"), ColumnType.BLOB, 3, 0, ValueKind.TEXT),
+    column(
+        12, SqlType(word="bigint", length=255, is_unsigned=True, is_zerofill=True), ColumnType.LONGLONG, 0, 0,
+        ValueKind.INTEGER,
+    ),
 )  # fmt: skip
 
 
@@ -102,6 +107,8 @@ def random_value(rng: random.Random, one: StoredColumn) -> bytes | None:
             return (packed + (0x800000 << 16)).to_bytes(5, "big")
         case ColumnType.TIMESTAMP2:
             return rng.choice([0, rng.getrandbits(32)]).to_bytes(4, "big") + rng.randrange(10**4).to_bytes(2, "big")
+        case ColumnType.BLOB if one.type.charset == "gbk":
+            return ("测试" * rng.choice([0, 1, 5000])).encode("gbk")
         case ColumnType.BLOB:
             text = "".join(
                 rng.choices("aäß€ \0" if one.type.charset == "latin1" else "aä中😀", k=rng.choice([0, 3, 300]))
@@ -165,10 +172,10 @@ TYPES = {
 
 def test_a_row_of_16_mib_and_more_is_several_packets(kernels) -> None:
     layouts = StoredLayouts()
-    layout = layouts.add(COLUMNS[-1:])
+    layout = layouts.add(COLUMNS[9:10])
     rows = RowFile()
     places = rows.append(layout.number, [layout.image([b"x" * size]) for size in (5, (1 << 24) - 5, 7)])
-    one = COLUMNS[-1]
+    one = COLUMNS[9]
     shown = ShownColumn(
         ColumnDefinition(name="c", column_type=252, length=0), TableColumn(id=one.id, name="c", type=one.type), one
     )

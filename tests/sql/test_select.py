@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 
@@ -10,9 +11,14 @@ from lanes.answers import OurTables
 
 import ibbmaster
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.position import LOG_START
 from ibbmaster.sql.select import TableReader
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import StoreOptions
+
+FIXTURES = Path(__file__).parents[2] / "fixtures/classic/11.8"
 
 
 def places_in(ours: OurTables) -> list:
@@ -39,7 +45,7 @@ def everything(ours: OurTables, snapshot) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", ["ddl-trx-xa", "types-minimal-none"])
 def test_a_position_has_the_same_rows_whichever_way_it_is_reached(name: str) -> None:
-    ours = OurTables(ibbmaster.open(Path(__file__).parents[2] / "fixtures/classic/11.8" / name).engine)
+    ours = OurTables(ibbmaster.open(FIXTURES / name).engine)
     places = places_in(ours)
     frozen = [ours.snapshot(place) for place in sorted(random.sample(places, 4))]  # are kept, and forked from
     at_first = [everything(ours, snapshot) for snapshot in frozen]
@@ -48,14 +54,45 @@ def test_a_position_has_the_same_rows_whichever_way_it_is_reached(name: str) -> 
 
     assert [everything(ours, snapshot) for snapshot in frozen] == at_first
     for snapshot, expected in zip(frozen, at_first, strict=True):
-        ours.reader = TableReader(ours.engine, ours._schema.history())  # which reads from the start
+        ours.reader = TableReader(ours.engine, ours)  # which reads from the start
         assert everything(ours, snapshot) == expected
 
 
 def test_rows_above_what_they_may_take_are_refused_with_the_number() -> None:
-    ours = OurTables(ibbmaster.open(Path(__file__).parents[2] / "fixtures/classic/11.8/types-full-crc32").engine)
-    ours.reader = TableReader(ours.engine, ours._schema.history(), bytes_max=30_000)
+    ours = OurTables(ibbmaster.open(FIXTURES / "types-full-crc32").engine)
+    ours.reader = TableReader(ours.engine, ours, bytes_max=30_000)
 
     with pytest.raises(RefusedError, match=r"types.lobs .* take \d+ bytes, which is too much: .* may take 30000"):
         ours.answer("SELECT * FROM types.lobs")
     assert len(ours.answer("SELECT * FROM types.ints").rows) == 17
+
+
+def test_rows_follow_a_log_that_grows(tmp_path: Path) -> None:
+    classic = OurTables(ibbmaster.open(FIXTURES / "types-full-crc32").engine)
+    with contextlib.closing(BinlogStore(RealDisk(tmp_path), StoreOptions(is_sparse=True))) as store:
+        grown = OurTables(store)
+        compared = 0
+        for log_range in classic.engine.ranges(LOG_START, classic.engine.end(), size=WHOLE_FILE):
+            for number, group in enumerate(classic.engine.groups_in(log_range)):
+                if group.gtid is None:
+                    continue
+                store.write_direct(group.gtid, group.gtid_event, [b"".join(map(bytes, group.body))])
+                if number % 25 == 7:
+                    grown.follow()
+                    assert everything(grown, grown.snapshot()) == everything(classic, classic.snapshot(group.end))
+                    compared += 1
+        assert compared > 4
+
+
+def test_frozen_positions_stay_and_others_go() -> None:
+    ours = OurTables(ibbmaster.open(FIXTURES / "types-full-crc32").engine)
+    places = sorted(random.sample(places_in(ours)[10:], 12))
+    frozen = [ours.snapshot(place) for place in places[:6]]
+    for snapshot in frozen:
+        everything(ours, snapshot)
+    for place in places[6:]:
+        everything(ours, ours.snapshot(place))
+
+    kept = {fold.position for fold in ours.reader._folds}
+    assert {snapshot.end for snapshot in frozen} <= kept
+    assert len(kept) <= 7  # the last position, too

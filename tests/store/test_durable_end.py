@@ -52,3 +52,20 @@ def test_there_is_an_end_of_waiting_steps():
     assert not end.is_far_behind
     end.add(step(PENDING_MAX + 1))
     assert end.is_far_behind
+
+
+def test_who_wants_to_be_told_hears_of_each_move_and_of_nothing_else():
+    end = DurableEnd(LogPosition(0, 5), GtidState())
+    seen: list[LogPosition] = []
+    forget = end.tell(lambda: seen.append(end.snapshot()[0]))  # the lock is free by then, and the end moved
+    end.add(step(10))
+    end.add(step(20))
+    end.advance(9)
+    assert seen == []
+    end.advance(20)
+    end.advance(20)
+    end.restart(LogPosition(0, 1), GtidState())
+    forget()
+    end.add(step(30))
+    end.advance(30)
+    assert seen == [LogPosition(0, 20), LogPosition(0, 1)]

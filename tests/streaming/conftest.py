@@ -42,8 +42,8 @@ class GroupCount:
         self.count = 0
         groups.next_group = self._counted
 
-    def _counted(self) -> Any:
-        group = self._next_group()
+    def _counted(self, **kwargs: Any) -> Any:
+        group = self._next_group(**kwargs)
         self.count += group is not None
         return group
 
@@ -58,6 +58,7 @@ def run_dump(
     *,
     is_fast,
     is_pumped=False,
+    is_pumpable=True,
     send_buffer=4 << 20,
     shared=None,
     position="",
@@ -70,7 +71,8 @@ def run_dump(
 
     With `stays`, it counts as a reader still.
 
-    With `is_pumped`, a socket takes what it can whenever that goes: about `send_buffer` bytes at once.
+    With `is_pumped`, a socket takes what it can whenever that goes: about `send_buffer` bytes at
+    once. Without `is_pumpable`, blocks are those of a dump over TLS.
     """
     request = DumpRequest(
         replica_server_id=9,
@@ -98,6 +100,7 @@ def run_dump(
     groups = engine.groups(place)
     counted = GroupCount(groups)
     source = BlockSource(groups, session, shared or SharedBlocks())
+    source.is_pumpable = is_pumpable
     ours, theirs = socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
     ours.setblocking(False)

@@ -18,15 +18,19 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.buffers import OUT_BYTES
+from ibbmaster.streaming.buffers import OUT_BYTES, SHARED_BYTES, SHARED_OUT_BYTES
 from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.page_blocks import SHORT_PAGES, PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.memory_binlog import MemoryBinlog
@@ -454,6 +458,49 @@ def test_a_pump_goes_on_over_the_ends_of_groups(dump_of, tmp_path):
     assert len(pumped.blocks) <= 1
 
 
+@pytest.mark.parametrize("node_bytes", [700, 5000, 16_000, 60_000])
+def test_many_nodes_in_one_read_go_out_without_a_look_at_each(dump_of, tmp_path, monkeypatch, node_bytes):
+    """Events end anywhere in them, and the first ones lie in the commit record."""
+    rng = random.Random(node_bytes)
+    disk = RealDisk(tmp_path)
+    sizes = {"spill_bytes": node_bytes, "oob_piece_bytes": node_bytes}
+    with BinlogWriter(disk, max_file_bytes=16 << 20, state_interval_bytes=1 << 20, **sizes) as writer:
+        for seq_no in range(1, 9):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            events = [make_event(23, 1, rng.randbytes(rng.choice([0, 50, 9000, 70_000]))) for _ in range(20)]
+            writer.write_group(gtid, make_gtid_event(gtid), [*events, make_event(16, 1, bytes(8))])
+    engine = BinlogDirectory(disk)
+    for options in ({}, {"has_semi_sync": True}):
+        careful = dump_of(engine, is_fast=False, **options)
+        with monkeypatch.context() as patched:
+            if node_bytes > 1000:  # of small ones some header is cut by the end of a page
+                patched.setattr(OutOfBandReader, "nodes", None)
+            for send_buffer in (4 << 20, 60_000):
+                pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=send_buffer, **options)
+                assert pumped.data == careful.data
+                assert pumped.pumped > len(careful.data) // 8
+            assert dump_of(engine, is_fast=True, **options).data == careful.data
+
+
+def test_blocks_are_long_where_many_read_or_no_pump_sends(dump_of, tmp_path, monkeypatch):
+    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=32 << 20, redo_bytes=64 << 20))
+    for seq_no in range(1, 3001):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        size = 5 << 20 if seq_no == 2000 else 3000
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(size))])
+    store.group_commit_ordered(ticket)
+    careful = dump_of(store, is_fast=False)
+    alone = dump_of(store, is_fast=True)
+    unpumped = dump_of(store, is_fast=True, is_pumpable=False)
+    monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 1)
+    shared = dump_of(store, is_fast=True)
+    assert alone.data == unpumped.data == shared.data == careful.data
+    assert max(alone.blocks) < OUT_BYTES
+    for dump in (unpumped, shared):
+        assert SHARED_BYTES // 2 < max(dump.blocks) <= SHARED_OUT_BYTES
+        assert len(dump.blocks) < len(alone.blocks) / 2
+
+
 def test_a_dump_goes_into_a_group_that_another_one_is_in_without_reading_its_commit_record(dump_of, tmp_path):
     store = large_groups(tmp_path, 3)
     alone = dump_of(store, is_fast=True)
@@ -515,3 +562,73 @@ def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
         else:
             assert fast.error == careful.error
             assert fast.data[: len(careful.data) // 2] == careful.data[: len(careful.data) // 2]
+
+
+def small_groups(directory: Path, count: int = 3000, **options: int) -> BinlogStore:
+    """A store with numbers from 1 on in domain 0."""
+    store = BinlogStore(RealDisk(directory), StoreOptions(**options))
+    for seq_no in range(1, count + 1):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        body = [make_event(23, 1, bytes(200)), make_event(16, 1, bytes(8))]
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+    store.group_commit_ordered(ticket)
+    store.checkpoint()
+    return store
+
+
+@pytest.mark.parametrize("position", ["", "0-1-1", "0-1-1500", "0-1-2999"])
+def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_of, tmp_path, monkeypatch, position):
+    store = small_groups(tmp_path)
+    visits = []
+    next_block = BlockSource.next_block
+
+    def note(self, generation, *, may_wait):
+        visits.append(may_wait)
+        return next_block(self, generation, may_wait=may_wait)
+
+    careful = dump_of(store, is_fast=False, position=position)
+    monkeypatch.setattr(BlockSource, "next_block", note)
+    fast = dump_of(store, is_fast=True, position=position)
+    assert fast.data == careful.data
+    assert visits.count(True) == 1  # at the end of the log
+    framed = [size for size in fast.blocks if size > 1000]
+    assert all(size < 2 * SHORT_PAGES * PAGE_SIZE for size in framed[:1])
+    assert all(size > framed[0] for size in framed[1:-1])
+
+
+def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkeypatch):
+    store, shared, ways = small_groups(tmp_path), SharedBlocks(), []
+    skip = PageBlocks.skip
+
+    def note(self, at, limits, *, only_cached):
+        ways.append(at)
+        return skip(self, at, limits, only_cached=only_cached)
+
+    monkeypatch.setattr(PageBlocks, "skip", note)
+    careful = dump_of(store, is_fast=False, position="0-1-2500")
+    assert dump_of(store, is_fast=True, position="0-1-2500", shared=shared, stays=True).data == careful.data
+    dump_of(store, is_fast=True, position="0-1-2500", shared=shared, stays=True)
+    assert len(ways) > 2
+    ways.clear()
+    third = dump_of(store, is_fast=True, position="0-1-2500", shared=shared)
+    assert third.data == careful.data
+    assert len(ways) <= 2  # before it, where it begins, and whether there is more
+    assert dump_of(store, is_fast=True, position="0-1-2499", shared=shared).data != careful.data
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_in_memory_the_dump_is_the_same(dump_of, tmp_path, monkeypatch, seed):
+    store, rng = random_log(seed, RealDisk(tmp_path)), random.Random(seed)
+    read_into = RealDisk.read_into
+
+    def read_some(self, name, offset, target, *, only_cached=False):
+        if only_cached and rng.random() < 0.5:
+            return None
+        return read_into(self, name, offset, target, only_cached=only_cached)
+
+    monkeypatch.setattr(RealDisk, "read_into", read_some)
+    positions = ["", *(str(gtid) for gtid in rng.sample(list(store.state()), 2))]
+    for position in positions:
+        careful = dump_of(store, is_fast=False, position=position)
+        for _ in range(4):
+            assert dump_of(store, is_fast=True, position=position).data == careful.data, (seed, position)

@@ -11,7 +11,7 @@ import pytest
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import MariadbGtidEvent
 
-from ibbmaster.pytest_plugin import ibb_log, ibb_primary  # noqa: F401 - as the plugin has them, installed or not
+from ibbmaster.pytest_plugin import ibb_log, ibb_options, ibb_primary  # noqa: F401 - as the plugin has them, installed or not
 from ibbmaster.testkit import FixturePrimary
 
 

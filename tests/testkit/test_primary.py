@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import statistics
 import subprocess
@@ -49,8 +50,9 @@ def ask(primary, statement):
 # Starting and ending ----------------------------------------------------------------------------
 
 
-def test_starts_leave_no_thread_and_no_descriptor(request, tmp_path):
+def test_starts_leave_no_thread_and_no_descriptor(request):
     FixturePrimary().start().close()  # what is kept for good, such as trio's own pipe
+    gc.collect()  # what other tests have left
     before, count = descriptors(), request.config.getoption("--fixture-starts")
     used_s = []
     for _ in range(count):
@@ -59,7 +61,7 @@ def test_starts_leave_no_thread_and_no_descriptor(request, tmp_path):
         used_s.append(time.thread_time() - begun)
         primary.__exit__(None, None, None)
     assert threads_of_ours() == []
-    assert len(descriptors()) == len(before), (before, descriptors())
+    assert len(descriptors()) <= len(before), (before, descriptors())
     assert statistics.median(used_s) < READY_S  # of this thread's CPU: a busy machine fails no test
 
 
@@ -69,8 +71,9 @@ def test_a_primary_that_followers_read_leaves_nothing_either(read_by_python):
         with FixturePrimary() as primary:
             primary.table("shop.t", id="int primary key").insert(id=1)
             read_by_python(primary)
+        gc.collect()
         before = before or descriptors()
-    assert len(descriptors()) == len(before)
+    assert len(descriptors()) <= len(before)
     assert threads_of_ours() == []
 
 

@@ -119,6 +119,24 @@ def test_an_exception_rolls_back(ibb_primary, orders):
     assert [gtid for gtid, _ in groups_of(ibb_primary)] == ["0-1-3", "0-1-4"]
 
 
+def test_what_is_rolled_back_behind_ddl_goes_as_far_as_it_can(ibb_primary, orders):
+    def fail():
+        with ibb_primary.transaction():
+            orders.insert(id=1, note="x")
+            ibb_primary.ddl("ALTER TABLE shop.orders DROP COLUMN note")
+            assert orders.rows == [{"id": 1}]
+            if dropped:
+                ibb_primary.ddl("DROP TABLE shop.orders")
+            raise KeyError("of the test")
+
+    for dropped in (False, True):
+        with pytest.raises(KeyError):
+            fail()
+        if not dropped:
+            assert orders.rows == []
+            ibb_primary.ddl("ALTER TABLE shop.orders ADD COLUMN note varchar(20)")
+
+
 def test_an_empty_transaction_is_not_logged(ibb_primary, orders):
     with ibb_primary.transaction() as transaction:
         pass

@@ -12,16 +12,16 @@ REAL_11_8_WITH_TLS = 0x81FFFFFE
 
 def test_a_server_offers_what_a_real_one_does_less_what_is_not_implemented() -> None:
     missing = Capability.COMPRESS | Capability.SESSION_TRACK | Capability.DEPRECATE_EOF
-    assert REAL_10_11_WITHOUT_TLS & ~missing == SERVER_DEFAULT
-    assert REAL_11_8_WITH_TLS & ~missing == SERVER_DEFAULT | Capability.TLS
+    assert REAL_10_11_WITHOUT_TLS & ~missing == SERVER_DEFAULT & LOW_MASK
+    assert REAL_11_8_WITH_TLS & ~missing == SERVER_DEFAULT & LOW_MASK | Capability.TLS
 
 
 def test_the_bit_that_says_mysql_is_clear() -> None:
     assert not SERVER_DEFAULT & Capability.MYSQL
 
 
-def test_no_extended_bit_is_offered() -> None:
-    assert SERVER_DEFAULT & ~LOW_MASK == 0
+def test_of_the_extended_bits_the_metadata_of_columns_is_offered() -> None:
+    assert SERVER_DEFAULT & ~LOW_MASK == Capability.EXTENDED_METADATA
 
 
 def test_unknown_bits_of_a_client_are_kept_and_do_no_harm() -> None:

@@ -52,6 +52,7 @@ class ServingOptions(TypedDict, total=False):
     opening_timestamp: Literal["zero", "first-group"] | None
     server_id: int
     max_connections: int
+    base: opening.PathLike | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,7 @@ def check_options(
     opening_timestamp: str | None = None,
     server_id: int = 1,
     max_connections: int = 151,
+    base: opening.PathLike | None = None,
 ) -> CheckedOptions:
     """Check the options of `serve`, before a log is touched.
 
@@ -113,6 +115,8 @@ def check_options(
         raise ConfigurationError(f"server id {server_id}: expected a number from 1 to {2**32 - 1}")
     if not 0 <= port < 2**16:
         raise ConfigurationError(f"port {port}: expected a number from 0 to {2**16 - 1}")
+    if base is not None and not Path(base).is_file():
+        raise ConfigurationError(f"base {base}: there is no such file")
     if max_connections < 1:
         raise ConfigurationError(f"{max_connections} connections: expected at least 1")
     options = PrimaryOptions(
@@ -125,6 +129,7 @@ def check_options(
         profile=_profile(profile, server_version, opening_timestamp),
         server_id=server_id,
         connections_max=max_connections,
+        base=None if base is None else Path(base),
     )
     return CheckedOptions(
         primary=options,

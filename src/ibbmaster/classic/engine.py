@@ -145,6 +145,7 @@ def _read_head(file: ClassicFile) -> ClassicHead:
         position=LogPosition(file.index, FIRST_EVENT_OFFSET),
         state=head.state or GtidState(),
         server_version=head.server_version,
+        is_restart=head.is_restart,
     )
 
 

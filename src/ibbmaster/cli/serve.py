@@ -108,6 +108,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "(default: zero with engine, first-group with compat)",
     )
     shape.add_argument("--server-id", type=int, default=1, metavar="N", help="this primary's server_id (default: 1)")
+    shape.add_argument(
+        "--base",
+        type=Path,
+        metavar="FILE",
+        help="tables as they were before the log: what mariadb-dump writes, with rows and their position under "
+        "--master-data --gtid; or CREATE TABLE statements",
+    )
     shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
     life = parser.add_argument_group("the directory")
     life.add_argument(
@@ -260,6 +267,7 @@ def serving_options(args: argparse.Namespace) -> ServingOptions:
         "opening_timestamp": args.opening_timestamp,
         "server_id": args.server_id,
         "max_connections": args.max_connections,
+        "base": args.base,
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES, Catalog
-from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, is_light
+from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, light_statements
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import (
     RefusedError,
@@ -22,8 +22,8 @@ from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPositi
 from ibbmaster.dialogue.session_tables import SessionTables
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.show import Shower
-from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.sql_token import SqlError
+from ibbmaster.dialogue.sql import parse_tokens
+from ibbmaster.dialogue.sql_token import SqlError, SqlTokens, tokenize
 from ibbmaster.dialogue.statement import (
     Administration,
     Assignment,
@@ -152,21 +152,17 @@ class Dialog:
 
     def query_at_once(self, sql: bytes) -> list[Response | Kill] | None:
         """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
-        if len(sql) > LIGHT_SIZE_MAX:
+        if len(sql) > LIGHT_SIZE_MAX or self._settings.has_ansi_quotes:  # what is kept has texts in double quotes
             return None
-        try:
-            statements = self._parse(sql)
-        except (SqlError, RefusedError):
-            return None
-        return self._answers(lambda: statements) if all(map(is_light, statements)) else None
+        statements = light_statements(sql, version_number(self._facts))
+        return None if statements is None else self._answers(lambda: statements)
 
     def _parse(self, sql: bytes) -> list[Statement]:
-        text = sql.decode("utf-8", "surrogateescape")
-        if not text.strip(" \t\r\n;"):
+        if not sql.strip(b" \t\r\n;"):
             raise RefusedError(1065, "42000", "Query was empty")
-        return parse(text, version=version_number(self._facts))
+        return parse_tokens(self._tokens(sql))
 
-    def _answers(self, statements: Callable[[], list[Statement]]) -> list[Response | Kill]:
+    def _answers(self, statements: Callable[[], Iterable[Statement]]) -> list[Response | Kill]:
         return self.guarded(lambda: map(self._carry_out, statements()))
 
     def _carry_out(self, statement: Statement) -> Response | Kill:
@@ -201,8 +197,15 @@ class Dialog:
         if self._prepared is None:
             from ibbmaster.dialogue.prepared import PreparedStatements  # few clients prepare on the server
 
-            self._prepared = PreparedStatements(self, version_number(self._facts))
+            self._prepared = PreparedStatements(self, self._tokens)
         return self._prepared
+
+    def _tokens(self, sql: bytes) -> SqlTokens:
+        return tokenize(
+            sql.decode("utf-8", "surrogateescape"),
+            version=version_number(self._facts),
+            has_ansi_quotes=self._settings.has_ansi_quotes,
+        )
 
     def carry_out(self, statement: Statement) -> Response | Kill:
         """Answer a prepared statement: rows are binary."""

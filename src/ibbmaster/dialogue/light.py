@@ -6,8 +6,13 @@ slower: it only keeps nobody else waiting.
 
 from __future__ import annotations
 
+import functools
+
 from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
 from ibbmaster.dialogue.matching import matcher
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.sql import parse
+from ibbmaster.dialogue.sql_token import SqlError
 from ibbmaster.dialogue.statement import (
     Assignment,
     Call,
@@ -27,9 +32,25 @@ from ibbmaster.dialogue.variables import OF_THE_LOG
 
 LIGHT_SIZE_MAX = 1024  # bytes of a text that may be light
 POSITION = UserVariable("ibb_position")  # to be set, it is looked for in the log
+STATEMENTS_KEPT = 256  # texts
 _CALLS = frozenset(
     ("connection_id", "current_timestamp", "current_user", "database", "now", "unix_timestamp", "user", "version")
 )
+
+
+@functools.lru_cache(STATEMENTS_KEPT)
+def light_statements(sql: bytes, version: int) -> tuple[Statement, ...] | None:
+    """The statements of a text if all are light; None if in doubt. `version` is as in `parse`.
+
+    Every replica says the same: what one of them has said is understood already.
+    """
+    if len(sql) > LIGHT_SIZE_MAX or not sql.strip(b" \t\r\n;"):
+        return None
+    try:
+        statements = tuple(parse(sql.decode("utf-8", "surrogateescape"), version=version))
+    except (SqlError, RefusedError):
+        return None
+    return statements if all(map(is_light, statements)) else None
 
 
 def is_light(statement: Statement) -> bool:

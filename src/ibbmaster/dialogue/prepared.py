@@ -10,7 +10,7 @@ from typing import Protocol
 from ibbmaster.dialogue.dialog import Kill
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse_one
-from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlToken, SqlTokens, tokenize
+from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlToken, SqlTokens
 from ibbmaster.dialogue.statement import Statement
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.wire.binary_row import PARAMETERS_MAX, Parameter, decode_parameters
@@ -81,9 +81,10 @@ class PreparingSession(Protocol):
 class PreparedStatements:
     """The prepared statements of one session, by number, and the commands about them."""
 
-    def __init__(self, session: PreparingSession, version: int) -> None:
+    def __init__(self, session: PreparingSession, tokens_of: Callable[[bytes], SqlTokens]) -> None:
+        """`tokens_of` cuts a text as the session reads it."""
         self._session = session
-        self._version = version
+        self._tokens_of = tokens_of
         self._statements: dict[int, PreparedStatement] = {}
         self._newest = 0
         self._size = 0
@@ -92,7 +93,7 @@ class PreparedStatements:
         """COM_STMT_PREPARE: keep a statement, and tell what it wants and gives."""
 
         def keep() -> Iterator[Response | Kill]:
-            tokens = tokenize(sql.decode("utf-8", "surrogateescape"), version=self._version)
+            tokens = self._tokens_of(sql)
             if not tokens.tokens:
                 raise RefusedError(1065, "42000", "Query was empty")
             statement = self._add(tokens)

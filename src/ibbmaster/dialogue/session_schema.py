@@ -9,8 +9,9 @@ from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
 from ibbmaster.dialogue.refusal import RefusedError, unknown_database, unknown_table
 from ibbmaster.dialogue.settings import Settings
+from ibbmaster.dialogue.view_columns import with_columns
 from ibbmaster.schema.catalog import SchemaCatalog
-from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
+from ibbmaster.schema.model import DatabaseVersion, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.system_tables import GTID_SLAVE_POS
 
 UNKNOWN_SCHEMA = 1105
@@ -69,15 +70,24 @@ class SessionSchema:
                 yield table
 
     def tables(self, database: str | None = None) -> Iterator[TableVersion]:
-        """Every table whose columns are known, sorted by name."""
-        return (table for table in self.all_tables(database) if isinstance(table, TableVersion))
+        """Every table whose columns are known, and every view, sorted by name."""
+        return (self._with_columns(table) for table in self.all_tables(database) if isinstance(table, TableVersion))
+
+    def _with_columns(self, table: TableVersion) -> TableVersion:
+        """A view with its columns, where they can be told; another table as it is."""
+        if table.kind is not TableKind.VIEW:
+            return table
+        return with_columns(table, self._find) or table
 
     def table(self, database: str, name: str) -> TableVersion:
-        """A table whose columns are known.
+        """A table whose columns are known, or a view.
 
         Raises:
             RefusedError: there is none of that name, or nobody can tell its columns.
         """
+        return self._with_columns(self._find(database, name))
+
+    def _find(self, database: str, name: str) -> TableVersion:
         known = database.lower() if database.lower() in SYSTEM_DATABASES else database
         found = self._tables.get((known, name))
         if found is None:

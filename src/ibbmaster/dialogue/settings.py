@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
@@ -41,9 +41,9 @@ class Settings:
         self._state = state or facts.binlog_state
         self.values: dict[str, SystemValue] = {}
 
-    def names(self) -> list[str]:
-        """Every variable there is, sorted."""
-        return variable_names(self._facts)
+    def names(self, pattern: str | None = None) -> Sequence[str]:
+        """Every variable there is, or those that are LIKE a pattern, sorted."""
+        return variable_names(self._facts, pattern)
 
     @staticmethod
     def is_of_sessions(name: str) -> bool:
@@ -131,6 +131,12 @@ class Settings:
     def time_zone_s(self) -> int:
         """Seconds that the session's clock is before UTC."""
         return parse_time_zone(str(self.value("time_zone"))) or 0
+
+    @property
+    def has_ansi_quotes(self) -> bool:
+        """Whether double quotes are around names."""
+        modes = str(self.values.get("sql_mode") or "")
+        return "ANSI" in modes and not {"ANSI", "ANSI_QUOTES"}.isdisjoint(modes.split(","))
 
     @property
     def collation(self) -> str:

@@ -88,9 +88,9 @@ class Shower:
         match what:
             case "VARIABLES":
                 settings = self.evaluator.settings
-                names = [n for n in settings.names() if show.scope != "global" or not settings.is_of_sessions(n)]
-                if show.pattern is not None:  # before values are computed: one of many is asked for
-                    names = list(filter(matcher(show.pattern), names))
+                names = settings.names(show.pattern)  # before values are computed: one of many is asked for
+                if show.scope == "global":
+                    names = [name for name in names if not settings.is_of_sessions(name)]
                 return _named([(name, shown(settings.value(name, show.scope))) for name in names], "VARIABLES", show)
             case "STATUS":
                 return _named([(name, str(value)) for name, value in self.status().items()], "STATUS", show)
@@ -136,7 +136,7 @@ class Shower:
                 place = self._located(show)
                 if (missing := _MISSING.get(what.removeprefix("CREATE "))) is not None:
                     raise missing(place[1])
-                return self._tables().created(show, *place)
+                return self._tables().created(show, *place, self.evaluator.who.database)
             case "FUNCTION STATUS" | "PACKAGE STATUS" | "PACKAGE BODY STATUS":
                 return Relation(read_columns(SHOWN["PROCEDURE STATUS"]))
             case "AUTHORS":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ibbmaster.dialogue.information_tables import information_table
-from ibbmaster.dialogue.refusal import RefusedError, no_database
+from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.statement import Show
@@ -64,6 +64,8 @@ class TableShower:
         table = self._table(database, name)
         if show.what == "INDEX":
             return Relation(read_columns(SHOWN["INDEX"]), list(describing.shown_index_rows(table, self.version)))
+        if table.kind is TableKind.VIEW and not table.columns:  # what its query gives is not known
+            raise not_supported("the columns of a view")
         rows = list(describing.shown_column_rows(table, self.version, is_full=show.is_full))
         return Relation(read_columns(SHOWN["FULL COLUMNS" if show.is_full else "COLUMNS"]), rows)
 
@@ -78,8 +80,8 @@ class TableShower:
         text = render.create_database(database, if_not_exists=show.if_not_exists)
         return Relation(read_columns(SHOWN["CREATE DATABASE"]), [(database.name, text)])
 
-    def created(self, show: Show, database: str, name: str) -> Relation:
-        """SHOW CREATE TABLE, VIEW and SEQUENCE.
+    def created(self, show: Show, database: str, name: str, default: str) -> Relation:
+        """SHOW CREATE TABLE, VIEW and SEQUENCE; `default` is the session's database.
 
         Raises:
             RefusedError: there is no such table, it is of another kind, or its columns are not known.
@@ -90,7 +92,8 @@ class TableShower:
         if show.what == "CREATE SEQUENCE" and table.kind is not TableKind.SEQUENCE:
             raise RefusedError(4089, "42S02", f"'{table.full_name}' is not a SEQUENCE")
         if table.kind is TableKind.VIEW:
-            row = (table.name, view_text.create_view(table), table.charset, table.collation)
+            text = view_text.create_view(table, is_qualified=table.database != default)
+            row = (table.name, text, table.charset, table.collation)
             return Relation(read_columns(SHOWN["CREATE VIEW"]), [row])
         is_sequence = show.what == "CREATE SEQUENCE"
         text = view_text.create_sequence(table) if is_sequence else render.create_table(table, self.version)

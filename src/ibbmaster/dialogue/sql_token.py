@@ -77,8 +77,8 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def tokenize(sql: str, *, version: int = 0) -> SqlTokens:
-    """Cut a text; spaces and comments are left out.
+def tokenize(sql: str, *, version: int = 0, has_ansi_quotes: bool = False) -> SqlTokens:
+    """Cut a text; spaces and comments are left out. With `has_ansi_quotes` "a" is a name, as `a` is.
 
     What is in `/*!NNNNNN … */` and `/*M!NNNNNN … */` is executed by servers of that version
     (10.11.19 is 101119) and later, without a number by all; but MySQL's numbers from 50700 on only
@@ -116,12 +116,19 @@ def tokenize(sql: str, *, version: int = 0) -> SqlTokens:
                 cuts.append((offset, end))
             case "close":
                 raise error_at(sql, offset)
+            case "text" if has_ansi_quotes and match[0][0] == '"':
+                tokens.append(SqlToken("quoted", _as_name(match[0]), offset, end))
             case kind:
                 tokens.append(SqlToken(str(kind), match[0], offset, end))
         offset = end
     if open_conditions:
         raise error_at(sql, offset)
     return SqlTokens(sql, tokens, cuts)
+
+
+def _as_name(text: str) -> str:
+    """A name in double quotes as one in backquotes."""
+    return "`" + text[1:-1].replace('""', '"').replace("`", "``") + "`"
 
 
 def _is_executed(condition: re.Match[str], version: int) -> bool:

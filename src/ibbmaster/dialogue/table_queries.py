@@ -62,7 +62,7 @@ class TableQuerying:
         name = query.tables[0]
         if isinstance(name, Subquery):
             raise not_supported("a query in FROM")
-        if table.kind is not TableKind.BASE:
+        if table.kind is TableKind.VIEW:
             raise not_supported(f"SELECT from a {table.kind.value.lower()}")
         settings = self.evaluator.settings
         charset = results_charset(settings)

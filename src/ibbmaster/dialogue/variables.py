@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from ibbmaster.dialogue.log_tables import LogTables
+from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
 from ibbmaster.dump.profile import Profile
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -99,9 +101,6 @@ FIXED: Mapping[str, SystemValue] = {
     "character_set_results": "utf8mb4",
     "character_set_server": "utf8mb4",
     "character_set_system": "utf8mb3",
-    "collation_connection": "utf8mb4_general_ci",
-    "collation_database": "utf8mb4_general_ci",
-    "collation_server": "utf8mb4_general_ci",
     "connect_timeout": 10,
     "default_storage_engine": "InnoDB",
     "event_scheduler": "OFF",
@@ -151,6 +150,9 @@ FIXED: Mapping[str, SystemValue] = {
 
 #: Values that follow from the server.
 COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
+    "collation_connection": lambda facts: _default_collation(facts),
+    "collation_database": lambda facts: _default_collation(facts),
+    "collation_server": lambda facts: _default_collation(facts),
     "binlog_checksum": lambda facts: facts.profile.event_checksum.name,
     "server_id": lambda facts: facts.server_id,
     "version": lambda facts: facts.server_version,
@@ -171,13 +173,22 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)
 
 def version_number(facts: ServerFacts) -> int:
     """The version the primary claims as conditional comments count it: 120302 is 12.3.2."""
-    match = _VERSION.match(facts.server_version)
+    return _number_of(facts.server_version)
+
+
+@functools.lru_cache(16)
+def _number_of(server_version: str) -> int:
+    match = _VERSION.match(server_version)
     return 0 if match is None else int(match[1]) * 10_000 + int(match[2]) * 100 + int(match[3])
 
 
 def is_uca_default(facts: ServerFacts) -> bool:
     """Whether SET NAMES utf8mb4 means utf8mb4_uca1400_ai_ci."""
     return version_number(facts) >= UCA_DEFAULT_SINCE
+
+
+def _default_collation(facts: ServerFacts) -> str:
+    return "utf8mb4_uca1400_ai_ci" if is_uca_default(facts) else "utf8mb4_general_ci"
 
 
 def own_position(state: GtidState, server_id: int) -> GtidPosition:
@@ -200,9 +211,15 @@ def variable(facts: ServerFacts, name: str) -> SystemValue:
     return FIXED[name] if name in FIXED else SESSION_DEFAULTS[name]
 
 
-def variable_names(facts: ServerFacts) -> list[str]:
-    """Every name, sorted."""
-    return [name for name in _NAMES if name != STORAGE_ENGINE or has_variable(facts, name)]
+def variable_names(facts: ServerFacts, pattern: str | None = None) -> Sequence[str]:
+    """Every name, or those that are LIKE a pattern, sorted."""
+    names = _NAMES if pattern is None else _names_like(pattern)
+    return names if has_variable(facts, STORAGE_ENGINE) else [name for name in names if name != STORAGE_ENGINE]
+
+
+@functools.lru_cache(64)
+def _names_like(pattern: str) -> Sequence[str]:
+    return list(filter(matcher(pattern), _NAMES))
 
 
 def shown(value: SystemValue) -> str:

@@ -18,7 +18,8 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 POLL_PERIOD_S = 0.002  # how late a write may be noticed where the kernel does not tell
-GAP_S = 0.001  # from one notice to the next at least: a busy writer writes many times in between
+GAP_S = 0.001  # from one notice to the next at least, but for some: a busy writer writes many times in between
+NOTICES_AT_ONCE = 4  # a writer that was idle makes one group durable with so many writes, and each may be the last
 EVENTS_SIZE = 1 << 16  # of what is read of a queue at once
 CHANGES = 0x2 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE
 ONLY_DIRECTORY = 0x01000000  # IN_ONLYDIR
@@ -48,6 +49,7 @@ class DirectoryWatch:
         self.why_polled = "as was asked for" if polls else ""
         self._descriptor: int | None = None
         self._told_at = float("-inf")
+        self._in_a_row = 0  # notices that came so soon one after the other
         if not polls:
             try:
                 self._descriptor = _watch(directory)
@@ -59,14 +61,18 @@ class DirectoryWatch:
         """Wait until something was changed since the last call returned; False if nothing was for so long.
 
         True means that it is time to look, not that there is something: where the kernel does
-        not tell, it is time every `POLL_PERIOD_S`. Two notices are `GAP_S` apart at least.
+        not tell, it is time every `POLL_PERIOD_S`. Notices are `GAP_S` apart at least, but for
+        the first `NOTICES_AT_ONCE`.
         """
         if self._descriptor is None:
             time.sleep(max(0.0, min(timeout_s, POLL_PERIOD_S)))
             return timeout_s >= POLL_PERIOD_S
         if not self._is_readable(timeout_s):
             return False
-        time.sleep(max(0.0, self._told_at + GAP_S - time.monotonic()))
+        wait_s = self._told_at + GAP_S - time.monotonic()
+        self._in_a_row = self._in_a_row + 1 if wait_s > 0 else 1
+        if wait_s > 0 and self._in_a_row > NOTICES_AT_ONCE:
+            time.sleep(wait_s)
         self._told_at = time.monotonic()
         while self._descriptor is not None and self._is_readable(0):
             os.read(self._descriptor, EVENTS_SIZE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 
 from ibbmaster.event.control import (
@@ -30,6 +31,7 @@ DUMMY_VARIABLE = b"!dummyvar"
 USER_VAR_SIZE_MIN = EVENT_HEADER_SIZE + 6  # size of the name, one byte of name, "is NULL"
 
 
+@functools.lru_cache(64)  # each dump begins with one
 def opening_format_description(
     server_version: str,
     *,

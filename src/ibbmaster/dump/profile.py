@@ -24,6 +24,8 @@ class LogPosRule(enum.Enum):
     EVERY = "every event"
     GROUP_BORDERS = "GTID events, those that end a group, and those between groups"
 
+    __hash__ = object.__hash__  # in C: it is a part of the key of each block
+
 
 class OpeningRotate(enum.Enum):
     """Who is told a file name, by an artificial ROTATE, before everything else."""

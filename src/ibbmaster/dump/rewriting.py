@@ -109,6 +109,7 @@ class Rewriter:
             and self._replaces_none
             and not profile.rotates_with_files
         )
+        self._selections: dict[bytes, Selection] = {}  # by prefix, where positions are not counted
 
     def begin_file(self, format_description: bytes) -> None:
         """Count from the head of a file whose first event is this one."""
@@ -124,7 +125,9 @@ class Rewriter:
         """What becomes of events, for whoever does it elsewhere; None where some are replaced, or counted only."""
         if not self._replaces_none or self.position < self.send_from:
             return None
-        return Selection(
+        if (known := self._selections.get(prefix)) is not None:
+            return known
+        selection = Selection(
             self._leaves_out_annotate,
             self._leaves_out_marked,
             prefix,
@@ -132,6 +135,9 @@ class Rewriter:
             self._log_pos_rule,
             None if self.only_selects else LogPositions(self.position, self.last_position),
         )
+        if self.only_selects:
+            self._selections[prefix] = selection
+        return selection
 
     def go_to(self, log_positions: LogPositions | None) -> None:
         """Somebody else has passed events by `selection`, and counted them."""

@@ -280,6 +280,39 @@ class Progress(IntEnum):
     SIZE = 8
 
 
+class NodeScan(IntEnum):
+    """Places in the numbers that a scan for out-of-band nodes is given and leaves."""
+
+    FILE_NO = 0  # in which all of them lie
+    FIRST = 1  # file offset of node 0
+    NODES = 2  # of the stream
+    NEXT = 3  # number of the node that comes next
+    PATH = 4  # nodes that are left: rows of the path
+    SIZE = 5
+
+
+class UnreadNodeColumn(IntEnum):
+    """Columns of the nodes that a scan has still to read, or to give; the last row is the next."""
+
+    PLACE = 0  # file offset
+    NUMBER = 1  # -1 where it does not follow from the parent
+    IS_LEFTMOST = 2  # reached from the last node by left steps alone
+    HEADER_SIZE = 3  # bytes, once all that comes before it stands behind it
+    COLUMNS = 4
+
+
+class NodeColumn(IntEnum):
+    """Columns of the nodes that were found."""
+
+    FILE_NO = 0
+    PLACE = 1  # file offset
+    HEADER_SIZE = 2  # bytes before the events
+    COLUMNS = 3
+
+
+NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node, those of the right one, bytes of the header
+
+
 class Found(IntEnum):
     """Columns of the out-of-band nodes that a check has found."""
 

@@ -226,9 +226,9 @@ def frame_node(pages, count, framing):
 
     Without the first `TO_SKIP` bytes. DONE behind the record; NEED_MORE at the end of the block;
     FULL where the output ends; FALLBACK where the pages or events are not as they should be.
+    Output and `SEGMENTS` continue from what they were.
     """
     state, table = framing.state, framing.table
-    state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
     is_begun = state[Field.SKIP_TYPE] == OOB_DATA
     status = Status.NEED_MORE
     while state[Field.PAGE] < count and status == Status.NEED_MORE:

@@ -40,9 +40,9 @@ _has_failed = False
 _loader: threading.Thread | None = None
 
 
-def kernels() -> Kernels | None:
-    """`ibbmaster.kernel.warm` if it is ready; None until `load` or `load_in_background` has made it so."""
-    return _ready
+def kernels(*sets: KernelSet) -> Kernels | None:
+    """`ibbmaster.kernel.warm` if these are ready; None until `load` or `load_in_background` has made them so."""
+    return _ready if set(sets) <= _loaded else None
 
 
 def load(*sets: KernelSet, progress: Heard = lambda done, total: None, is_nice: bool = False) -> Kernels | None:

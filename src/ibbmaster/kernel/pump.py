@@ -6,12 +6,13 @@ import numpy as np
 from numba import types
 
 from ibbmaster.kernel.crc32c import PAGE
-from ibbmaster.kernel.fields import Field, Progress, Status
+from ibbmaster.kernel.fields import Field, NodeColumn, Progress, Status
 from ibbmaster.kernel.groups import frame_node, frame_table
 from ibbmaster.kernel.memory import jit
 
 PAGES_PER_READ = 16  # 256 KiB and what is made of it stay in the second cache of a core
 PAGES_PER_LONG_READ = 32  # of long groups, of which the last is seldom whole
+SEND_MIN = 1 << 17  # bytes of output that are worth a call by themselves
 READ_MAX = 1 << 28  # bytes of a file in one call: where nothing is framed, somebody may want to end it
 WAIT_MS = 10  # for a socket that takes nothing, before the caller shall wait in a better way
 POLLOUT = 4
@@ -68,6 +69,8 @@ def gather(pages, framing, vectors):
 def send_framed(socket, pages, framing, sending):
     """Send what was framed in one call, if the socket takes it; what it does not take is put into `rest`.
 
+    The output is empty then.
+
     `rest` is as long as `out`, and all that was framed is no longer: see `frame_bytes`.
     """
     progress, vectors, wanted, rest = sending
@@ -92,6 +95,7 @@ def send_framed(socket, pages, framing, sending):
             break
         else:
             is_retry = True
+    state[Field.OUT] = state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
     filled = 0
     while first < count:
         _memcpy(rest.ctypes.data + filled, vectors[first, 0], vectors[first, 1])
@@ -139,9 +143,9 @@ def _pump(file, socket, pages, framing, sending):
 
 @jit
 def _pump_nodes(file, socket, nodes, pages, framing, sending):
-    """Frame and send the events in out-of-band nodes; each row of `nodes` is a file offset and the bytes before events.
+    """Frame and send the events in out-of-band nodes; `nodes` are those of one file.
 
-    Pages that `_pump` has skipped were verified there.
+    What the output has already goes out first. Pages that `_pump` has skipped were verified there.
 
     Returns why it stopped: DONE behind the last node, FULL where the budget is used or the
     socket takes no more, else as `frame_node`, with the place of the current trouble.
@@ -149,35 +153,46 @@ def _pump_nodes(file, socket, nodes, pages, framing, sending):
     state, progress = framing.state, sending.progress
     begin, count, verified = -1, 0, 0  # file offset of the current pages, how many, and of them whose checksum is right
     while progress[Progress.NODE] < len(nodes):
-        if progress[Progress.FRAMED] >= progress[Progress.BUDGET]:
-            return Status.FULL
         if not progress[Progress.IS_BEGUN]:
-            page_no = nodes[progress[Progress.NODE], 0] // PAGE
+            page_no = nodes[progress[Progress.NODE], NodeColumn.PLACE] // PAGE
             progress[Progress.FILE_OFFSET] = page_no * PAGE
-            state[Field.OFFSET] = nodes[progress[Progress.NODE], 0] - page_no * PAGE
-            state[Field.TO_SKIP] = nodes[progress[Progress.NODE], 1]
+            state[Field.OFFSET] = nodes[progress[Progress.NODE], NodeColumn.PLACE] - page_no * PAGE
+            state[Field.TO_SKIP] = nodes[progress[Progress.NODE], NodeColumn.HEADER_SIZE]
             state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
             progress[Progress.IS_BEGUN] = 1
         if not begin <= progress[Progress.FILE_OFFSET] < begin + count * PAGE:
+            if state[Field.SEGMENTS] > 0 or state[Field.OUT] >= SEND_MIN:
+                if (
+                    not send_framed(socket, pages, framing, sending)
+                    or progress[Progress.FRAMED] >= progress[Progress.BUDGET]
+                ):
+                    return Status.FULL
             begin = progress[Progress.FILE_OFFSET]
             count = _pread(file, pages.ctypes.data, PAGES_PER_LONG_READ * PAGE, begin) // PAGE
             if count <= 0:
+                send_framed(socket, pages, framing, sending)
                 return Status.NEED_MORE
             is_verified = progress[Progress.VERIFIED_FROM] <= begin < progress[Progress.VERIFIED_TO]
             verified = min(count, (progress[Progress.VERIFIED_TO] - begin) // PAGE) if is_verified else 0
-        state[Field.PAGE] = (progress[Progress.FILE_OFFSET] - begin) // PAGE
+        first = (progress[Progress.FILE_OFFSET] - begin) // PAGE
+        state[Field.PAGE] = first
         state[Field.VERIFIED] = verified
-        state[Field.OUT] = 0
         status = frame_node(pages, count, framing)
         progress[Progress.FILE_OFFSET] = begin + state[Field.PAGE] * PAGE
+        if first <= verified < state[Field.PAGE]:
+            verified = state[Field.PAGE]
         if status == Status.DONE:
             progress[Progress.NODE] += 1
             progress[Progress.IS_BEGUN] = 0
-        if not send_framed(socket, pages, framing, sending):
-            return Status.FULL
-        if status == Status.FALLBACK or status == Status.BAD_PAGE:
-            return status
-    return Status.DONE
+        elif status != Status.NEED_MORE:
+            if (
+                not send_framed(socket, pages, framing, sending)
+                or progress[Progress.FRAMED] >= progress[Progress.BUDGET]
+            ):
+                return Status.FULL
+            if status != Status.FULL:
+                return status
+    return Status.DONE if send_framed(socket, pages, framing, sending) else Status.FULL
 
 
 @jit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import int64, uint8, uint64
 
 from ibbmaster.kernel.fields import (
@@ -20,16 +21,17 @@ NULL = 0xFB
 TWO_BYTES, THREE_BYTES = 0xFC, 0xFD
 SHORT_MAX = 250
 PACKET_HEADER = 4
+LIMITS = np.array([10**digits for digits in range(20)], dtype=np.uint64)
 MINUS, POINT, COLON, SPACE, ZERO = 45, 46, 58, 32, 48
 DAY_S = 86_400
+PAIRS = np.frombuffer(b"".join(b"%02d" % number for number in range(100)), dtype=np.uint8)  # two digits, side by side
 
 
 @inlined
 def put_two(out, at, value):
     """Write two digits; returns the offset behind them."""
-    tens = uint64(value) // uint64(10)
-    out[at] = uint8(ZERO + tens)
-    out[at + 1] = uint8(ZERO + uint64(value) - uint64(10) * tens)
+    pair = uint64(2) * uint64(value)
+    out[at], out[at + 1] = PAIRS[pair], PAIRS[pair + uint64(1)]
     return at + 2
 
 
@@ -37,11 +39,14 @@ def put_two(out, at, value):
 def put_digits(out, at, value, count):
     """Write the last `count` digits of a number; returns the offset behind them."""
     place = at + count - 1
-    while place >= at:
-        rest = value // uint64(10)
-        out[place] = uint8(ZERO + value - uint64(10) * rest)
+    while place > at:
+        rest = value // uint64(100)
+        pair = uint64(2) * (value - uint64(100) * rest)
+        out[place - 1], out[place] = PAIRS[pair], PAIRS[pair + uint64(1)]
         value = rest
-        place -= 1
+        place -= 2
+    if place == at:
+        out[place] = uint8(ZERO + value % uint64(10))
     return at + count
 
 
@@ -49,11 +54,8 @@ def put_digits(out, at, value, count):
 def put_number(out, at, value, width):
     """Write a number with zeros in front up to a width; returns the offset behind it."""
     count = 1
-    limit = uint64(10)
-    while count < 20 and value >= limit:
+    while count < 20 and value >= LIMITS[uint64(count)]:
         count += 1
-        if count < 20:
-            limit *= uint64(10)
     return put_digits(out, at, value, max(count, width))
 
 
@@ -214,7 +216,7 @@ def put_decimal(out, at, data, start, digits, scale, shown, width):
     return begin + size
 
 
-@jit
+@inlined
 def put_value(out, at, data, start, size, row, step, values, plan, zone_s):
     """Write a value that is not NULL; returns the offset behind it, or -1 if the reference must."""
     _, _, _, offsets, texts, side_offsets, sides = plan
@@ -399,7 +401,7 @@ def locate_values(data, places, state, plan, spans, step, starts, sizes):
 @jit
 def write_rows(data, places, state, plan, spans, out):
     """Write rows as packets until there are no more, or no more room."""
-    layouts, _, values, offsets, texts, _, _ = plan
+    layouts, _, values, offsets, texts, side_offsets, _ = plan
     shown, is_binary, zone_s = state[AnswerField.SHOWN], state[AnswerField.IS_BINARY], state[AnswerField.ZONE_S]
     row = state[AnswerField.NEXT]
     at = state[AnswerField.OUT]
@@ -413,6 +415,10 @@ def write_rows(data, places, state, plan, spans, out):
             break
         size = int64(load32(data, stored_at))
         bound = layouts[layout, LayoutColumn.BOUND] + layouts[layout, LayoutColumn.FACTOR] * size
+        made = row - state[AnswerField.SIDE_START]
+        if made + 1 < side_offsets.shape[1]:
+            for side in range(side_offsets.shape[0]):
+                bound += side_offsets[side, made + 1] - side_offsets[side, made]
         if at + bound > len(out):
             status = AnswerStatus.FULL if at else AnswerStatus.FALLBACK
             break

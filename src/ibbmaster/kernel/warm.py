@@ -18,6 +18,7 @@ from ibbmaster.kernel.converting import convert_groups
 from ibbmaster.kernel.crc32c import PAGE
 from ibbmaster.kernel.fields import (
     CALL_WORDS,
+    NODE_HEADER_NUMBERS,
     PAIR_COLUMNS,
     AnswerField,
     AnswerPlan,
@@ -35,17 +36,21 @@ from ibbmaster.kernel.fields import (
     KnownTables,
     LayoutColumn,
     MapColumn,
+    NodeColumn,
+    NodeScan,
     OpenColumn,
     Progress,
     Roles,
     RowField,
     Sending,
     StepColumn,
+    UnreadNodeColumn,
     ValueColumn,
     VariantColumn,
 )
 from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_node, frame_table, skip_table
+from ibbmaster.kernel.node_search import find_nodes
 from ibbmaster.kernel.pump import pump, pump_nodes
 from ibbmaster.kernel.row_values import locate_values, write_rows
 from ibbmaster.kernel.rows import decode_rows, find_open
@@ -59,6 +64,7 @@ __all__ = [
     "convert_groups",
     "copy_strings",
     "decode_rows",
+    "find_nodes",
     "find_open",
     "frame_bytes",
     "frame_classic",
@@ -130,7 +136,15 @@ def _pump() -> None:
 
 
 def _pump_nodes() -> None:
-    pump_nodes(-1, -1, np.zeros((0, 2), dtype=np.int64), _bytes(PAGE), _framing(), _sending())
+    pump_nodes(-1, -1, np.zeros((0, NodeColumn.COLUMNS), dtype=np.int64), _bytes(PAGE), _framing(), _sending())
+
+
+def _find_nodes() -> None:
+    search, path, nodes = (
+        np.zeros(shape, dtype=np.int64)
+        for shape in (NodeScan.SIZE, (1, UnreadNodeColumn.COLUMNS), (1, NodeColumn.COLUMNS))
+    )
+    find_nodes(-1, search, path, _bytes(PAGE), np.zeros(NODE_HEADER_NUMBERS, dtype=np.int64), nodes)
 
 
 def _roles() -> Roles:
@@ -211,7 +225,7 @@ def _answer() -> None:
 
 
 STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some kernels once, for arguments as they come
-    KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _frame_classic, _pump_classic),
+    KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _find_nodes, _frame_classic, _pump_classic),
     KernelSet.IMPORT: (_convert,),
     KernelSet.VERIFY: (_check,),
     KernelSet.READ: (_collect, _decode_own, _decode_long),

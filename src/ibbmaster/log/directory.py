@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.errors import FormatError, MissingFileError, StoreError
+from ibbmaster.errors import FormatError, Location, MissingFileError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
@@ -198,12 +198,21 @@ class BinlogDirectory(LogEngine):
             end, stopped_at = tail.position, tail.stopped_at
             has_grown = self._seen_end is not None and end != self._seen_end
             self._seen_end = end
+        return self._is_behind(stopped_at) or has_grown
+
+    def meets_damage(self) -> bool:
+        """Whether there is something behind the end, so that it is none: whoever reads on is told."""
+        with self._at_end() as (_, tail):
+            stopped_at = tail.stopped_at
+        return self._is_behind(stopped_at)
+
+    def _is_behind(self, stopped_at: Location | None) -> bool:
         if self._end_watch is not None and stopped_at is not None:
             try:
                 self._end_watch.check(stopped_at)
             except FormatError:
                 return True  # waiting readers are notified
-        return has_grown
+        return False
 
     def _find_active(self, pages: PageReader, numbers: Sequence[int]) -> int:
         for empty, number in enumerate(reversed(numbers), start=1):

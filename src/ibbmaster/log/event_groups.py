@@ -128,15 +128,24 @@ class EventGroupReader:
                 self._state.log(gtid)
         self._may_begin_inside = is_inside_record or not self._has_seen_group
 
-    def next_group(self) -> EventGroup | None:
+    def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         """The next group, or None at the end of what is visible; then call again later.
 
-        The body of the group before is no longer good after this call.
+        The body of the group before is no longer good after this call. With `only_cached` all of a
+        group is in memory, and in the file where the reader is.
 
         Raises:
+            BlockingIOError: with `only_cached`, there is no such group; the reader is before what comes next.
             FormatError: what comes next is damaged; the reader stays where it is.
             StoreError: a file cannot be read.
         """
+        self._pages.only_cached = only_cached
+        try:
+            return self._next_group()
+        finally:
+            self._pages.only_cached = False
+
+    def _next_group(self) -> EventGroup | None:
         cursor = self._cursor
         inside: ChunkCursor | None = None  # before the rest of a record whose end was not seen yet
         if self._behind is not None:
@@ -165,6 +174,8 @@ class EventGroupReader:
                     if group is None:
                         self._wait(start)
                         return None
+                    if type(group) is StoredGroup or self._behind is not None or group.end.file_no != start.file_no:
+                        self._check_may_wait()
                     if group.gtid is not None:
                         self._log_in_order(group.gtid, start.position)
                     self._has_seen_group, self._may_begin_inside = True, False
@@ -183,8 +194,9 @@ class EventGroupReader:
                     self._wait(start)
                     return None
                 self._is_inside_other = False
-            except BaseException:
-                cursor.go_to(start)
+            except BaseException as error:
+                cursor.go_to(inside or start if isinstance(error, BlockingIOError) else start)
+                self._behind = None
                 raise
 
     def _check_inside(self, chunk: Chunk) -> None:
@@ -206,13 +218,24 @@ class EventGroupReader:
 
     def _wait(self, start: ChunkCursor) -> None:
         """Stay before what is not whole yet, unless it never will be."""
+        self._check_may_wait()
         self.stopped_at = self._cursor.location
         self._cursor.go_to(start)
         if self._at_end is not None:
             self._at_end(self.stopped_at)
 
+    def _check_may_wait(self) -> None:
+        """Whether what comes next may be read from the disk.
+
+        Raises:
+            BlockingIOError: it may not.
+        """
+        if self._pages.only_cached:
+            raise BlockingIOError(f"{self.disk}: more than a group in memory has to be read at {self._cursor.location}")
+
     def _enter_file(self, file_no: int) -> None:
         """A file begins; inside a commit record its state counts that group, too, and is compared behind it."""
+        self._check_may_wait()
         if self._is_inside_other:
             self._check_file_begin(file_no)
 

@@ -17,7 +17,7 @@ class PageReader:
     """Reads pages, each checked once; holds the block read last.
 
     With `readahead_pages_max` 1 every page is a read of its own, for access at random.
-    With `only_cached` each call raises BlockingIOError where it would have to wait for the disk.
+    While `only_cached` each call raises BlockingIOError where it would have to wait for the disk.
     `page_reads` counts pages read from the disk. Not thread-safe: one for each reader.
     """
 
@@ -25,7 +25,7 @@ class PageReader:
         self, disk: ReadDisk, *, readahead_pages_max: int = READAHEAD_PAGES_MAX, only_cached: bool = False
     ) -> None:
         self.disk = disk
-        self._only_cached = only_cached
+        self.only_cached = only_cached
         self.page_reads = 0
         self._readahead_pages_max = readahead_pages_max
         self._readahead_pages = 1
@@ -112,7 +112,7 @@ class PageReader:
 
     def _read(self, file_no: int, page_no: int, count: int) -> bytes:
         name, offset, size = format_file_name(file_no), page_no * PAGE_SIZE, count * PAGE_SIZE
-        if not self._only_cached:
+        if not self.only_cached:
             return self.disk.read(name, offset, size)
         return read_cached(self.disk, name, offset, size)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ibbmaster.disk.cache_file import CacheFile
 from ibbmaster.errors import EventError, IbbMasterError, PositionPurgedError
@@ -45,6 +46,25 @@ DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
 _SOURCES = ("schema/*.py", "event/statement/*.py")
 
 
+class LastScanned(NamedTuple):
+    """The last group of a scan; `state` is what was logged before it."""
+
+    start: LogPosition
+    end: LogPosition
+    gtid: Gtid
+    state: GtidState
+
+
+#: Place, GTID, time and event of a statement in a group that may hold DDL.
+TakeStatement = Callable[[SchemaPlace, Gtid, int, bytes], object]
+#: Hands over all of a log at once, faster than group by group; None if that cannot be done now.
+Scan = Callable[[LogEngine, TakeStatement], LastScanned | None]
+
+
+class _NeedsRestartsError(Exception):
+    """There are temporary tables, which end with their server: a scan does not see where one was started."""
+
+
 def statements_in(group: EventGroup) -> Iterator[tuple[int, LoggedStatement]]:
     """The statements of a group, each with the number of its event.
 
@@ -60,7 +80,8 @@ class LoggedSchema:
     """The schema history of a log, which grows with it. Thread-safe.
 
     `base` is the schema before the log, `behind` the position up to which it holds already: what
-    was logged up to there is passed over. With `directory` the history is kept there, if that can be written.
+    was logged up to there is passed over. With `directory` the history is taken from there, and unless
+    `is_kept` is false kept there, if that can be written. `scan` is a faster way to begin.
     """
 
     def __init__(
@@ -70,11 +91,15 @@ class LoggedSchema:
         directory: Path | None = None,
         base: SchemaCatalog | None = None,
         behind: GtidPosition | None = None,
+        is_kept: bool = True,
+        scan: Scan | None = None,
     ) -> None:
+        self._is_kept = is_kept
         self._log = log
         self._cache = None if directory is None else CacheFile(directory / CACHE_FILE, size_max=SIZE_MAX)
         self._base = base
         self._behind = behind
+        self._scan = scan
         self._rules = _rules(base, behind)
         self._lock = threading.Lock()  # for all below
         self._history: SchemaHistory | None = None
@@ -90,14 +115,20 @@ class LoggedSchema:
             FormatError, ClassicFormatError: a file is damaged.
         """
         with self._lock:
-            if self._history is None:
-                self._load()
-            if self._history is None or not self._continue(self._history):
-                self._begin_anew()
+            try:
+                if self._history is None:
+                    self._load()
+                if self._history is None or not self._continue(self._history):
+                    self._begin_anew()
+            except BaseException:
+                self._history = self._last = None  # a part may be folded
+                raise
             assert self._history is not None
             return self._history
 
     def _begin_anew(self) -> None:
+        if self._scan is not None and self._scanned(self._scan):
+            return
         history = SchemaHistory(self._base)
         self._last, self._state = None, GtidState()
         plan = self._log.start_of_file()
@@ -107,6 +138,32 @@ class LoggedSchema:
             self._fold(history, groups)
         self._history = history
         self._save(history)
+
+    def _scanned(self, scan: Scan) -> bool:
+        """Begin with a scan of all that there is; False if that cannot be done."""
+        history = SchemaHistory(self._base)
+
+        def take(place: SchemaPlace, gtid: Gtid, timestamp: int, event: bytes) -> None:
+            if self._is_passed_over(gtid):
+                return
+            try:
+                history.add(place, str(gtid), timestamp, decode_statement(event))
+            except EventError as error:
+                raise EventError(f"group {gtid}: {error}") from error
+            if history.fold.temporary:
+                raise _NeedsRestartsError
+
+        try:
+            up_to = scan(self._log, take)
+        except _NeedsRestartsError:
+            return False
+        if up_to is None:
+            return False
+        history.end, self._state = up_to.end, up_to.state
+        last = LastFolded(up_to.start, str(up_to.gtid), "", str(up_to.state), self._rules)
+        self._history, self._last = history, self._identified(last)
+        self._save(history)
+        return self._continue(history)
 
     def _continue(self, history: SchemaHistory) -> bool:
         """Fold what is new; False if this is no longer the log of before."""
@@ -156,24 +213,27 @@ class LoggedSchema:
     def _fold(self, history: SchemaHistory, groups: EventGroups) -> None:
         last: EventGroup | None = None
         before = None if self._last is None else Gtid.parse(self._last.gtid)
+        file_no = -1 if self._last is None else self._last.start.file_no
         while (group := groups.next_group()) is not None:
             if group.gtid is None:
                 history.add_restart()
                 continue
+            if group.start.file_no != file_no:
+                file_no = group.start.file_no
+                if history.fold.temporary and self._log.start_of_file(file_no).is_restart:
+                    history.add_restart()
             if before is not None:
                 self._state.log(before)
             last, before = group, group.gtid
-            if not self._is_passed_over(group):
+            if not self._is_passed_over(group.gtid):
                 fold_group(history, group)
             history.end = group.end
         if last is not None:
             self._last = self._identified(LastFolded(last.start, str(last.gtid), "", str(self._state), self._rules))
 
-    def _is_passed_over(self, group: EventGroup) -> bool:
-        if self._behind is None or group.gtid is None:
-            return False
-        reached = self._behind.get(group.gtid.domain_id)
-        return reached is not None and group.gtid.seq_no <= reached.seq_no
+    def _is_passed_over(self, gtid: Gtid) -> bool:
+        reached = None if self._behind is None else self._behind.get(gtid.domain_id)
+        return reached is not None and gtid.seq_no <= reached.seq_no
 
     # The cache --------------------------------------------------------------------------------
 
@@ -195,7 +255,7 @@ class LoggedSchema:
     def _save(self, history: SchemaHistory) -> None:
         """Keep a history; where that cannot be done nothing is kept."""
         self._saved_at = history.end
-        if self._cache is not None and self._last is not None:
+        if self._is_kept and self._cache is not None and self._last is not None:
             self._cache.write(encode_history(history, self._last))
 
 

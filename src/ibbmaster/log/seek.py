@@ -11,7 +11,7 @@ files before it may hold what the replica lacks, and those after it nothing of t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -22,6 +22,7 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, StateRecords, state_at
 from ibbmaster.position import LogPosition
 
+FOUND_MAX = 256  # plans that are kept: many replicas at the same place connect again at once
 WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
 
@@ -163,11 +164,16 @@ def seek(
 
     Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
     """
+    records = StateRecords() if records is None else records
+    key = tuple(position.values()), oldest_file_no, active_file_no
+    known: SeekPlan | None = records.found.get(key)
+    if known is not None:
+        return replace(known, state=known.state.copy(), page_reads=0)
     reads_before = pages.page_reads
-    search = _Search(pages, records or StateRecords(), position, oldest_file_no)
+    search = _Search(pages, records, position, oldest_file_no)
     file_no, base = _find_file(search, active_file_no)
     page_no, state = _find_page(search, file_no, base, current_state if file_no == active_file_no else None)
-    return SeekPlan(
+    plan = SeekPlan(
         wanted=position,
         position=LogPosition.on_page(file_no, page_no),
         state=state,
@@ -175,6 +181,10 @@ def seek(
         page_reads=pages.page_reads - reads_before,
         forgotten=search.forgotten(file_no),
     )
+    if len(records.found) >= FOUND_MAX:
+        records.found.clear()
+    records.found[key] = plan
+    return plan
 
 
 def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:

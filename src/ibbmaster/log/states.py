@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from typing import Any
 
 from ibbmaster.errors import Location, RecordError
 from ibbmaster.gtid import Gtid, GtidState
@@ -39,10 +40,14 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
 
 
 class StateRecords:
-    """State records of one log that were read lately: they are not read again, as a record never changes."""
+    """State records of one log that were read lately: they are not read again, as a record never changes.
+
+    So what a search has found by them stays good: `found` is where it keeps that.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], GtidStateRecord] = {}
+        self.found: dict[Hashable, Any] = {}
 
     def read(self, pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
         """As `read_state_record`."""

@@ -38,6 +38,7 @@ from ibbmaster.schema.reading import (
     written,
 )
 
+CLAUSE_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
 _PARTITIONS = (  # and names with commas between them
     *("COALESCE", "REORGANIZE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR", "REMOVE"),
     *("TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"),
@@ -68,6 +69,8 @@ def parse_clauses(
             found.append(AlterPartitions(verb="PARTITION BY", text=written(cursor.rest()).strip()))
         if not cursor.is_at_end:
             raise fail(cursor, "','")
+        if len(found) > CLAUSE_COUNT_MAX:
+            raise NotUnderstoodError(f"more than {CLAUSE_COUNT_MAX} clauses")
     return found, to
 
 

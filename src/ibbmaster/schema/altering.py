@@ -83,6 +83,9 @@ class _Alteration:
     ) -> None:
         self._old = table
         self._names = {column.name.lower(): column for column in table.columns}
+        self._old_names = tuple(
+            {one.name.lower() for one in parts} for parts in (table.indexes, table.checks, table.foreign_keys)
+        )
         self._clauses = [clause for clause in clauses if self._takes_effect(clause)]
         options = table.options
         self._default = table.collation
@@ -118,9 +121,7 @@ class _Alteration:
         """Whether IF [NOT] EXISTS lets a clause do anything."""
         if not getattr(clause, "is_conditional", False):
             return True
-        indexes = {index.name.lower() for index in self._old.indexes}
-        constraints = {check.name.lower() for check in self._old.checks}
-        foreign = {key.name.lower() for key in self._old.foreign_keys}
+        indexes, constraints, foreign = self._old_names
         match clause:
             case AddDefinition(definition=NewColumn(name=name)):
                 return name.lower() not in self._names
@@ -203,7 +204,7 @@ class _Alteration:
                 self._insert(waiting[id(one)], one.after)
             elif isinstance(one, AddDefinition) and isinstance(one.definition, NewColumn):
                 column = draft.column_of(one.definition)
-                self._insert(replace(column, first_value=_first_value(column)), one.after)
+                self._insert(replace(column, first_value=_first_value(column, draft.session)), one.after)
         draft.columns += hidden
         if self._versioned and not self._old.is_versioned and not self._has_system_period():
             draft.columns += hidden_period(draft.new_id)
@@ -296,7 +297,7 @@ def _new_default(column: TableColumn, default: str | None) -> str | None:
     return "NULL" if default.upper() == "NULL" else default
 
 
-def _first_value(column: TableColumn) -> str | None:
+def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
     """What old rows hold in a column that an ALTER TABLE adds."""
     if column.expression is not None:
         return None
@@ -304,4 +305,7 @@ def _first_value(column: TableColumn) -> str | None:
         return UNKNOWN_VALUE
     if column.default is None:
         return zero_of(column.type)
+    digits = column.type.scale or 0
+    if column.type.word == "timestamp" and column.default == f"current_timestamp({digits or ''})":
+        return session.now(digits) or UNKNOWN_VALUE
     return column.default if is_literal(column.default) else UNKNOWN_VALUE

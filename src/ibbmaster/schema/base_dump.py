@@ -74,7 +74,7 @@ def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
         word, database = _look(head, database)
         if word not in _DEFINES:
             continue
-        reason = fold.apply(LoggedStatement(statement, database, 0, 0, True), None, None)
+        reason = fold.apply(LoggedStatement(statement, database, 0, 0, True))
         if reason is not None:
             raise ConfigurationError(reason)
     for table in fold.tables.values():

@@ -276,6 +276,7 @@ class AlterTable:
     table: FullName
     clauses: tuple[AlterClause, ...] = ()
     to: FullName | None = None
+    is_conditional: bool = False
     problem: str | None = None
 
 
@@ -297,6 +298,7 @@ class RenameTables:
     """RENAME TABLE: pairs, in order."""
 
     pairs: tuple[tuple[FullName, FullName], ...]
+    is_conditional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,6 +307,7 @@ class CreateView:
 
     table: FullName
     text: str
+    is_conditional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,6 +194,9 @@ _UCA_1400_LANGUAGES = (
 )
 
 
+UNUSED_ENDS = range(21 * 8, 23 * 8)  # two languages between german2 and vietnamese that have numbers and no name
+
+
 @dataclass(frozen=True, slots=True)
 class Collation:
     """One line of SHOW COLLATION; those for any Unicode character set have neither one nor a number."""
@@ -271,9 +274,11 @@ def collation_name(number: int) -> str | None:
     if number < UCA_1400:
         return _names().get(number)
     index, end = divmod(number - UCA_1400, UCA_1400_STEP)
-    ends = [collation.name for collation in _for_any_unicode()]
-    is_known = index < len(UCA_1400_CHARSETS) and end < len(ends)
-    return f"{UCA_1400_CHARSETS[index]}_{ends[end]}" if is_known else None
+    if end >= UNUSED_ENDS.start:
+        end = -1 if end in UNUSED_ENDS else end - len(UNUSED_ENDS)
+    ends = _for_any_unicode()
+    is_known = index < len(UCA_1400_CHARSETS) and 0 <= end < len(ends)
+    return f"{UCA_1400_CHARSETS[index]}_{ends[end].name}" if is_known else None
 
 
 @functools.cache

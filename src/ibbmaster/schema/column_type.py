@@ -5,6 +5,7 @@ from __future__ import annotations
 from ibbmaster.schema.clause import NotUnderstoodError, TypeClause
 from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.model import SqlType
+from ibbmaster.schema.reading import quoted
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.type_clause import BINARY_OF, INTEGERS, TEMPORAL, TEXTS
 
@@ -123,7 +124,7 @@ def has_prefixes(type_: SqlType) -> bool:
 def zero_of(type_: SqlType) -> str:
     """What NOT NULL columns without a default hold in rows that were there before, as SQL."""
     if type_.word == "enum":
-        return "1"  # the first label
+        return quoted(type_.labels[0]) if type_.labels else "''"
     if type_.word in INTEGERS:
         return "0"
     zero = _ZEROS.get(type_.word, "''")

@@ -105,8 +105,8 @@ def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatem
     if kind in ("DATABASE", "SCHEMA"):
         return _database(cursor, replaces=replaces)
     if kind == "VIEW":
-        cursor.pass_condition()
-        return CreateView(table=expect_table(cursor, database), text=sql)
+        is_conditional = cursor.pass_condition()
+        return CreateView(table=expect_table(cursor, database), text=sql, is_conditional=is_conditional)
     if kind == "INDEX":
         return _create_index(cursor, index_kind, database)
     if kind == "SEQUENCE":
@@ -254,7 +254,7 @@ def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> RenameTab
         return None
     if not (cursor.takes_words("TABLE") or cursor.takes_words("TABLES")):
         raise fail(cursor, "TABLE")
-    cursor.pass_condition()
+    is_conditional = cursor.pass_condition()
     pairs: list[tuple[FullName, FullName]] = []
     while not pairs or cursor.takes_sign(","):
         table = expect_table(cursor, database)
@@ -264,7 +264,7 @@ def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> RenameTab
         if not cursor.takes_words("TO"):
             raise fail(cursor, "TO")
         pairs.append((table, expect_table(cursor, database)))
-    return RenameTables(pairs=tuple(pairs))
+    return RenameTables(pairs=tuple(pairs), is_conditional=is_conditional)
 
 
 def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:
@@ -292,7 +292,7 @@ def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStateme
 
 
 def _alter_table(cursor: Cursor, database: str, sql_mode: int) -> AlterTable:
-    cursor.pass_condition()
+    is_conditional = cursor.pass_condition()
     table = expect_table(cursor, database)
     if cursor.takes_words("WAIT"):
         cursor.take()
@@ -301,7 +301,7 @@ def _alter_table(cursor: Cursor, database: str, sql_mode: int) -> AlterTable:
         clauses, to = parse_clauses(cursor.rest(), table, sql_mode, database)
     except NotUnderstoodError as error:
         return AlterTable(table=table, problem=str(error))
-    return AlterTable(table=table, clauses=tuple(clauses), to=to)
+    return AlterTable(table=table, clauses=tuple(clauses), to=to, is_conditional=is_conditional)
 
 
 _READERS: dict[str, Callable[[Cursor, str, int, str], DdlStatement | None]] = {

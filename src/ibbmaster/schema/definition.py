@@ -14,6 +14,7 @@ from ibbmaster.schema.clause import (
     ForeignDefinition,
     IndexDefinition,
     NewColumn,
+    NotUnderstoodError,
     PartDefinition,
     PeriodDefinition,
     TypeClause,
@@ -38,6 +39,7 @@ from ibbmaster.schema.reading import (
 )
 from ibbmaster.schema.type_clause import parse_type
 
+DEFINITION_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
 _RULES = ("RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT")
 
 
@@ -47,8 +49,10 @@ def parse_definitions(tokens: Sequence[StatementToken], database: str, sql_mode:
     Raises:
         NotUnderstoodError: a part cannot be read.
     """
-    found = []
+    found: list[Definition] = []
     for part in parts_of(tokens):
+        if len(found) == DEFINITION_COUNT_MAX:
+            raise NotUnderstoodError(f"more than {DEFINITION_COUNT_MAX} columns and indexes")
         cursor = Cursor(part)
         definition = parse_definition(cursor, database, sql_mode)
         if not cursor.is_at_end:

@@ -219,7 +219,8 @@ def _sizes(column_type: SqlType) -> RowValues:
     precision: int | None = None
     scale: int | None = None
     if word in INTEGERS:
-        precision, scale = 20 if word == "bigint" and column_type.is_unsigned else _DIGITS[word], 0
+        has_one_more = column_type.is_unsigned and word in ("mediumint", "bigint")
+        precision, scale = _DIGITS[word] + has_one_more, 0
     elif word in ("decimal", "float", "double"):
         precision, scale = column_type.length or _DIGITS.get(word), column_type.scale
         scale = 0 if word == "decimal" and scale is None else scale

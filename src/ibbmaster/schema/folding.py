@@ -68,7 +68,13 @@ class SchemaFold:
         self._gtid: str | None = None
         self._thread = 0
 
-    def apply(self, statement: LoggedStatement, place: SchemaPlace | None, gtid: str | None) -> str | None:
+    def apply(
+        self,
+        statement: LoggedStatement,
+        place: SchemaPlace | None = None,
+        gtid: str | None = None,
+        timestamp: int | None = None,
+    ) -> str | None:
         """Take a statement; the reason if it is not understood, so that no table is known any longer."""
         if not statement.has_effect:
             return None
@@ -80,7 +86,7 @@ class SchemaFold:
             for name in list(self._known):
                 self._set(name, self._unknown(name, reason))
             return reason
-        session = SchemaSession.of(statement)
+        session = SchemaSession.of(statement, timestamp)
         match found:
             case CreateTable():
                 self._create(found, session)
@@ -92,8 +98,9 @@ class SchemaFold:
                 self._truncate(found.table)
             case RenameTables():
                 for old, new in found.pairs:
-                    self._rename(old, new)
-            case CreateView():
+                    if not found.is_conditional or self._find(old)[0] is not None:
+                        self._rename(old, new)
+            case CreateView() if not (found.is_conditional and found.table in self.tables):
                 view = TableVersion(
                     database=found.table.database, name=found.table.name, kind=TableKind.VIEW, text=found.text
                 )
@@ -202,8 +209,9 @@ class SchemaFold:
     def _create(self, statement: CreateTable, session: SchemaSession) -> None:
         name = statement.table
         own = self.temporary.get(self._thread, {})
-        if statement.is_conditional and name in (own if statement.is_temporary else self.tables):
-            return
+        existing = (own if statement.is_temporary else self.tables).get(name)
+        if statement.is_conditional and isinstance(existing, TableVersion):
+            return  # a server of today logs only one that has made a table, so an unknown one is known now
         found = self._created(statement, session)
         self._put_own(name, found, is_temporary=statement.is_temporary)
 
@@ -226,6 +234,8 @@ class SchemaFold:
     def _alter(self, statement: AlterTable, session: SchemaSession) -> None:
         name = statement.table
         table, is_temporary = self._find(name)
+        if table is None and statement.is_conditional:
+            return
         if statement.problem is not None:
             self._lose(name, f"an ALTER TABLE that is not understood: {statement.problem}")
         elif table is None:

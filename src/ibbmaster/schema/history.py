@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -30,13 +31,15 @@ class SchemaHistory:
     """Folds DDL in the order of the log, and tells what every table is at any place of it.
 
     A statement changes the schema for what stands behind it. `base` is what there was before the
-    first statement. `end` is up to where a log was read; whoever adds statements moves it.
+    first statement. `end` is up to where a log was read; whoever adds statements moves it. `places`
+    are those of all changes, in order: between two of them nothing changes.
     """
 
     def __init__(self, base: SchemaCatalog | None = None) -> None:
         self.end = LOG_START
         self.disagreements: list[str] = []
         self.lines: dict[str, dict[Any, list[SchemaChange]]] = {TABLE: {}, DATABASE: {}, PROGRAM: {}}
+        self.places: list[SchemaPlace] = []
         self._place = BEFORE
         self.fold = SchemaFold(self._note)
         if base is not None:
@@ -54,7 +57,7 @@ class SchemaHistory:
     def add(self, place: SchemaPlace, gtid: str, timestamp: int, statement: LoggedStatement) -> None:
         """Fold the next statement of the log."""
         self._place = place
-        reason = self.fold.apply(statement, place, gtid)
+        reason = self.fold.apply(statement, place, gtid, timestamp)
         if reason is not None:
             self.disagreements.append(f"GTID {gtid}: {reason}; no table is known from here on")
 
@@ -84,6 +87,9 @@ class SchemaHistory:
             )
         else:
             derived = derived_table(schema, place, gtid, self.fold.new_id)
+            if derived is not None:
+                self.fold.last_generation += 1
+                derived = replace(derived, generation=self.fold.last_generation)
             if derived is None and known is not None:
                 return
             found = derived or UnknownTable(
@@ -100,6 +106,9 @@ class SchemaHistory:
         line = self.lines[TABLE].setdefault(name, [])
         at = bisect.bisect_right(line, since, key=_since)
         line.insert(at, SchemaChange(since, table))
+        place = bisect.bisect_left(self.places, since)
+        if self.places[place : place + 1] != [since]:
+            self.places.insert(place, since)
         if at == len(line) - 1:
             self._place = since
             self.fold.learn(table)
@@ -129,6 +138,11 @@ class SchemaHistory:
         self.fold.take(part, key, changes[-1].value)
         self.lines[part][key] = changes
 
+    def note_places(self) -> None:
+        """After the last `take_line`."""
+        lines = (line for part in self.lines.values() for line in part.values())
+        self.places = sorted({change.since for line in lines for change in line})
+
     def versions(self, database: str, name: str) -> Sequence[KnownTable]:
         """Every version of a table of this name, in order."""
         return [one.value for one in self.lines[TABLE].get((database, name), ()) if one.value is not None]
@@ -143,6 +157,8 @@ class SchemaHistory:
             line[-1] = SchemaChange(self._place, value)  # several steps of one statement
         else:
             line.append(SchemaChange(self._place, value))
+            if not self.places or self.places[-1] < self._place:
+                self.places.append(self._place)
 
 
 def _since(change: SchemaChange) -> SchemaPlace:

@@ -16,6 +16,8 @@ def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
         return clause.text
     if clause.verb == "REMOVE" or text is None:
         return None if clause.verb == "REMOVE" else text
+    if clause.verb == "ADD" and text.endswith(")") and clause.text.startswith("(") and clause.text.endswith(")"):
+        return f"{text[:-1]}, {clause.text[1:-1].strip()})"  # there may be thousands before
     head, partitions = _split(text)
     cursor = Cursor(tokens(clause.text))
     if not partitions:

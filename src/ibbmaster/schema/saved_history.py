@@ -124,6 +124,7 @@ def _read(content: Any) -> tuple[SchemaHistory, LastFolded]:
                 raise ValueError("versions that are not in the order of the log")
             if changes:
                 history.take_line(part, name, changes)
+    history.note_places()
     last_id, last_generation = content["last"]
     history.fold.last_id, history.fold.last_generation = _exactly(last_id, int), _exactly(last_generation, int)
     for thread, own in content["temporary"]:

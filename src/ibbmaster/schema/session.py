@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ibbmaster.event.rows.moment import civil_date
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError
 from ibbmaster.schema.collations import (
@@ -14,6 +15,7 @@ from ibbmaster.schema.collations import (
     find_charset,
     find_collation,
 )
+from ibbmaster.schema.reading import quoted
 
 EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get nothing that is not written
 DEFAULT_COLLATION = "utf8mb4_general_ci"
@@ -27,22 +29,36 @@ class SchemaSession:
         collation: `collation_server`, which a database gets that names none.
         collations: what stands for a character set's own default collation, by character set.
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
+        began_at: seconds and microseconds since 1970; None where that is not known.
     """
 
     collation: str = DEFAULT_COLLATION
     collations: Mapping[str, str] = field(default_factory=dict)
     has_explicit_timestamps: bool = True
+    began_at: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, statement: LoggedStatement) -> SchemaSession:
-        """That of a statement in a log."""
+    def of(cls, statement: LoggedStatement, timestamp: int | None) -> SchemaSession:
+        """That of a statement in a log; `timestamp` is of its group, in seconds since 1970."""
         known = [(collation_name(own), collation_name(other)) for own, other in statement.collations]
         number = statement.server_collation
         return cls(
             collation=(collation_name(number) if number is not None else None) or DEFAULT_COLLATION,
             collations={charset_of_collation(own): other for own, other in known if own and other},
             has_explicit_timestamps=statement.flags is None or bool(statement.flags & EXPLICIT_TIMESTAMPS),
+            began_at=None if timestamp is None else (timestamp, statement.microseconds),
         )
+
+    def now(self, digits: int) -> str | None:
+        """The moment in UTC as a TIMESTAMP has it, as SQL; None where it is not known."""
+        if self.began_at is None:
+            return None
+        seconds, microseconds = self.began_at
+        days, left = divmod(seconds, 86400)
+        year, month, day = civil_date(days)
+        fraction = f".{microseconds:06}"[: 1 + digits] if digits else ""
+        time = f"{left // 3600:02}:{left // 60 % 60:02}:{left % 60:02}"
+        return quoted(f"{year:04}-{month:02}-{day:02} {time}{fraction}")
 
     def default_collation(self, charset: str) -> str:
         """What a character set without COLLATE means."""

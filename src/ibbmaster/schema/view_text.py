@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ibbmaster.schema.column_text import quoted_name
 from ibbmaster.schema.model import TableVersion
@@ -58,20 +59,33 @@ def view_parts(table: TableVersion) -> ViewParts:
     )
 
 
-def create_view(table: TableVersion) -> str:
-    """The text of SHOW CREATE VIEW; what a server makes of the query is not known."""
+def create_view(table: TableVersion, *, is_qualified: bool = False) -> str:
+    """The text of SHOW CREATE VIEW, perhaps with its database; what a server makes of the query is not known."""
     parts = view_parts(table)
     user, _, host = parts.definer.partition("@")
     definer = f" DEFINER={quoted_name(user)}@{quoted_name(host or '%')}" if user else ""
+    database = f"{quoted_name(table.database)}." if is_qualified else ""
     check = "" if parts.check_option == "NONE" else f" WITH {parts.check_option} CHECK OPTION"
     return (
-        f"CREATE ALGORITHM={parts.algorithm}{definer} SQL SECURITY {parts.security} VIEW {quoted_name(table.name)}"
+        f"CREATE ALGORITHM={parts.algorithm}{definer} SQL SECURITY {parts.security} VIEW {database}"
+        f"{quoted_name(table.name)}"
         f"{parts.columns} AS {parts.query}{check}"
     )
 
 
-def create_sequence(table: TableVersion) -> str:
-    """The text of SHOW CREATE SEQUENCE."""
+class SequenceOptions(NamedTuple):
+    """What CREATE SEQUENCE says, or means."""
+
+    start: int
+    minimum: int
+    maximum: int
+    increment: int
+    cache: int
+    is_cycling: bool
+
+
+def sequence_options(table: TableVersion) -> SequenceOptions:
+    """What the statement says that made a sequence."""
     numbers: dict[str, int] = {}
     flags: set[str] = set()
     for name, number, flag in _SEQUENCE_OPTION.findall(re.sub(r"\bNO\s+", "NO", table.text or "")):
@@ -85,8 +99,15 @@ def create_sequence(table: TableVersion) -> str:
     maximum = numbers.get("MAXVALUE", SEQUENCE_MAX if is_rising else -1)
     start = numbers.get("START", minimum if is_rising else maximum)
     cache = 0 if "NOCACHE" in flags else numbers.get("CACHE", SEQUENCE_CACHE)
+    return SequenceOptions(start, minimum, maximum, increment, cache, "CYCLE" in flags)
+
+
+def create_sequence(table: TableVersion) -> str:
+    """The text of SHOW CREATE SEQUENCE."""
+    options = sequence_options(table)
     return (
-        f"CREATE SEQUENCE {quoted_name(table.name)} start with {start} minvalue {minimum} maxvalue {maximum} "
-        f"increment by {increment} {f'cache {cache}' if cache else 'nocache'} "
-        f"{'cycle' if 'CYCLE' in flags else 'nocycle'} ENGINE={table.options.get('ENGINE', 'InnoDB')}"
+        f"CREATE SEQUENCE {quoted_name(table.name)} start with {options.start} minvalue {options.minimum} "
+        f"maxvalue {options.maximum} increment by {options.increment} "
+        f"{f'cache {options.cache}' if options.cache else 'nocache'} "
+        f"{'cycle' if options.is_cycling else 'nocycle'} ENGINE={table.options.get('ENGINE', 'InnoDB')}"
     )

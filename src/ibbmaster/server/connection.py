@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import secrets
 import ssl
 import time
@@ -92,9 +93,7 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
     finally:
         if primary.options.observer is not None:
             primary.options.observer.left(session)
-        with trio.move_on_after(1) as cleanup:
-            cleanup.shield = True
-            await trio.aclose_forcefully(connection.stream)
+        stream.socket.close()
 
 
 async def refuse_connection(stream: trio.SocketStream) -> None:
@@ -138,8 +137,10 @@ class _Connection:
             self._session.reason = f"it did not log in within {LOGIN_TIMEOUT_S:g} s"
             log.info("%s did not log in within %g s", self, LOGIN_TIMEOUT_S)
             return
-        if is_in and (self._observer is None or not await self._replaces_packet(self._observer, Step.LOGGED_IN)):
-            await self._converse()
+        if not is_in or (self._observer is not None and await self._replaces_packet(self._observer, Step.LOGGED_IN)):
+            return
+        if (command := await self._converse()) is not None:
+            await self._dump(command)
 
     async def flush(self) -> None:
         """Send what is to be sent."""
@@ -203,25 +204,28 @@ class _Connection:
         self._sender = Sender(self.stream)
         self._wire.tls_started(certificate.der)
 
-    async def _converse(self) -> None:
-        while True:
-            await self.flush()
-            self._session.note("Sleep", "", time.monotonic())
-            with trio.move_on_after(IDLE_TIMEOUT_S):
-                event = await self._next_event()
-                match event:
+    async def _converse(self) -> commands.BinlogDump | None:
+        """Answer what is asked until the client leaves, or asks for a dump."""
+        session = self._session
+        with trio.CancelScope() as idle:
+            while True:
+                await self.flush()
+                session.note("Sleep", "", time.monotonic())
+                idle.deadline = trio.current_time() + IDLE_TIMEOUT_S
+                match await self._next_event():
                     case CommandReceived(command=commands.BinlogDump() as command):
-                        if self._observer is None or not await self._replaces_answer(self._observer, command):
-                            await self._dump(command)
-                        return
+                        if self._observer is not None and await self._replaces_answer(self._observer, command):
+                            return None
+                        return command
                     case CommandReceived(command=command):
                         if self._observer is None:
                             await self._answer(command)
                         elif not await self._replaces_answer(self._observer, command):
                             await self._answer(command)
-                            await self._observer.reached(Step.ANSWERED, self._session, command)
-                        continue
-            return
+                            await self._observer.reached(Step.ANSWERED, session, command)
+                    case _:
+                        break
+        return None
 
     async def _replaces_answer(self, observer: Observer, command: commands.AnyCommand) -> bool:
         """Whether the observer answers a command itself."""
@@ -238,8 +242,25 @@ class _Connection:
             if event is not None:
                 return event
             await self.flush()  # an auth switch is no event
-            data = await self.stream.receive_some(self._wire.receive_size_max)
-            self._wire.receive_data(data)
+            self._wire.receive_data(await self._receive(self._wire.receive_size_max))
+
+    async def _receive(self, size: int) -> bytes | bytearray:
+        """The client's next bytes, none if it has left; in clear from the socket itself, as `Sender` writes there.
+
+        Raises:
+            trio.BrokenResourceError: the connection is lost.
+        """
+        descriptor = self._sender.descriptor
+        if descriptor is None:
+            return await self.stream.receive_some(size)
+        while True:
+            await trio.lowlevel.wait_readable(descriptor)  # who waits for an answer has sent nothing yet
+            try:
+                return os.read(descriptor, size)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise trio.BrokenResourceError(error.strerror) from error
 
     async def _answer(self, command: commands.AnyCommand) -> None:
         """Answer a command; in a worker thread if that may read the disk, or take long."""
@@ -342,7 +363,7 @@ class _Connection:
         lost: Exception | None = None
         make_stage = primary.options.stage
         stage = None if make_stage is None else make_stage(self._session)
-        with contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
+        with primary.follower.reading(), contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
                 try:
@@ -426,7 +447,7 @@ class _Connection:
         """Notice a client that goes while it is sent to; what else it says means nothing now."""
         try:
             while True:
-                data = await self.stream.receive_some(RECEIVE_SIZE)
+                data = await self._receive(RECEIVE_SIZE)
                 self._wire.receive_data(data)
                 if isinstance(self._wire.next_event(), Closed) or not data:
                     log.info("%s has left", self)

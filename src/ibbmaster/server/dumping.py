@@ -39,6 +39,7 @@ async def run_dump(
 ) -> None:
     """Move blocks for one dump until the session says it is finished; every decision is the session's."""
     session.start()
+    source.is_pumpable = sender.descriptor is not None
     socket = sender.descriptor if stage is None or stage.only_counts else None
     while True:
         generation = follower.generation
@@ -71,6 +72,7 @@ async def run_dump(
         else:
             session.sent_nothing(now=trio.current_time())
             session.advance_clock(now=trio.current_time())
+            await trio.lowlevel.checkpoint()
 
 
 async def _send(block: Block, sender: Sender, stage: Stage | None) -> None:

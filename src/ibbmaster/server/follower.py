@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import trio
 
@@ -18,12 +19,19 @@ WAIT_S = 0.1  # in a worker thread, before looking whether anybody waits still
 class Follower:
     """Tells those who wait that the durable end has moved.
 
-    `wait_for_growth` is the engine's. It runs in a worker thread, and only while somebody
-    waits.
+    `wait_for_growth` and `tell_growth` are the engine's. The first runs in a worker thread, and
+    only while somebody waits. Where the engine tells of growth itself, this comes here from
+    the thread that made it durable, once for all that has become durable meanwhile.
     """
 
-    def __init__(self, wait_for_growth: Callable[[float], bool]) -> None:
+    def __init__(
+        self,
+        wait_for_growth: Callable[[float], bool],
+        tell_growth: Callable[[Callable[[], object]], Callable[[], None] | None] = lambda call: None,
+    ) -> None:
         self._wait_for_growth = wait_for_growth
+        self._tell_growth = tell_growth
+        self._readers = 0
         self._waiting = 0
         self._somebody_waits = trio.Event()
         self._growth = trio.Event()
@@ -44,14 +52,39 @@ class Follower:
             finally:
                 self._waiting -= 1
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """A dump runs: from now on growth is of interest, whether or not somebody waits just then."""
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+
     async def run(self) -> None:
         """Watch the log forever; run it in a nursery beside the connections."""
+        token = trio.lowlevel.current_trio_token()
+
+        def tell() -> None:
+            if self._readers:
+                with contextlib.suppress(trio.RunFinishedError):
+                    token.run_sync_soon(self.announce, idempotent=True)
+
+        stop_telling = self._tell_growth(tell)
+        try:
+            await self._watch(is_told=stop_telling is not None)
+        finally:
+            if stop_telling is not None:
+                stop_telling()
+
+    async def _watch(self, *, is_told: bool) -> None:
         while True:
             if not self._waiting:
                 self._somebody_waits = trio.Event()
                 await self._somebody_waits.wait()
             try:
-                if await trio.to_thread.run_sync(self._wait_for_growth, WAIT_S, limiter=self._limiter):
+                has_grown = await trio.to_thread.run_sync(self._wait_for_growth, WAIT_S, limiter=self._limiter)
+                if has_grown and not is_told:
                     self.announce()
             except IbbMasterError as error:
                 log.error("cannot look at the end of the log: %s", error)

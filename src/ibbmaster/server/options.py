@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import Profile
@@ -27,6 +28,7 @@ class PrimaryOptions:
     profile: Profile
     server_id: int = 1
     connections_max: int = 151  # MariaDB's default for max_connections
+    base: Path | None = None  # a dump that the log goes on from
     stage: Callable[[Session], Stage] | None = None  # what the bytes of each dump go through
     has_kernels: bool = True  # compiled kernels are loaded, in a thread
     observer: Observer | None = None  # who is asked at each step of a connection

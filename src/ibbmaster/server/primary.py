@@ -43,7 +43,7 @@ class Primary:
         self.engine = engine
         self.options = options
         self.registry = Registry()
-        self.follower = Follower(engine.wait_for_growth)
+        self.follower = Follower(engine.wait_for_growth, engine.tell_growth)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
         self._surroundings = Surroundings(

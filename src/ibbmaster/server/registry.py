@@ -85,8 +85,9 @@ class Registry:
 
     def end_dumps_of(self, server_id: int, *, but: Session) -> None:
         """End the dumps of a server id, as a primary does when that server asks again."""
-        for session in self:
-            if session is not but and session.dump_server_id == server_id:
+        same = [session for session in self._sessions.values() if session.dump_server_id == server_id]
+        for session in same:  # most often none of thousands
+            if session is not but:
                 session.end_dump(EndReason.NEWER_DUMP)
 
     def kill(self, connection_id: int, *, query_only: bool) -> None:

@@ -25,12 +25,9 @@ class Sender:
 
     def __init__(self, stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
         self._stream = stream
-        self._unyielded = 0
-
-    @property
-    def descriptor(self) -> int | None:
+        self.descriptor = stream.socket.fileno() if isinstance(stream, trio.SocketStream) else None
         """Of the socket, if what is written there goes to the client as it is."""
-        return self._stream.socket.fileno() if isinstance(self._stream, trio.SocketStream) else None
+        self._unyielded = 0
 
     async def send(self, data: Buffer | Block) -> None:
         """Send all of `data`, which must not change until this returns.
@@ -47,15 +44,11 @@ class Sender:
             await self._stream.send_all(_buffer(data))
 
     async def _write(self, descriptor: int, data: Buffer | Block) -> None:
-        file = getattr(data, "descriptor", None)
-        view = memoryview(b"" if file is not None else _buffer(data))
+        view = memoryview(_buffer(data))
         sent, size = 0, len(data)
         while sent < size:
             try:
-                if file is None:
-                    sent += os.write(descriptor, view[sent:])
-                else:
-                    sent += os.sendfile(descriptor, file, sent, size - sent)
+                sent += os.write(descriptor, view[sent:])
             except BlockingIOError:
                 self._unyielded = 0
                 with trio.fail_after(WRITE_TIMEOUT_S):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TextIO
 
 from ibbmaster.dialogue.log_tables import InformationEngine, LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.errors import PositionError
+from ibbmaster.errors import ConfigurationError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
@@ -20,22 +21,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ibbmaster.log.schema_history import LoggedSchema
+    from ibbmaster.schema.base_dump import BaseRows, BaseSchema
     from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
     from ibbmaster.schema.history import SchemaHistory
     from ibbmaster.schema.model import SchemaPlace
     from ibbmaster.sql.select import TableReader
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
-NO_LIBRARY = 1105
+PIECE_SIZE = 1 << 20  # characters of a dump that are read at a time
 NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
 
 
 class PrimaryTables:
     """`LogTables` of one primary; called from worker threads."""
 
-    def __init__(self, engine: LogEngine, directory: Path | None = None) -> None:
-        """`directory` is where the schema history may be kept."""
+    def __init__(self, engine: LogEngine, directory: Path | None = None, base: Path | None = None) -> None:
+        """`directory` is where the schema history may be kept, `base` a dump that the log goes on from."""
         self._engine = engine
+        self._base_file = base
+        self._base: BaseSchema | None = None
         self._directory = directory
         self._lock = threading.Lock()  # for all below
         self._versions: _Timeline | None = None
@@ -99,27 +103,58 @@ class PrimaryTables:
             if self._versions is None:
                 from ibbmaster.log.schema_history import LoggedSchema
 
-                self._versions = _Timeline(LoggedSchema(self._engine, directory=self._directory))
+                base = self._base = self._read_base()
+                catalog, behind = (None, None) if base is None else (base.catalog, base.position)
+                schema = LoggedSchema(self._engine, directory=self._directory, base=catalog, behind=behind)
+                self._versions = _Timeline(schema)
             self._versions.follow(end)
             return self._versions
+
+    def _read_base(self) -> BaseSchema | None:
+        """What there was before the log, if that was given.
+
+        Raises:
+            ConfigurationError: the file is no dump.
+        """
+        if self._base_file is None:
+            return None
+        from ibbmaster.schema.base_dump import read_base
+
+        try:
+            with self._base_file.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+                return read_base(_pieces(file))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{self._base_file}: {error}") from None
+
+    def _read_rows(self) -> Iterator[BaseRows]:
+        from ibbmaster.schema.base_dump import read_rows
+
+        assert self._base_file is not None
+        with self._base_file.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+            yield from read_rows(_pieces(file))
 
     def _reader(self) -> TableReader:
         timeline = self._timeline(self._engine.end())
         with self._lock:
             if self._table_reader is None:
-                try:
-                    from ibbmaster.sql.select import TableReader
-                except ImportError as error:
-                    text = f"rows of tables cannot be read without {error.name}: pip install 'ibbmaster[sql]'"
-                    raise RefusedError(NO_LIBRARY, "HY000", text) from None
+                from ibbmaster.sql.base_rows import BaseDump
+                from ibbmaster.sql.select import TableReader
+
                 load_in_background(KernelSet.SELECT)
-                self._table_reader = TableReader(self._engine, timeline)
+                position = None if self._base is None else self._base.position
+                base = None if position is None else BaseDump(position=position, read=self._read_rows)
+                self._table_reader = TableReader(self._engine, timeline, base=base)
             return self._table_reader
 
     def information_engine(self) -> InformationEngine:
         from ibbmaster.sql.information import SqliteEngine
 
         return SqliteEngine()
+
+
+def _pieces(file: TextIO) -> Iterator[str]:
+    while piece := file.read(PIECE_SIZE):
+        yield piece
 
 
 class _Timeline:

@@ -11,6 +11,8 @@ from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, SelectItem, TableName
+from ibbmaster.event.rows.column import ValueKind
+from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn
@@ -18,7 +20,7 @@ from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.contents import TableContents
 from ibbmaster.sql.definitions import ColumnFlag, column_definition
-from ibbmaster.sql.kept_rows import Interval
+from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
 from ibbmaster.sql.literals import Constant, stored_value
 from ibbmaster.sql.row_blocks import StoredRowBlocks
@@ -29,6 +31,7 @@ from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, Err, Resul
 
 SQLSTATE = "HY000"
 UNKNOWN_ROWS = 1105
+ROWS_MAX = 1 << 62  # more than any table has
 OF_VALUES = ColumnFlag.UNSIGNED | ColumnFlag.ZEROFILL | ColumnFlag.BINARY | ColumnFlag.BLOB
 
 MakeCondition = Callable[[StoredLayout], Condition]
@@ -142,7 +145,7 @@ class Answer:
         if self._calls:
             return self._aggregate(contents, ranges, condition)
         skip, limit = self._select.limit or (0, None)
-        last = None if limit is None or condition is not None else skip + limit
+        last = None if limit is None or condition is not None else min(skip + limit, ROWS_MAX)
         places = _places(contents, ranges, is_descending=self._is_descending(), limit=last)
         if condition is None:
             places, skip, limit = places[skip:] if skip else places, 0, None
@@ -157,7 +160,7 @@ class Answer:
             condition=condition,
             skip=skip,
             limit=limit,
-            kernels=kernels(),
+            kernels=kernels(KernelSet.SELECT),
             on_error=lambda error: Err(code=UNKNOWN_ROWS, sqlstate=SQLSTATE, text=f"a row of {name}: {error}"),
         )
         return BlockResultSet(columns=self.definitions, blocks=blocks)
@@ -226,6 +229,13 @@ class Answer:
             found = is_opposite
         return bool(found)
 
+    def _is_at_an_end(self, call: Call) -> bool:
+        """Whether the first row or the last one in the order of the key has what an aggregate looks for."""
+        if call.name == "count" or self._index is None:
+            return False
+        first = self._own[self._index.parts[0].column_id]
+        return self.aggregated(call).id == first.id and first.column.kind in (ValueKind.INTEGER, ValueKind.DECIMAL)
+
     def _aggregate(self, contents: TableContents, ranges: KeyRanges, condition: MakeCondition | None) -> ResultSet:
         """COUNT, MIN and MAX."""
         calls = [call for call in self._calls if isinstance(call, Call)]
@@ -235,7 +245,11 @@ class Answer:
         else:
             columns = [None if counts_rows(call) else self.aggregated(call) for call in calls]
             sums = Aggregates(calls, columns, contents, self._own, self._key, self._shown_as)
-            row = sums.of(_places(contents, ranges), condition)
+            if condition is None and all(map(self._is_at_an_end, calls)):
+                ends = _places(contents, ranges, limit=1) + _places(contents, ranges, is_descending=True, limit=1)
+                row = sums.of(ends, None)
+            else:
+                row = sums.of(_places(contents, ranges), condition)
         skip, limit = self._select.limit or (0, None)
         rows = [] if skip or limit == 0 else [row]
         return ResultSet(columns=self.definitions, rows=rows, is_binary=self._query.is_binary)
@@ -245,6 +259,8 @@ def _places(
     contents: TableContents, ranges: KeyRanges, *, is_descending: bool = False, limit: int | None = None
 ) -> array[int]:
     """Where the rows of ranges of keys are, in order."""
+    if ranges.intervals == (EVERYTHING,) and limit is None and not is_descending:
+        return contents.kept.all_places(contents.number)
     found = array("q")
     intervals: Sequence[Interval] = ranges.intervals[::-1] if is_descending else ranges.intervals
     for interval in intervals:

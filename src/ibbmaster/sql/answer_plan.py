@@ -17,7 +17,7 @@ from ibbmaster.sql.value_texts import SINGLE_BYTE, byte_texts, is_copied
 if TYPE_CHECKING:
     from ibbmaster.kernel.fields import Numbers
 
-FIXED_BOUND = 96  # bytes that a value without a length of its own takes at most
+FIXED_BOUND = 96  # bytes, and more, that a value without a length of its own takes; more zeros are for Python
 LENGTH_BOUND = 9
 LABELS_MAX = 4096
 _BINARY_SIZES = {"tinyint": 1, "smallint": 2, "mediumint": 4, "int": 4, "bigint": 8}
@@ -109,7 +109,7 @@ class AnswerPlanner:
         scale = kind.scale or 0
         zeros = kind.length or 0 if kind.is_zerofill else 0
         match column.type:
-            case code if code in _INTEGERS:
+            case code if code in _INTEGERS and zeros < FIXED_BOUND:
                 return int(ValueOp.INTEGER), int(not column.is_unsigned), zeros, 0, 0
             case ColumnType.YEAR:
                 return int(ValueOp.YEAR), 2 if kind.length == 2 else 4, 0, 0, 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.schema.indexing import row_key
-from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableVersion
+from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.literals import constant_of, stored_value
 from ibbmaster.sql.stored import (
@@ -120,6 +120,9 @@ class TableContents:
             InexactRowsError: a row of the same key is there.
         """
         rows = [row for row in rows if self._is_current(layout, *row)]
+        if self.table.kind is TableKind.SEQUENCE:
+            self.kept.drop(self.number)  # it has one row, and every event says which
+            rows = rows[-1:]
         self.used.add(layout.number)
         places = self.kept.rows.append(layout.number, (image for image, _ in rows))
         plan = self.key_plan(layout)
@@ -218,12 +221,22 @@ class TableContents:
         Raises:
             InexactRowsError: a default is no constant.
         """
+        if self.table.kind is TableKind.SEQUENCE:
+            values = self._sequence_values(layout)
+            return {place: values[place] for place in wanted}
         known = {column.id: column for column in self.table.columns}
         found = {}
         for place in wanted:
             column = layout.columns[place]
             found[place] = _constant(known[column.id], column, known[column.id].default)
         return found
+
+    def _sequence_values(self, layout: StoredLayout) -> list[bytes | None]:
+        """The only row of a sequence, of which an image that is not whole tells what has changed."""
+        for place in self.kept.places(self.number):
+            layout_no, image = self.kept.rows.read(place)
+            return self.values_in(layout, self.layouts[layout_no], image)
+        raise InexactRowsError("ALTER SEQUENCE, and no whole image since")
 
     def doubt_generated(self, layout: StoredLayout, told: Collection[int], gtid: str) -> None:
         """An UPDATE tells only some columns: others that are computed from those are not known any more."""
@@ -266,6 +279,11 @@ class TableContents:
                 value = value_key(layout.columns[place].column)(image[span[0] : span[1]])
                 parts.append(b"\1" + len(value).to_bytes(4, "big") + value)
         return hashlib.blake2b(b"".join(parts), digest_size=DIGEST_SIZE).digest()
+
+    def set_sequence(self, state: Sequence[int], layout: StoredLayout) -> None:
+        """Let a sequence have this row."""
+        columns = zip(layout.columns, state, strict=True)
+        self.insert(layout, [layout.row([stored_value(one.column, one.type, value) for one, value in columns])])
 
     # Changes of the table ---------------------------------------------------------------------
 

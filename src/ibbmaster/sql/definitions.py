@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import re
 
+from ibbmaster.codec import lenenc
 from ibbmaster.event.rows.charset import BINARY_COLLATION
 from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.schema.indexing import row_key
@@ -11,6 +13,8 @@ from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableVersion
 from ibbmaster.wire.response import ColumnDefinition
 
 LENGTH_MAX = (1 << 32) - 1
+TYPE_NAME, FORMAT_NAME = 0, 1  # what a piece of the extended metadata is
+_JSON_CHECK = re.compile(r"json_valid\(`(?:[^`]|``)*`\)", re.IGNORECASE)
 ANY_DECIMALS = 31  # of floating numbers without a fixed scale
 
 
@@ -54,6 +58,7 @@ _GEOMETRY = frozenset(
         "geometrycollection",
     )
 )
+NAMED_TYPES = frozenset((*_NET, *_GEOMETRY)) - {"geometry"}  # whose numbers on the wire other types have, too
 _CLOCKS = {"time": (11, 10), "datetime": (12, 19), "timestamp": (7, 19)}
 
 
@@ -90,7 +95,22 @@ def column_definition(
         schema=table.database,
         table=alias or table.name,
         original_table=table.name,
+        extended_metadata=_extended_metadata(column),
     )
+
+
+def _extended_metadata(column: TableColumn) -> bytes:
+    """The name of a type that its number does not tell, or of the format of a text that is JSON.
+
+    Source: MariaDB 11.8, sql_type.cc and sql_type_json.cc, make_send_field() and set_format_name().
+    """
+    if column.type.word in NAMED_TYPES:
+        kind, name = TYPE_NAME, column.type.word
+    elif column.check is not None and _JSON_CHECK.fullmatch(column.check):
+        kind, name = FORMAT_NAME, "json"
+    else:
+        return b""
+    return bytes([kind]) + lenenc.encode_bytes(name.encode())
 
 
 def _form(column: TableColumn) -> tuple[int, int, int, ColumnFlag, bool]:

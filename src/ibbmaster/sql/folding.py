@@ -25,6 +25,8 @@ from ibbmaster.event.statement.operations import (
     Truncate,
     Write,
 )
+from ibbmaster.event.statement.reading import Cursor
+from ibbmaster.event.statement.token import tokens
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
@@ -34,6 +36,7 @@ from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion, UnknownTable
+from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
 from ibbmaster.sql.conversion import keeps_values
@@ -41,7 +44,7 @@ from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
 
-GROUP = "group"  # the savepoint of a group
+GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
 TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
@@ -79,6 +82,7 @@ class RowFold:
         self._complete: set[int] = set()  # generations that were emptied while we looked
         self._prepared: dict[str, LogPosition] = {}  # XA transactions: where the group is
         self._has_routines = False
+        self._savepoints: dict[str, int] = {}  # of the group, by name
         self._versions: dict[tuple[str, str], TableVersion | None] = {}
         self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
@@ -165,6 +169,7 @@ class RowFold:
 
     def _take(self, group: EventGroup) -> None:
         self._gtid = str(group.gtid)
+        self._savepoints.clear()
         self.kept.savepoint(GROUP)
         try:
             flags = group.gtid_event[GTID_FLAGS_OFFSET]
@@ -233,15 +238,25 @@ class RowFold:
         if verb == "XA" and len(words) > 1:
             self._complete_xa(xid or "", words[1].upper())
         elif verb == "SAVEPOINT" and len(words) > 1:
-            self.kept.savepoint(f"s {words[1].strip('`')}")
+            self._savepoints[words[1].strip("`").lower()] = len(self._savepoints)
+            self.kept.savepoint(f"s{len(self._savepoints) - 1}")
             touched.clear()
         elif verb == "ROLLBACK":
-            name = words[-1].strip("`") if len(words) > 1 else None
-            self.kept.undo(GROUP if name is None else f"s {name}")
+            name = words[-1].strip("`").lower() if len(words) > 1 else None
+            if name is not None and name not in self._savepoints:
+                raise EventError(f"ROLLBACK TO {name}, which is no savepoint of its group")
+            self.kept.undo(GROUP if name is None else f"s{self._savepoints[name]}")
             for number in touched:
                 contents = self.tables.get(number)
                 if contents is not None and contents.table.options.get("ENGINE", "").upper() in UNTRANSACTIONAL:
                     self._doubt(contents, "a ROLLBACK, which its engine does not know")
+        elif verb == "ALTER" and len(words) > 2 and words[1].upper() == "SEQUENCE":
+            cursor = Cursor(tokens(statement.text, statement.sql_mode))
+            cursor.takes_words("ALTER", "SEQUENCE")
+            cursor.pass_condition()
+            name = cursor.table(statement.database)
+            if name is not None:
+                self._doubt_named(name, "ALTER SEQUENCE, and no value was taken since", adds=True)
         else:
             self._operate(statement)
 
@@ -272,7 +287,7 @@ class RowFold:
     def _new_map(self, event: bytes) -> MappedTable | None:
         database, _, name = table_name(event).partition(".")
         table = self._version(database, name)
-        if table is None or table.kind is not TableKind.BASE:
+        if table is None or table.kind is TableKind.VIEW:
             return None
         contents = self._contents(table)
         try:
@@ -296,6 +311,8 @@ class RowFold:
             if not table.is_created_in_log and table.generation not in self._complete:
                 since = table.gtid or self._gtid
                 contents.unknown = UnknownRows(since, "the log does not begin with its CREATE TABLE; give a base")
+            elif table.kind is TableKind.SEQUENCE:
+                contents.set_sequence(_first_state(table), self.layouts.add(own_columns(table)))
         elif contents.table is not table:
             self._alter(contents, table)
         return contents
@@ -303,6 +320,8 @@ class RowFold:
     def _change(self, mapped: MappedTable, event: bytes) -> None:
         """Apply a row event."""
         contents = mapped.contents
+        if contents.table.kind is TableKind.SEQUENCE:
+            contents.unknown = None  # an event has all of its state, if its image is whole
         if contents.unknown is not None:
             return
         children = self._children_of(contents.table)
@@ -474,3 +493,10 @@ class RowFold:
         for table in self._timeline.at(self._place).tables.values():
             if isinstance(table, TableVersion) and table.kind is TableKind.BASE:
                 self._doubt(self._contents(table), reason)
+
+
+def _first_state(table: TableVersion) -> list[int]:
+    """The row of a sequence that nothing has taken a value from."""
+    options = sequence_options(table)
+    limits = [options.minimum, options.maximum, options.start]
+    return [options.start, *limits, options.increment, options.cache, int(options.is_cycling), 0]

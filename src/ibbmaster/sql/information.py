@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
-from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.matching import like
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.sql_token import SqlToken, SqlTokens
-from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Select, Subquery, TableName, Value
-from ibbmaster.sql.sqlite_text import GROUP_CONCAT, SQLITE_OWN, SelectedItem, SqliteText, selected_items, sqlite_text
+from ibbmaster.dialogue.statement import Call, Literal, Select, TableName, Value
+from ibbmaster.sql.result_columns import result_columns
+from ibbmaster.sql.sqlite_text import GROUP_CONCAT, SQLITE_OWN, SqliteText, sqlite_text
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 
 STEPS_MAX = 30_000_000  # of SQLite's machine, for one statement: about a second
@@ -98,7 +97,7 @@ class SqliteEngine:
             self._fill(table.database or evaluator.who.database, table.name, relation)
         rows = self._run(text, tokens)
         width = len(rows[0]) if rows else self._width(text)
-        columns = _Describer(tokens, select, relations, evaluator).columns(rows, width)
+        columns = result_columns(tokens, select, list(relations.values()), rows, width)
         return Relation(columns, rows)
 
     def _fill(self, database: str, name: str, relation: Relation) -> None:
@@ -207,75 +206,6 @@ def _sort_key(value: Value) -> tuple[int, float, str]:
     if value is None:
         return (0, 0, "")
     return (1, value, "") if isinstance(value, int | float) else (2, 0, text_of(value).casefold())
-
-
-class _Describer:
-    """The columns of a result: those of tables as they are there, others by what they hold."""
-
-    def __init__(
-        self, tokens: SqlTokens, select: Select | None, relations: dict[TableName, Relation], evaluator: Evaluator
-    ) -> None:
-        self._items = selected_items(tokens.tokens, tokens.text_between)
-        self._select = select
-        self._relations = relations
-
-    def columns(self, rows: Sequence[tuple[Value, ...]], width: int) -> tuple[ColumnDefinition, ...]:
-        described: list[tuple[SelectedItem, ColumnDefinition | None, Expression | None]] = []
-        expressions = self._expressions()
-        for no, item in enumerate(self._items):
-            if item.is_star:
-                described += [
-                    (SelectedItem(column.name, (column.name,)), column, None)
-                    for relation in self._of_star(item)
-                    for column in relation.columns
-                ]
-            else:
-                described.append((item, self._found(item), expressions[no] if no < len(expressions) else None))
-        if len(described) != width:  # joins by NATURAL and USING, and queries in FROM
-            described = [(SelectedItem(f"column{no}", None), None, None) for no in range(1, width + 1)]
-        return tuple(
-            self._column(item, column, expression, [row[no] for row in rows])
-            for no, (item, column, expression) in enumerate(described)
-        )
-
-    def _expressions(self) -> list[Expression]:
-        if self._select is None or len(self._select.items) != len(self._items):
-            return []
-        return [item.expression for item in self._select.items]
-
-    def _of_star(self, item: SelectedItem) -> list[Relation]:
-        return list(self._relations.values())
-
-    def _found(self, item: SelectedItem) -> ColumnDefinition | None:
-        if item.column is None or (item.function is not None and item.function not in ("min", "max")):
-            return None
-        wanted = item.column[-1].lower()
-        for relation in self._relations.values():
-            for column in relation.columns:
-                if column.name.lower() == wanted:
-                    return column
-        return None
-
-    @staticmethod
-    def _column(
-        item: SelectedItem, found: ColumnDefinition | None, expression: Expression | None, values: Sequence[Value]
-    ) -> ColumnDefinition:
-        if found is not None:
-            return replace(found, name=item.name)
-        widest = max((value for value in values if value is not None), key=lambda each: len(str(each)), default=None)
-        if isinstance(expression, Literal):
-            widest = expression.value
-        known = Call(item.function, item.function) if item.function is not None else Literal(widest)
-        is_told = expression is not None and not isinstance(expression, ColumnName | Subquery)
-        column = describe(item.name, expression if is_told and expression is not None else known, widest, version=0)
-        if item.function == "group_concat":
-            column = replace(column, column_type=FieldType.BLOB)
-        elif item.function in ("sum", "avg"):
-            column = replace(column, column_type=FieldType.NEWDECIMAL)
-        elif not is_told and column.column_type == FieldType.LONG:
-            column = replace(column, column_type=FieldType.LONGLONG)
-        is_nullable = any(value is None for value in values)
-        return replace(column, flags=column.flags & ~1) if is_nullable else column
 
 
 def _declared(column: ColumnDefinition) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
 from ibbmaster.sql.row_file import RowFile
@@ -11,6 +13,7 @@ CACHE_KIB = 64 << 10  # of keys and places that stay in memory; SQLite keeps the
 BLOCK_ROWS = 1 << 12
 
 Interval = tuple[bytes, bytes | None]  # keys from the first on, up to the second; None: to the end
+EVERYTHING: Interval = (b"", None)
 
 
 class KeptRows:
@@ -24,6 +27,7 @@ class KeptRows:
         self.rows = rows
         self._database = _temporary() if database is None else database
         self._tables = self._names()
+        self._all_places: tuple[int, array[int]] | None = None  # of the table that was read as a whole last
 
     def fork(self) -> KeptRows:
         """The same rows, to go on from by themselves."""
@@ -38,17 +42,18 @@ class KeptRows:
     # Transactions -----------------------------------------------------------------------------
 
     def savepoint(self, name: str) -> None:
-        """Begin what can be undone by this name."""
-        self._database.execute(f"SAVEPOINT {_quoted(name)}")
+        """Begin what can be undone by this name, a word."""
+        self._database.execute(f"SAVEPOINT {name}")
 
     def release(self, name: str) -> None:
         """Keep what was done since a savepoint."""
-        self._database.execute(f"RELEASE {_quoted(name)}")
+        self._database.execute(f"RELEASE {name}")
 
     def undo(self, name: str) -> None:
         """Undo what was done since a savepoint, which stays."""
-        self._database.execute(f"ROLLBACK TO {_quoted(name)}")
+        self._database.execute(f"ROLLBACK TO {name}")
         self._tables = self._names()
+        self._all_places = None
 
     def _names(self) -> set[str]:
         return {name for (name,) in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -78,6 +83,7 @@ class KeptRows:
 
     def drop(self, number: int) -> None:
         """A table has no rows any more."""
+        self._changes(number)
         for name in (f"r{number}", f"d{number}"):
             if name in self._tables:
                 self._database.execute(f"DROP TABLE {name}")
@@ -99,6 +105,7 @@ class KeptRows:
 
     def insert(self, number: int, keys: Sequence[bytes], places: Sequence[int]) -> bool:
         """Add rows; False if there was a row of one of the keys."""
+        self._changes(number)
         self._make(number)
         try:
             self._database.executemany(f"INSERT INTO r{number} VALUES (?, ?)", zip(keys, places, strict=True))
@@ -108,12 +115,14 @@ class KeptRows:
 
     def move(self, number: int, keys: Sequence[bytes], places: Sequence[int]) -> bool:
         """Rows are somewhere else now; False if one of them is not there."""
+        self._changes(number)
         self._make(number)
         given = zip(places, keys, strict=True)
         return self._database.executemany(f"UPDATE r{number} SET place = ? WHERE key = ?", given).rowcount == len(keys)
 
     def delete(self, number: int, keys: Sequence[bytes]) -> bool:
         """Remove rows; False if one of them is not there."""
+        self._changes(number)
         self._make(number)
         given = ((key,) for key in keys)
         return self._database.executemany(f"DELETE FROM r{number} WHERE key = ?", given).rowcount == len(keys)
@@ -128,6 +137,7 @@ class KeptRows:
 
     def add(self, number: int, digests: Sequence[bytes], places: Sequence[int]) -> None:
         """Add rows behind all others."""
+        self._changes(number)
         self._make_digests(number)
         (last,) = self._database.execute(f"SELECT max(key) FROM r{number}").fetchone()
         first = 1 + (0 if last is None else int.from_bytes(last, "big"))
@@ -137,6 +147,7 @@ class KeptRows:
 
     def remove(self, number: int, digest: bytes) -> bool:
         """Remove the first row that holds what a digest says; False if none does."""
+        self._changes(number)
         key = self._of_digest(number, digest)
         if key is None:
             return False
@@ -146,6 +157,7 @@ class KeptRows:
 
     def replace(self, number: int, digest: bytes, new_digest: bytes, place: int) -> bool:
         """The first row that holds what a digest says holds something else now; False if none does."""
+        self._changes(number)
         key = self._of_digest(number, digest)
         if key is None:
             return False
@@ -161,8 +173,20 @@ class KeptRows:
 
     # Reading ----------------------------------------------------------------------------------
 
+    def all_places(self, number: int) -> array[int]:
+        """Where all rows of a table are, in the order of their keys; whoever gets it leaves it as it is."""
+        if self._all_places is None or self._all_places[0] != number:
+            found = self._database.execute(f"SELECT place FROM r{number} ORDER BY key") if self.has(number) else ()
+            self._all_places = number, array("q", itertools.chain.from_iterable(found))
+        return self._all_places[1]
+
+    def _changes(self, number: int) -> None:
+        """A table is not what it was."""
+        if self._all_places is not None and self._all_places[0] == number:
+            self._all_places = None
+
     def places(
-        self, number: int, interval: Interval = (b"", None), *, is_descending: bool = False, limit: int | None = None
+        self, number: int, interval: Interval = EVERYTHING, *, is_descending: bool = False, limit: int | None = None
     ) -> Iterator[int]:
         """Where the rows of an interval of keys are, in the order of their keys."""
         if f"r{number}" not in self._tables:
@@ -196,6 +220,7 @@ class KeptRows:
                 (new,) = rows.append(layout_no, [image])
                 self._database.execute(f"UPDATE r{number} SET place = ? WHERE key = ?", (new, key))
         self.rows = rows
+        self._all_places = None
 
     def all_rows(self, number: int) -> Iterable[tuple[bytes, int]]:
         """Key and place of every row, in the order of their keys."""
@@ -210,7 +235,3 @@ def _temporary() -> sqlite3.Connection:
     database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     database.execute("PRAGMA synchronous = OFF")
     return database
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -119,7 +119,9 @@ def _encoded(column: Column, kind: SqlType, value: Constant) -> bytes:
     if isinstance(value, bytes):
         value = int.from_bytes(value, "big")
     if isinstance(value, str) and kind.word in ("tinyint", "smallint", "mediumint", "int", "bigint", "year"):
+        is_short = kind.word == "year" and len(value) < 3
         value = _whole(value)
+        value += (2000 if value < 70 else 1900) if is_short else 0
     elif isinstance(value, float | Decimal) and kind.word.endswith("int"):
         value = _whole(str(value))
     return written.encode(value)

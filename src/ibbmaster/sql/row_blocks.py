@@ -15,7 +15,7 @@ from ibbmaster.sql.stored import StoredLayout
 from ibbmaster.wire.packet import frame_packets
 from ibbmaster.wire.response import Err
 
-BLOCK_SIZE = 256 << 10  # bytes of one block, about
+BLOCK_SIZE = 1 << 20  # bytes of one block, about
 CHOSEN_ROWS = 1 << 12  # that a filter has left, to be written together
 
 

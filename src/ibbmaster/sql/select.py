@@ -18,6 +18,7 @@ from ibbmaster.sql.row_file import RowFile
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 
 FOLDS_MAX = 4  # positions whose rows are kept
+FROZEN_MAX = 16  # if sessions have frozen them; the rows of others are read again each time
 
 
 class TableReader:
@@ -90,9 +91,19 @@ class TableReader:
                 raise
         self._folds.remove(fold)
         self._folds.append(fold)
-        while len(self._folds) > FOLDS_MAX:
-            self._folds.pop(0).close()
+        self._forget_oldest()
         return fold
+
+    def _forget_oldest(self) -> None:
+        """Keep the last positions, and as far as that goes those that sessions have frozen."""
+        frozen = {place for _, place in self._users}
+        while len(self._folds) > FOLDS_MAX:
+            unused = [fold for fold in self._folds[:-1] if fold.position not in frozen]
+            if not unused and len(self._folds) <= FROZEN_MAX:
+                return
+            oldest = (unused or self._folds)[0]
+            self._folds.remove(oldest)
+            oldest.close()
 
     def _nearest(self, end: LogPosition) -> RowFold:
         """What may be read on up to a position."""

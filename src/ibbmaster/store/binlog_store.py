@@ -214,6 +214,9 @@ class BinlogStore(WritableLogEngine):
                 self.sync()
         return durable.has_moved()
 
+    def tell_growth(self, call: Callable[[], object]) -> Callable[[], None]:
+        return self._writer.durable.tell(call)
+
     def status(self) -> StoreStatus:
         """What the store is doing."""
         writer = self._writer

@@ -34,6 +34,7 @@ class DurableEnd:
         self._lock = threading.Lock()
         self._growth = threading.Condition(self._lock)
         self._waiting = 0  # for growth
+        self._told: tuple[Callable[[], object], ...] = ()
 
     @property
     def is_behind(self) -> bool:
@@ -53,16 +54,31 @@ class DurableEnd:
         """Note a step that is in the log, and durable already if a sync of another thread was that quick."""
         with self._lock:
             self._pending.append(step)
-            if step.lsn <= self._durable_lsn or self._waiting:
-                self._advance()
+            is_of_interest = step.lsn <= self._durable_lsn or self._waiting
+            told = self._advance() if is_of_interest else ()
+        _tell(told)
 
     def advance(self, durable_lsn: int) -> None:
         """Move the end to what is durable now."""
         with self._lock:
             self._durable_lsn = durable_lsn
-            self._advance()
+            told = self._advance()
+        _tell(told)
 
-    def _advance(self) -> None:
+    def tell(self, call: Callable[[], object]) -> Callable[[], None]:
+        """Call this each time the end has moved, without the lock, until what is returned is called."""
+        with self._lock:
+            self._told += (call,)
+
+        def forget() -> None:
+            with self._lock:
+                self._told = tuple(each for each in self._told if each is not call)
+
+        return forget
+
+    def _advance(self) -> tuple[Callable[[], object], ...]:
+        """Returns who is to be told."""
+        before = self.mark
         while self._pending and self._pending[0].lsn <= self._durable_lsn:
             step = self._pending.popleft()
             self.mark = step.end
@@ -72,12 +88,15 @@ class DurableEnd:
                 self._state.log(step.gtid)
         if self._waiting:
             self._growth.notify_all()
+        return self._told if self.mark != before else ()
 
     def restart(self, mark: LogPosition, state: GtidState) -> None:
         """The log begins anew; nothing waits."""
         with self._lock:
             self.mark, self._state = mark, state.copy()
             self._growth.notify_all()
+            told = self._told
+        _tell(told)
 
     def wait(self, timeout_s: float, is_hopeless: Callable[[], bool]) -> None:
         """Wait until the end has moved since `has_moved`, or something waits to become durable that can."""
@@ -95,3 +114,8 @@ class DurableEnd:
         with self._lock:
             moved, self._seen = self.mark != self._seen, self.mark
             return moved
+
+
+def _tell(calls: tuple[Callable[[], object], ...]) -> None:
+    for call in calls:
+        call()

@@ -114,24 +114,37 @@ class FollowedDirectory(LogEngine):
         deadline, watch = time.monotonic() + timeout_s, self._disk.watch()
         while True:
             self.look()
-            end = self.end()
-            with self._lock:
-                has_moved, self._seen_end = self._seen_end not in (None, end), end
+            has_moved = self._has_moved()
             opened = self._log
-            if opened is not None:
+            if not has_moved and opened is not None:
                 with contextlib.suppress(MissingFileError):  # purged, or reset: the next look tells
-                    has_moved |= opened.wait_for_growth(0.0)  # or there is damage at the end
+                    has_moved = opened.meets_damage()
             left = deadline - time.monotonic()
             if has_moved or left <= 0:
                 return has_moved
-            if not watch.wait(min(left, LOOK_PERIOD_S)) and time.monotonic() >= deadline:
+            if watch.wait(min(left, LOOK_PERIOD_S)):
+                with self._lock:
+                    self._follow_redo()
+                if self._log is not None and self._has_moved():
+                    return True  # which files there are can wait: the next call looks at them first
+            elif time.monotonic() >= deadline:
                 return False  # nobody has written: what there was to see was seen above
 
-    def _ask(self, question: Callable[[BinlogDirectory], Answer], *, only_cached: bool = False) -> Answer | None:
+    def _has_moved(self) -> bool:
+        """Whether the end is another one than the last time."""
+        end = self._ask(lambda opened: opened.end(), looks=False) or _BEGIN
+        with self._lock:
+            has_moved, self._seen_end = self._seen_end not in (None, end), end
+        return has_moved
+
+    def _ask(
+        self, question: Callable[[BinlogDirectory], Answer], *, only_cached: bool = False, looks: bool = True
+    ) -> Answer | None:
         """What the log says; None if there is none yet."""
         if only_cached:
             return self._ask_at_once(question)
-        self.look()
+        if looks:
+            self.look()
         for attempt in range(2):
             opened = self._log
             try:
@@ -332,9 +345,9 @@ class FollowedReader(StoreReader):
     def check_log(self) -> None:
         self._directory.check(self.position, self._began_at)
 
-    def next_group(self) -> EventGroup | None:
+    def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         before = self.position
-        group = super().next_group()
+        group = super().next_group(only_cached=only_cached)
         if self.position.file_no != before.file_no:  # was its rest still there when it was read?
             self._directory.look(is_urgent=True)
             self._directory.check(before, self._began_at)

@@ -77,15 +77,16 @@ class StoreReader:
         self._reader.pass_over(position, gtids, head=head, is_inside_record=is_inside_record, record_type=record_type)
         self._group_file_no = None
 
-    def next_group(self) -> EventGroup | None:
+    def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         """The next durable group, or None at the durable end; then ask again later.
 
         Raises:
+            BlockingIOError: with `only_cached`, it would have to be waited for: no group was read.
             PositionPurgedError: the log was reset since the reader was made; also from a body.
         """
         before = self._reader.position.file_no
         try:
-            group = self._reader.next_group()
+            group = self._reader.next_group(only_cached=only_cached)
         except IbbMasterError:
             self.check_log()
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -26,9 +25,7 @@ Key = tuple[Hashable, ...]
 class Block:
     """Packets, the first and last of which may be cut. Immutable, and its own owner.
 
-    They lie in a buffer of a pool, which goes back with the block; or, once it is shared, in
-    a file in memory, from which the kernel sends to any number of sockets without a copy.
-    Such a file is never written again: what is on its way to a replica still lies there.
+    They may lie in a buffer of a pool, which goes back with the block.
     """
 
     __slots__ = (
@@ -37,7 +34,6 @@ class Block:
         "_size",
         "after",
         "before",
-        "descriptor",
         "framed_bytes",
         "gtids",
         "head",
@@ -59,13 +55,11 @@ class Block:
         head: bytes | None = None,
         is_inside_event: bool = False,
         log_positions: LogPositions | None = None,
-        descriptor: int | None = None,
         framed_bytes: int | None = None,
     ) -> None:
         self._buffer = buffer
         self._pool = pool
         self._size = size
-        self.descriptor = descriptor  # of the file in memory, which is the block's from now on
         self.sequence_after = sequence_after  # the number of the packet that comes next
         self.before = before  # where it begins
         self.after = after
@@ -100,19 +94,15 @@ class Block:
     @property
     def held_bytes(self) -> int:
         """Memory that it takes."""
-        return OVERHEAD + (self._size if self.descriptor is not None else len(self._buffer))
+        return OVERHEAD + len(self._buffer)
 
     def data(self) -> Buffer:
         """The packets; good for as long as the block is kept."""
-        if self.descriptor is None:
-            return memoryview(self._buffer)[: self._size]
-        return os.pread(self.descriptor, self._size, 0)
+        return memoryview(self._buffer)[: self._size]
 
     def __del__(self) -> None:
         if self._pool is not None:
             self._pool.give_back(self._buffer)
-        elif self.descriptor is not None:
-            os.close(self.descriptor)
 
 
 def plain_block(data: Buffer, at: Mark) -> Block:
@@ -130,8 +120,17 @@ def check_continues(block: Block, at: Mark) -> None:
         raise not_continuous(str(at), str(block.before))
 
 
+def one_skipped(blocks: list[Block]) -> Block:
+    """Blocks without packets that follow each other, as one."""
+    last = {(gtid.domain_id, gtid.server_id): gtid for block in blocks for gtid in block.gtids}
+    first = blocks[0]
+    return Block(
+        b"", None, 0, before=first.before, after=blocks[-1].after, gtids=tuple(last.values()), head=first.head or b""
+    )
+
+
 def joined(pieces: list[Block]) -> Block:
-    """Blocks that follow each other as one, where the system can send it from; the first of them if that fails.
+    """Blocks that follow each other as one.
 
     Raises:
         DumpError: they do not follow each other.
@@ -139,18 +138,11 @@ def joined(pieces: list[Block]) -> Block:
     first, last = pieces[0], pieces[-1]
     for one, other in pairwise(pieces):
         check_continues(other, one.after)
-    size = sum(map(len, pieces))
-    buffer = descriptor = None
-    if size < SMALL:
-        buffer = b"".join(piece.data() for piece in pieces)
-    else:
-        descriptor = _file_of(pieces)
-        if descriptor is None:
-            return first
+    data = b"".join(piece.data() for piece in pieces)
     return Block(
-        buffer,
+        data,
         None,
-        size,
+        len(data),
         sequence_after=last.sequence_after,
         before=first.before,
         after=last.after,
@@ -158,22 +150,4 @@ def joined(pieces: list[Block]) -> Block:
         head=first.head,
         is_inside_event=last.is_inside_event,
         log_positions=last.log_positions,
-        descriptor=descriptor,
     )
-
-
-def _file_of(pieces: list[Block]) -> int | None:
-    """A file in memory with the packets; None where there are too many open files, or too little memory."""
-    try:
-        descriptor = os.memfd_create("ibbmaster block")
-    except OSError:
-        return None
-    try:
-        for piece in pieces:
-            view = memoryview(piece.data())
-            while view:
-                view = view[os.write(descriptor, view) :]
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ibbmaster.streaming.large_group import LargeGroup
 
 BYTES_MAX = 64 << 20  # of memory that all blocks take
-READERS_OF_SHARED = 8  # so many are worth the file in memory of a block
+READERS_OF_SHARED = 8  # so many are worth longer blocks, which stay in memory
 READERS_OF_KEPT = 2  # one alone never comes to a place again
 
 
@@ -81,31 +81,7 @@ class BlockCache:
         finally:
             self._making.release()
 
-    def large_group(self, key: Key, make: Callable[[], LargeGroup] | None = None) -> LargeGroup | None:
-        """A group that another dump is inside of, or, if there is none, a new one."""
-        with self._lock:
-            group = self._large_groups.get(key)
-            if group is None and make is not None:
-                group = self._large_groups[key] = make()
-            return group
-
-    def _make(self, key: Key, sequence: int, make: Callable[[tuple[Block, int] | None], Block | None]) -> Block | None:
-        with self._lock:
-            number = self._numbers.get(key)
-            like = None if number is None else self._blocks.get((key, number))
-        block = make(None if like is None or number is None else (like, number))
-        if block is not None:
-            self._put(key, sequence, block)
-        return block
-
-    def _get(self, key: Key, sequence: int) -> Block | None:
-        with self._lock:
-            block = self._blocks.get((key, sequence))
-            if block is not None:
-                self._blocks.move_to_end((key, sequence))
-            return block
-
-    def _put(self, key: Key, sequence: int, block: Block) -> None:
+    def keep(self, key: Key, sequence: int, block: Block) -> None:
         """Keep a block for other readers, if there are any; the one that was not used for longest goes."""
         if len(self._readers) < READERS_OF_KEPT:
             return
@@ -121,6 +97,30 @@ class BlockCache:
                 if self._numbers.get(old_key) == old_sequence:
                     del self._numbers[old_key]
                 dropped.append(old)
+
+    def large_group(self, key: Key, make: Callable[[], LargeGroup] | None = None) -> LargeGroup | None:
+        """A group that another dump is inside of, or, if there is none, a new one."""
+        with self._lock:
+            group = self._large_groups.get(key)
+            if group is None and make is not None:
+                group = self._large_groups[key] = make()
+            return group
+
+    def _make(self, key: Key, sequence: int, make: Callable[[tuple[Block, int] | None], Block | None]) -> Block | None:
+        with self._lock:
+            number = self._numbers.get(key)
+            like = None if number is None else self._blocks.get((key, number))
+        block = make(None if like is None or number is None else (like, number))
+        if block is not None:
+            self.keep(key, sequence, block)
+        return block
+
+    def _get(self, key: Key, sequence: int) -> Block | None:
+        with self._lock:
+            block = self._blocks.get((key, sequence))
+            if block is not None:
+                self._blocks.move_to_end((key, sequence))
+            return block
 
     def __len__(self) -> int:
         return len(self._blocks)

@@ -36,8 +36,19 @@ class BlockMaker(Protocol):
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         """What tells the file of a mark from one that had its name before; None where no block can begin."""
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+    def frame(
+        self,
+        at: Mark,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+        is_shared: bool = False,
+        is_short: bool = False,
+    ) -> Block | None:
         """The packets from a mark on, the first of which has the number `sequence`.
+
+        For many readers (`is_shared`) they are more, with `is_short` they are few, and soon there.
 
         Raises:
             FormatError, BrokenGroupError: what is inside a group is damaged, or does not make up events.
@@ -48,7 +59,7 @@ class BlockMaker(Protocol):
     def renumbered(self, block: Block, was: int, sequence: int) -> Block:
         """The same block with other packet numbers."""
 
-    def skip(self, at: Mark, limits: Iterable[Gtid]) -> Block | None:
+    def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         """A block without packets, behind groups that come before the limit of their domain.
 
         It ends before the first group that is a limit or has none.

@@ -30,15 +30,17 @@ from ibbmaster.streaming.framing_state import FramingState
 PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cache of a core
 PAGES_MAX = 64  # of a record that is framed as one piece
 OUT_BYTES = 576 * 1024  # packets of one block: events of 19 bytes, the smallest, grow by up to 7
+SHARED_BYTES = 1 << 20  # blocks for many readers end at multiples of it in a file
+SHARED_OUT_BYTES = SHARED_BYTES + 128 * 1024  # packets of one of them
 PAIRS_MAX = 64
 CHUNKS_MAX = 8192  # that a block is divided into at most: here it ends where there are more
 SEGMENTS_MAX = 64
 
 
-def pages_to_border(page_no: int) -> int:
+def pages_to_border(page_no: int, size: int = PAGES_PER_BLOCK) -> int:
     """How many pages a block takes that begins on this one, so that blocks of all readers end at the same borders."""
-    count = PAGES_PER_BLOCK - page_no % PAGES_PER_BLOCK
-    return count if count >= PAGES_PER_BLOCK // 2 else count + PAGES_PER_BLOCK
+    count = size - page_no % size
+    return count if count >= size // 2 else count + size
 
 
 @dataclass(slots=True)
@@ -94,15 +96,17 @@ class Workspace:
 
 
 class Buffers:
-    """A pool; thread-safe. What is given back is kept, so the most that was ever in use at once."""
+    """A pool; thread-safe. What is given back is kept, so the most that was ever in use at once, but no long buffer."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._free: list[Any] = []
         self._workspaces: list[Workspace] = []
 
-    def take(self) -> Any:
-        """A buffer of `OUT_BYTES` for packets."""
+    def take(self, *, is_shared: bool = False) -> Any:
+        """A buffer of `OUT_BYTES` for packets, of `SHARED_OUT_BYTES` for those of many readers."""
+        if is_shared:
+            return np.empty(SHARED_OUT_BYTES, dtype=np.uint8)
         with self._lock:
             if self._free:
                 return self._free.pop()
@@ -110,7 +114,8 @@ class Buffers:
 
     def give_back(self, buffer: Any) -> None:
         """Let a buffer be used again."""
-        self._free.append(buffer)  # atomic; may be called by the garbage collector while the lock is held
+        if len(buffer) == OUT_BYTES:
+            self._free.append(buffer)  # atomic; may be called by the garbage collector while the lock is held
 
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Workspace]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,15 +22,17 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.classic_framing import BORDER_LOG_POS, EVERY_LOG_POS, NO_LOG_POS, ClassicField
 from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.block_maker import BrokenGroupError
-from ibbmaster.streaming.buffers import Buffers, Workspace
+from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark
 
 BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
+PIECES_MAX = 16  # are one block for many readers
+EMPTY_PIECES_MAX = 64  # if they hold no packet
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 RULES = {
     LogPosRule.STORED: NO_LOG_POS,
@@ -91,9 +93,26 @@ class ClassicBlocks:
     def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
         return None  # a part can be framed by who has read nothing before it
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+    def frame(
+        self,
+        at: Mark,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+        is_shared: bool = False,
+        is_short: bool = False,
+    ) -> Block | None:
         if only_cached:
             return None
+        block = self._frame(at, selection, sequence)
+        if block is None or not is_shared:
+            return block
+        return _longer(
+            block, lambda last: self._frame(last.after, selection.behind(last.log_positions), last.sequence_after)
+        )
+
+    def _frame(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
         with self._buffers.workspace() as workspace:
             out = self._buffers.take()
             framing = ClassicFraming(self._groups, self._kernels, workspace, at, selection, sequence, out=out)
@@ -115,8 +134,8 @@ class ClassicBlocks:
         first = block.before.packet_left if isinstance(block.before, ClassicPart) else 0
         return renumbered(block, was, sequence, kernels=self._kernels, pool=self._buffers, first=first)
 
-    def skip(self, at: Mark, limits: Iterable[Gtid]) -> Block | None:
-        if self.identity(at, only_cached=False) is None:
+    def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
+        if only_cached or self.identity(at, only_cached=False) is None:
             return None
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
@@ -248,3 +267,20 @@ def _to_border(at: Mark) -> int:
     """How many bytes a block takes that begins here, so that those of all dumps end at the same borders."""
     count = BORDER_BYTES - at.position.offset % BORDER_BYTES
     return count if count >= BORDER_BYTES // 2 else count + BORDER_BYTES
+
+
+def _longer(first: Block, follow: Callable[[Block], Block | None]) -> Block:
+    """A block for many readers: up to a border in the file, or as many bytes inside a group."""
+    border = (first.end.offset // SHARED_BYTES + 1) * SHARED_BYTES
+    pieces, size = [first], len(first)
+    while len(pieces) < PIECES_MAX or (not size and len(pieces) < EMPTY_PIECES_MAX):
+        last = pieces[-1]
+        is_over = size + len(first) > SHARED_BYTES if last.ends_inside_group else size and last.end.offset >= border
+        if is_over or first.begins_inside_group != last.ends_inside_group:
+            break
+        piece = follow(last)
+        if piece is None:
+            break
+        pieces.append(piece)
+        size += len(piece)
+    return joined(pieces)

@@ -32,7 +32,7 @@ def make_block(
 ) -> Block:
     """The block that a kernel has left in `out`, which belongs to it from now on."""
     size = int(state[Field.OUT])
-    is_small = size < SMALL
+    is_small = size < (SMALL if len(out) == OUT_BYTES else len(out) // 2)
     buffer = out[:size].copy() if is_small else out
     if is_small:
         pool.give_back(out)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -14,22 +16,25 @@ from ibbmaster.dump.framing import check_event_size
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.errors import EventError, RecordError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
+from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import Field, Status
+from ibbmaster.kernel.fields import NODE_HEADER_NUMBERS, Field, NodeColumn, NodeScan, Status, UnreadNodeColumn
 from ibbmaster.log.event_groups import StoredGroup
 from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader, check_stream
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LOG_START, NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.buffers import Buffers, Workspace, pages_to_border
+from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, pages_to_border
 from ibbmaster.streaming.framed_block import make_block
 from ibbmaster.streaming.framing_state import FramingState, PartState
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
+NUMBER_MAX = 2**62  # of what is looked for by a kernel
 NODES_AHEAD = 64  # found in one go: that looks at the disk
 FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is that of a place inside a group
+NodeRow = Sequence[int]  # see NodeColumn
 REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
 
 
@@ -40,25 +45,26 @@ class LargeGroup:
         FormatError: references lead nowhere.
     """
 
-    def __init__(self, disk: ReadDisk, group: StoredGroup) -> None:
+    def __init__(self, disk: ReadDisk, group: StoredGroup, kernels: Kernels) -> None:
         for stream in group.streams:
             check_stream(stream, group.start)
         self.gtid, self.start, self.end = group.gtid, group.start, group.end
         self._data = group.gtid_event + group.payload
         self._disk = disk
+        self._kernels = kernels
         self._out_of_band = OutOfBandReader(disk)
         self._streams = group.streams
-        self._nodes: list[FoundNode] = []
+        self._node_count = sum(stream.node_count for stream in group.streams)
+        self._nodes: list[NodeRow] = []  # see NodeColumn
         self._ahead = self._search()
-        self._has_all_nodes = False
-        self._lock = threading.Lock()  # for the three above
+        self._lock = threading.Lock()  # for the two above
         self._rereads_left = REREADS
 
     def begin(self) -> PartState:
         """Before its first event."""
         return PartState(self, 0, LOG_START, (0,) * (Field.SIZE - FIRST_FIELD), b"")
 
-    def nodes_from(self, number: int) -> list[FoundNode]:
+    def nodes_from(self, number: int) -> list[NodeRow]:
         """The node of a number from 1 on, and those behind it that are known; none behind the last."""
         self._find(number, only_cached=False)
         return self._nodes[number - 1 :]
@@ -72,6 +78,7 @@ class LargeGroup:
         kernels: Kernels,
         *,
         only_cached: bool,
+        is_shared: bool,
     ) -> Block | None:
         """The packets from a place on; None with `only_cached`: would wait.
 
@@ -82,11 +89,12 @@ class LargeGroup:
         """
         with buffers.workspace() as workspace:
             workspace.prepare(selection, sequence)
-            out = buffers.take()
+            out = buffers.take(is_shared=is_shared)
+            wanted_bytes = SHARED_BYTES if is_shared else BLOCK_BYTES
             after: PartState | None = at
             is_full = False
             try:
-                while after is not None and not is_full and workspace.state[Field.OUT] < BLOCK_BYTES:
+                while after is not None and not is_full and workspace.state[Field.OUT] < wanted_bytes:
                     after, is_full = self._step(workspace, after, out, kernels, only_cached=only_cached)
             except _WouldWaitError:
                 buffers.give_back(out)
@@ -107,9 +115,7 @@ class LargeGroup:
         resume(workspace, at)
         state = workspace.state
         if at.node == 0:
-            data = np.frombuffer(bytearray(self._data), dtype=np.uint8)
-            framing = workspace.framing(out, workspace.none)
-            stopped, status = kernels.frame_bytes(data, at.place.offset, len(data), framing)
+            stopped, status = self._frame_data(workspace, at, out, kernels)
             if status == Status.FALLBACK:
                 raise self._event_problem(workspace)
             if status == Status.FULL:
@@ -153,6 +159,20 @@ class LargeGroup:
             case _:
                 raise self._node_problem(node)
 
+    def frame_inline(self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels) -> bool:
+        """Frame the rest of the inline part from a place there on; whether all of it was framed."""
+        return self._frame_data(workspace, at, out, kernels)[1] == Status.DONE
+
+    def _frame_data(self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels) -> tuple[int, int]:
+        data = np.frombuffer(bytearray(self._data), dtype=np.uint8)
+        return kernels.frame_bytes(data, at.place.offset, len(data), workspace.framing(out, workspace.none))
+
+    def is_end(self, at: PartState) -> bool:
+        """Whether a place is known to be that behind the last node, with no event under way."""
+        fields = at.fields
+        is_open = fields[Field.EVENT_LEFT - FIRST_FIELD] or fields[Field.HEAD_HELD - FIRST_FIELD]
+        return at.node > self._node_count and not is_open
+
     def part_state(self, workspace: Workspace, node: int, place: LogPosition) -> PartState:
         """Where the framing is."""
         fields = tuple(workspace.state[FIRST_FIELD:].tolist())
@@ -161,26 +181,30 @@ class LargeGroup:
 
     def _find(self, number: int, *, only_cached: bool) -> FoundNode | None:
         """The node of a number from 1 on; None behind the last."""
-        if len(self._nodes) < number and not self._has_all_nodes:
+        if number > self._node_count:
+            return None
+        if len(self._nodes) < number:
             if only_cached:
                 raise _WouldWaitError
             with self._lock:
                 self._find_more(number)
-        return self._nodes[number - 1] if number <= len(self._nodes) else None
+        file_no, offset, header_size = self._nodes[number - 1]
+        return FoundNode(LogPosition(file_no, offset), header_size)
 
     def _find_more(self, number: int) -> None:
-        while len(self._nodes) < number and not self._has_all_nodes:
+        while len(self._nodes) < number:
             try:
                 found = list(islice(self._ahead, NODES_AHEAD))
+                assert found, "a stream has all nodes that its commit record counts"
             except BaseException:
-                self._ahead = self._search()  # whoever comes next shall meet the same, and not take this for the end
+                self._ahead = self._search()  # whoever comes next shall meet the same
                 raise
             self._nodes += found
-            self._has_all_nodes = len(found) < NODES_AHEAD
 
-    def _search(self) -> Iterator[FoundNode]:
+    def _search(self) -> Iterator[NodeRow]:
         """The nodes behind those that were found."""
-        return islice(chain.from_iterable(map(self._out_of_band.nodes, self._streams)), len(self._nodes), None)
+        nodes_of = partial(_nodes_of, self._disk, self._out_of_band, self._kernels)  # without the group: no cycle
+        return islice(chain.from_iterable(map(nodes_of, self._streams)), len(self._nodes), None)
 
     def _check_complete(self, state: Any) -> None:
         if state[Field.EVENT_LEFT]:
@@ -198,6 +222,31 @@ class LargeGroup:
         for _ in self._out_of_band.node_data(node.position):
             pass
         return RecordError(node.position.location, "an out-of-band record cannot be read")
+
+
+def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator[NodeRow]:
+    """The first nodes of a stream, in the order of their data, as many as a kernel finds: all that lie in one file."""
+    file_no = stream.last.file_no
+    if stream.first.file_no != file_no or max(stream.node_count, *stream.first, *stream.last) > NUMBER_MAX:
+        return
+    bits = stream.node_count.bit_length()
+    search, header = np.zeros(NodeScan.SIZE, dtype=np.int64), np.zeros(NODE_HEADER_NUMBERS, dtype=np.int64)
+    path = np.zeros(((bits + 1) * (bits + 2), UnreadNodeColumn.COLUMNS), dtype=np.int64)
+    nodes = np.zeros((NODES_AHEAD, NodeColumn.COLUMNS), dtype=np.int64)
+    page = np.zeros(PAGE_SIZE + 8, dtype=np.uint8)  # numbers are loaded as eight bytes
+    search[NodeScan.FILE_NO], search[NodeScan.FIRST] = stream.first
+    search[NodeScan.NODES], search[NodeScan.PATH] = stream.node_count, 1
+    path[0] = stream.last.offset, stream.node_count - 1, 1, 0
+    status = int(Status.FULL)
+    while status == Status.FULL:
+        descriptor = disk.open(format_file_name(file_no))
+        if descriptor is None:
+            return
+        try:
+            count, status = kernels.find_nodes(descriptor, search, path, page, header, nodes)
+        finally:
+            os.close(descriptor)
+        yield from nodes[:count].tolist()
 
 
 class _WouldWaitError(Exception):
@@ -219,3 +268,14 @@ def first_packet(at: PartState) -> int:
 def is_inside_event(at: PartState) -> bool:
     """Whether a part of an event has gone out and the rest has not."""
     return at.fields[Field.EVENT_LEFT - FIRST_FIELD] > 0 and not at.fields[Field.IS_DROPPED - FIRST_FIELD]
+
+
+def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, stream: OobStream) -> Iterator[NodeRow]:
+    """As the reference finds them, which does where a kernel cannot."""
+    count = 0
+    for row in quick_nodes(disk, stream, kernels):
+        count += 1
+        yield row
+    if count < stream.node_count:
+        for (file_no, offset), header_size in islice(out_of_band.nodes(stream), count, None):
+            yield file_no, offset, header_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import takewhile
@@ -16,19 +17,21 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import Field, Progress, Status
+from ibbmaster.kernel.fields import Field, NodeColumn, Progress, Status
 from ibbmaster.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.log.interface import PagedEventGroups
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, Workspace, pages_to_border
+from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES, Workspace, pages_to_border
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark, PartState
 from ibbmaster.streaming.large_group import LargeGroup, first_packet, is_inside_event, resume
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+SHORT_PAGES = 4  # 64 KiB: are framed and sent in a third of the time of a whole block
+PAGES_PER_READ = 32  # of a block for many readers
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
 
 
@@ -64,7 +67,7 @@ class PageBlocks:
         if not isinstance(group, StoredGroup):
             return None
         key = self._identity_of(group.start.file_no), group.start
-        found = self._cache.large_group(key, lambda: LargeGroup(self._disk, group))
+        found = self._cache.large_group(key, lambda: LargeGroup(self._disk, group, self._kernels))
         return None if found is None else found.begin()
 
     def known_group(self, at: Mark) -> tuple[Gtid, PartState] | None:
@@ -74,32 +77,41 @@ class PageBlocks:
             return None
         return group.gtid, group.begin()
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, *, only_cached: bool) -> Block | None:
+    def frame(
+        self,
+        at: Mark,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+        is_shared: bool = False,
+        is_short: bool = False,
+    ) -> Block | None:
         buffers = self._cache.buffers
         if isinstance(at, PartState):
-            return at.group.frame(at, selection, sequence, buffers, self._kernels, only_cached=only_cached)
+            return at.group.frame(
+                at, selection, sequence, buffers, self._kernels, only_cached=only_cached, is_shared=is_shared
+            )
         assert isinstance(at, FramingState)
         with buffers.workspace() as workspace:
-            out = buffers.take()
-            after = self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
-            if after is None:
+            out = buffers.take(is_shared=is_shared)
+            if is_shared:
+                framed = self._frame_long(workspace, out, at, selection, sequence, only_cached=only_cached)
+            else:
+                pages = SHORT_PAGES if is_short else 0
+                framed = self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached, pages=pages)
+            if framed is None:
                 buffers.give_back(out)
                 return None
-            return make_block(
-                out,
-                buffers,
-                workspace.state,
-                before=at,
-                after=after,
-                gtids=workspace.gtids(),
-                head=_head(workspace, at),
-            )
+            after, head = framed
+            state, gtids = workspace.state, workspace.gtids()
+            return make_block(out, buffers, state, before=at, after=after, gtids=gtids, head=head)
 
     def renumbered(self, block: Block, was: int, sequence: int) -> Block:
         first = first_packet(block.before) if isinstance(block.before, PartState) else 0
         return renumbered(block, was, sequence, kernels=self._kernels, pool=self._cache.buffers, first=first)
 
-    def skip(self, at: Mark, limits: Iterable[Gtid]) -> Block | None:
+    def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         assert isinstance(at, FramingState)
         if at.position.offset <= PAGE_SIZE:
             return None
@@ -107,10 +119,11 @@ class PageBlocks:
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._cache.buffers.workspace() as workspace:
             nothing = workspace.pages[:0]
-            after = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=False, skips=skips)
-            if after is None:
+            skipped = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=only_cached, skips=skips)
+            if skipped is None:
                 return None
-            return Block(b"", None, 0, before=at, after=after, gtids=workspace.gtids(), head=_head(workspace, at))
+            after, head = skipped
+            return Block(b"", None, 0, before=at, after=after, gtids=workspace.gtids(), head=head)
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[PagePump]:
@@ -125,9 +138,44 @@ class PageBlocks:
 
     def _identity_of(self, file_no: int, *, only_cached: bool = False) -> Hashable:
         if file_no != self._file_no:
-            self._identity = PageReader(self._disk, only_cached=only_cached).header(file_no)
+            header = PageReader(self._disk, only_cached=only_cached).header(file_no)
+            self._identity = None if header is None else dataclasses.astuple(header)  # sooner hashed
             self._file_no = file_no
         return self._identity
+
+    def _frame_long(
+        self,
+        workspace: Workspace,
+        out: Any,
+        at: FramingState,
+        selection: Selection,
+        sequence: int,
+        *,
+        only_cached: bool,
+    ) -> tuple[FramingState, bytes] | None:
+        """Frame from a place on to a border of blocks for many readers; as `_frame_in` where that goes no step."""
+        name, state = format_file_name(at.position.file_no), workspace.state
+        page_no = at.position.page_no
+        border = page_no + pages_to_border(page_no, SHARED_BYTES // PAGE_SIZE)
+        workspace.prepare(selection, sequence)
+        workspace.go_to(at)
+        framing = workspace.framing(out, workspace.none)
+        after, head, status = at, b"", int(Status.NEED_MORE)
+        while page_no < border and status == Status.NEED_MORE:
+            target = memoryview(workspace.pages)[: min(PAGES_PER_READ, border - page_no) * PAGE_SIZE]
+            size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=only_cached)
+            if size is None:
+                return None
+            head = head or _head(workspace, at)
+            state[Field.PAGE] = 0
+            status = self._kernels.frame_table(workspace.pages, size // PAGE_SIZE, framing)
+            page_no += int(state[Field.PAGE])
+            before, after = after, workspace.framing_state(at.position.file_no, page_no)
+            if after == before:
+                break
+        if after != at:
+            return after, head
+        return self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
 
     def _frame_in(
         self,
@@ -139,12 +187,13 @@ class PageBlocks:
         *,
         only_cached: bool,
         skips: Any = None,
-    ) -> FramingState | None:
-        """Frame, or skip, from a place on; returns where that ended, None if nothing could be done."""
+        pages: int = 0,
+    ) -> tuple[FramingState, bytes] | None:
+        """Frame, or skip, so many pages, or to a border; returns where that ended and the head, None if nowhere."""
         name = format_file_name(at.position.file_no)
         state = workspace.state
         first_page_no = at.position.page_no
-        page_count = pages_to_border(first_page_no)
+        page_count = pages or pages_to_border(first_page_no)
         while True:
             target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
             size = self._disk.read_into(name, first_page_no * PAGE_SIZE, target, only_cached=only_cached)
@@ -160,7 +209,7 @@ class PageBlocks:
                 status = self._kernels.skip_table(workspace.pages, found, framing, skips)
             after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
             if after.position != at.position:
-                return after
+                return after, _head(workspace, at)
             if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
                 return None
             page_count += PAGES_PER_BLOCK  # of a group that is longer
@@ -204,6 +253,7 @@ class PagePump:
         self._out = self._buffers.take()
         self._stack.callback(self._buffers.give_back, self._out)
         self._file: OpenFile | None = None
+        self._stuck_at: FramingState | None = None  # what comes here goes another way
 
     def close(self) -> None:
         """Give back what was borrowed."""
@@ -214,10 +264,10 @@ class PagePump:
 
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
         if isinstance(at, PartState):
-            return self._send_nodes(at, selection, sequence) if at.node else None
+            return self._send_nodes(at, selection, sequence)
         assert isinstance(at, FramingState)
         file_no, offset = at.position
-        if offset <= PAGE_SIZE:
+        if offset <= PAGE_SIZE or at == self._stuck_at:
             return None
         file = self._file_of(file_no)
         if file is None:
@@ -226,7 +276,7 @@ class PagePump:
         workspace.prepare(selection, sequence)
         workspace.go_to(at)
         progress[Progress.FILE_OFFSET] = at.position.page_no * PAGE_SIZE
-        self._kernels.pump(
+        status = self._kernels.pump(
             file.descriptor,
             self._socket,
             workspace.pages,
@@ -234,29 +284,38 @@ class PagePump:
             workspace.sending(progress, rest),
         )
         after = workspace.framing_state(file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
+        self._stuck_at = None if status == Status.FULL else after
         return self._result(progress, rest, before=at, after=after, gtids=workspace.gtids())
 
     def _send_nodes(self, at: PartState, selection: Selection, sequence: int) -> Block | None:
-        ahead = at.group.nodes_from(at.node)
-        if not ahead or at.place.file_no not in (ahead[0].position.file_no, NOWHERE.file_no):
+        """Send a group's parts in one file, from its begin or from a place in it on."""
+        group, first = at.group, max(at.node, 1)
+        ahead = group.nodes_from(first)
+        if not ahead:
             return None
-        file_no = ahead[0].position.file_no
-        nodes = list(takewhile(lambda node: node.position.file_no == file_no, ahead))
+        file_no = ahead[0][NodeColumn.FILE_NO]
+        if at.place.file_no not in (file_no, NOWHERE.file_no):
+            return None
+        nodes = list(takewhile(lambda node: node[NodeColumn.FILE_NO] == file_no, ahead))
         file = self._file_of(file_no)
         if file is None:
             return None
-        workspace, progress, rest = self._workspace, file.progress, self._buffers.take()
+        workspace, progress = self._workspace, file.progress
         workspace.prepare(selection, sequence)
         resume(workspace, at)
-        progress[Progress.NODE] = 0
-        progress[Progress.IS_BEGUN] = at.place != NOWHERE
-        if at.place != NOWHERE:
+        progress[Progress.NODE] = progress[Progress.IS_BEGUN] = 0
+        if at.node == 0:
+            if not group.frame_inline(workspace, at, self._out, self._kernels):
+                return None
+        elif at.place != NOWHERE:
+            progress[Progress.IS_BEGUN] = 1
             workspace.state[Field.OFFSET] = at.place.page_offset
             progress[Progress.FILE_OFFSET] = at.place.page_no * PAGE_SIZE
+        rest = self._buffers.take()
         self._kernels.pump_nodes(
             file.descriptor,
             self._socket,
-            np.array([(node.position.offset, node.header_size) for node in nodes], dtype=np.int64),
+            np.array(nodes, dtype=np.int64),
             workspace.pages,
             workspace.framing(self._out, workspace.segments),
             workspace.sending(progress, rest),
@@ -264,7 +323,9 @@ class PagePump:
         place = NOWHERE
         if progress[Progress.IS_BEGUN]:
             place = LogPosition(file_no, int(progress[Progress.FILE_OFFSET] + workspace.state[Field.OFFSET]))
-        after = at.group.part_state(workspace, at.node + int(progress[Progress.NODE]), place)
+        after = group.part_state(workspace, first + int(progress[Progress.NODE]), place)
+        if group.is_end(after):
+            return self._result(progress, rest, before=at, after=FramingState(group.end))
         return self._result(progress, rest, before=at, after=after, is_inside_event=is_inside_event(after))
 
     def _file_of(self, file_no: int) -> OpenFile | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.classic.engine import ClassicGroups
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.log.interface import EventGroups, FramedEventGroups, PagedEventGroups
+from ibbmaster.log.interface import EventGroups, are_framed, are_paged
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
@@ -33,20 +33,20 @@ class SharedBlocks:
         self.probe: EndProbe | None = None  # the latest one
 
     def close(self) -> None:
-        """Let go of the blocks, and of the files in memory that some of them lie in."""
+        """Let go of the blocks."""
         if self._cache is not None:
             self._cache.clear()
 
     def maker(self, groups: EventGroups) -> tuple[BlockMaker, BlockCache] | None:
         """Who makes blocks from the files of these groups, and where they are kept; None where nobody can, or yet."""
         ready = kernels()
-        if ready is None or not isinstance(groups, FramedEventGroups):
+        if ready is None or not are_framed(groups):
             return None
         from ibbmaster.streaming.block_cache import BlockCache
 
         if self._cache is None:
             self._cache = BlockCache()
-        if isinstance(groups, PagedEventGroups):
+        if are_paged(groups):
             from ibbmaster.streaming.page_blocks import PageBlocks
 
             return PageBlocks(groups, self._cache, ready), self._cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
@@ -19,10 +19,9 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.interface import EventGroups, FramedEventGroups
+from ibbmaster.log.interface import EventGroups, are_framed, are_paged
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block, check_continues, joined, plain_block
+from ibbmaster.streaming.block import Block, check_continues, one_skipped, plain_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
 from ibbmaster.streaming.framing_state import FramingState, Mark
 from ibbmaster.streaming.shared import EndProbe, SharedBlocks
@@ -37,10 +36,9 @@ SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
 SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
 GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
-PUMPED_BYTES = 16 << 20  # in one visit of a thread: a hop costs nothing beside that
-SHARED_BYTES = 2 << 20  # blocks for many readers end at multiples of it in a file
-PIECES_MAX = 16  # are one block for many readers
-EMPTY_PIECES_MAX = 64  # if they hold no packet
+GROUPS_AT_ONCE = 4  # read on the event loop before a block is framed: where more are to be decided, a thread does it
+SKIPPED_AT_ONCE = 12  # blocks on the event loop, about half a millisecond: those of one state interval
+PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms: a hop costs nothing beside that
 
 
 class Pumped(NamedTuple):
@@ -60,7 +58,8 @@ class BlockSource:
 
     def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
         self._groups = groups
-        self._framed_groups = groups if isinstance(groups, FramedEventGroups) else None
+        self._framed_groups = groups if are_framed(groups) else None
+        self._paged_groups = groups if are_paged(groups) else None
         self._session = session
         self._shared = shared
         self._at: Mark = FramingState(groups.position)
@@ -70,7 +69,10 @@ class BlockSource:
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group that goes the reference way
         self._probe: EndProbe | None = None
         self._begun: tuple[Gtid, ...] = ()  # groups that the reader was not told of yet
+        self._groups_at_once = 0  # since a block was framed
+        self._is_first = True  # no block has been made: the first one shall be there soon
         self._is_far_behind = False
+        self.is_pumpable = True  # else blocks are long where much is to come: each costs some calls
         self.is_at_end = False  # behind the block that was given last
 
     def close(self) -> None:
@@ -114,11 +116,15 @@ class BlockSource:
         self._is_far_behind = self.is_at_end = False
         rest = plain_block(b"", self._at)
         framed_bytes = 0
-        maker, session = self._maker, self._session
-        if maker is None or self._pieces is not None or session.has_data_to_send or session.watched_domain_ids:
+        maker, session, cache = self._maker, self._session, self._cache
+        if maker is None or cache is None or self._pieces is not None:
+            return Pumped(rest, 0)
+        if session.has_data_to_send or session.watched_domain_ids:
             return Pumped(rest, 0)
         with self._failures_reported(), maker.pump(socket) as pump:
             while framed_bytes < PUMPED_BYTES and not len(rest) and not session.has_data_to_send:
+                if cache.is_shared:
+                    break  # who is far ahead of others shares no blocks with them
                 selection = self._selection
                 if selection is None:
                     break
@@ -159,9 +165,39 @@ class BlockSource:
             is_full = block is not None and len(block) >= FAR_BEHIND_BYTES
             self._is_far_behind = is_full or (block is not None and not len(block))  # large groups were skipped
             if block is None:
+                block = self._begun_block(maker)
+            if block is None:
                 self._begin_probe(generation)
             return block
         return self._queued()
+
+    def _begun_block(self, maker: BlockMaker) -> Block | None:
+        """Where a dump or a file begins: the way to what the maker can frame, if all of it is in memory."""
+        groups, before = self._paged_groups, self._at
+        if groups is None or self._session.is_finished or before.is_inside_group:
+            return None
+        if self._groups_at_once >= GROUPS_AT_ONCE:
+            return None
+        if not self._session.limits and maker.identity(before, only_cached=True) is not None:
+            return None  # nothing is to be decided: this is the end of the log, or a large group
+        limits = self._session.limits
+        skipped = self._skip(maker, SKIPPED_AT_ONCE, only_cached=True)
+        try:
+            self._session.check_position(groups.position)
+            group = groups.next_group(only_cached=True)
+            assert group is not None
+        except BlockingIOError:
+            if self._at.position == groups.position and skipped is None:
+                return None
+            self._follow_reader()  # behind states
+            self._session.receive_skipped((), self._at.position)
+            return plain_block(b"", self._at)
+        finally:
+            self._keep_way(maker, skipped, limits)
+        self._groups_at_once += 1
+        data = b"".join(self._session.receive_group(group))
+        self._follow_reader()
+        return self._queued(data)
 
     def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
         """Packets, perhaps none; None where the reference way has to continue, or this would wait."""
@@ -180,6 +216,7 @@ class BlockSource:
                 break
             self._go_behind(block)
             self._session.receive_block(block)
+            self._is_first, self._groups_at_once = False, 0
             passed = block
             if len(block):
                 break
@@ -206,19 +243,18 @@ class BlockSource:
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
             return None
-        is_shared = cache.is_shared
+        is_shared = cache.is_shared or (self._is_far_behind and not self.is_pumpable)
 
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
                 return maker.renumbered(*like, sequence)
-            block = maker.frame(at, selection, sequence, only_cached=only_cached)
-            if block is None or not is_shared:
-                return block
-            return _longer(
-                block,
-                lambda last: maker.frame(
-                    last.after, selection.behind(last.log_positions), last.sequence_after, only_cached=only_cached
-                ),
+            return maker.frame(
+                at,
+                selection,
+                sequence,
+                only_cached=only_cached,
+                is_shared=is_shared,
+                is_short=self._is_first and not is_shared,
             )
 
         return cache.find((identity, at, selection, is_shared), sequence, make, only_cached=only_cached)
@@ -277,10 +313,17 @@ class BlockSource:
         block = pump.send(before, selection, self._session.sequence)
         if block is None or block.after == before:
             return None
-        with contextlib.suppress(PositionPurgedError):  # it went out already: the next block shall meet it
+        failure = None
+        try:
             self._go_behind(block)
+        except PositionPurgedError:
+            pass  # it went out already: the next block shall meet it
+        except DumpError as error:
+            failure = error  # likewise, but nothing more may go out
         self._at = block.after
         self._session.receive_block(block)
+        if failure is not None:
+            self._end(failure)
         return block
 
     def _block_to_pump(self, maker: BlockMaker) -> Block | None:
@@ -307,7 +350,7 @@ class BlockSource:
         while len(data) < REFERENCE_BYTES and groups_left > 0:
             if self._pieces is None:
                 if maker is not None and tries_left:
-                    if self._skip(maker):
+                    if self._skip(maker, SKIPPED_BLOCKS_MAX) is not None:
                         tries_left, groups_left = SKIP_TRIES, groups_left - GROUPS_OF_SKIP
                     else:
                         tries_left -= 1
@@ -330,19 +373,38 @@ class BlockSource:
             if maker is not None and self._selection is not None and self._may_frame:
                 break
 
-    def _skip(self, maker: BlockMaker) -> bool:
-        """Go behind groups that the replica has; whether there were any."""
+    def _skip(self, maker: BlockMaker, blocks_max: int, *, only_cached: bool = False) -> Block | None:
+        """Go behind groups that the replica has; returns all that was skipped, if there were any."""
         limits = self._session.limits
-        has_skipped = False
-        for _ in range(SKIPPED_BLOCKS_MAX if limits else 0):
+        skipped: list[Block] = []
+        for _ in range(blocks_max if limits else 0):
             self._check_position()
-            block = maker.skip(self._at, limits)
+            block = self._skipped_block(maker, limits, only_cached=only_cached)
             if block is None:
                 break
             self._go_behind(block)
             self._session.receive_skipped(block.gtids, block.end)
-            has_skipped = has_skipped or bool(block.gtids)
-        return has_skipped
+            skipped.append(block)
+        return one_skipped(skipped) if any(block.gtids for block in skipped) else None
+
+    def _keep_way(self, maker: BlockMaker, skipped: Block | None, limits: tuple[Gtid, ...]) -> None:
+        """Let the next replica that begins where this one did, and has as much, take its whole way in one step."""
+        identity = None if skipped is None else maker.identity(skipped.before, only_cached=True)
+        if skipped is not None and identity is not None and self._cache is not None:
+            self._cache.keep((identity, skipped.before, limits), 0, skipped)
+
+    def _skipped_block(self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool) -> Block | None:
+        """The groups that come next and are skipped, as another replica at the same place has met them."""
+        at, cache = self._at, self._cache
+        identity = maker.identity(at, only_cached=only_cached)
+        if identity is None or cache is None:
+            return None
+        return cache.find(
+            (identity, at, limits),
+            0,
+            lambda like: maker.skip(at, limits, only_cached=only_cached),
+            only_cached=only_cached,
+        )
 
     def _next_group(self) -> EventGroup | None:
         """Read the next group: never while another one is under way, whichever way it takes."""
@@ -411,23 +473,6 @@ class BlockSource:
         """Tell others that this dump looks what comes here; in the middle of a group it knows that."""
         if not self._at.is_inside_group:
             self._probe = self._shared.probe = EndProbe((generation, self._at.position))
-
-
-def _longer(first: Block, follow: Callable[[Block], Block | None]) -> Block:
-    """A block for many readers: up to a border in the file, or as many bytes inside a group."""
-    border = (first.end.offset // SHARED_BYTES + 1) * SHARED_BYTES - PAGE_SIZE
-    pieces, size = [first], len(first)
-    while len(pieces) < PIECES_MAX or (not size and len(pieces) < EMPTY_PIECES_MAX):
-        last = pieces[-1]
-        is_over = size + len(first) > SHARED_BYTES if last.ends_inside_group else size and last.end.offset >= border
-        if is_over or first.begins_inside_group != last.ends_inside_group:
-            break
-        piece = follow(last)
-        if piece is None:
-            break
-        pieces.append(piece)
-        size += len(piece)
-    return joined(pieces)
 
 
 def _behind_begins(block: Block) -> LogPosition:

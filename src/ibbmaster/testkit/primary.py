@@ -30,6 +30,7 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.server.registry import Registry
 from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.testkit.classic_files import write_classic_files
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
@@ -239,6 +240,10 @@ class FixturePrimary:
     def server_id(self) -> int:
         return self._checked.primary.server_id
 
+    @property
+    def server_version(self) -> str:
+        return self._checked.primary.profile.server_version
+
     def __enter__(self) -> Self:
         return self.start()
 
@@ -326,6 +331,17 @@ class FixturePrimary:
         for table in self._tables:
             self._follow(table)
         return gtid
+
+    def save_classic(self, directory: Path | str) -> list[Path]:
+        """Write what is logged now as traditional files, as the server does that `profile` names.
+
+        Raises:
+            ConfigurationError: that server has no such files, or the directory is there.
+        """
+        profile = self._checked.primary.profile
+        return write_classic_files(
+            self.log, Path(directory), profile, server_id=self.server_id, timestamp=self.clock.timestamp
+        )
 
     def xa_commit(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid:
         """XA COMMIT of a transaction that was prepared.

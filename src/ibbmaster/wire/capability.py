@@ -51,7 +51,7 @@ EXTENDED_SHIFT = 32
 LOW_MASK = 0xFFFFFFFF
 
 # What a MariaDB server offers, less what is not done here: compression, TLS (offered when there is a certificate),
-# session tracking, result sets without EOF, and everything extended.
+# session tracking, result sets without EOF, and of what is extended all but the metadata of columns.
 SERVER_DEFAULT = (
     Capability.FOUND_ROWS
     | Capability.LONG_FLAG
@@ -74,7 +74,10 @@ SERVER_DEFAULT = (
     | Capability.LENENC_AUTH_DATA
     | Capability.EXPIRED_PASSWORDS
     | Capability.REMEMBER_OPTIONS
+    | Capability.EXTENDED_METADATA
 )
+#: What a client is offered: with more said of columns, drivers tell UUID, INET6, JSON and POINT from texts.
+SERVER_OFFERED = SERVER_DEFAULT | Capability.EXTENDED_METADATA
 
 
 class StatusFlag(enum.IntFlag):

@@ -26,7 +26,7 @@ from typing import NoReturn, TypeAlias
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
 from ibbmaster.wire.auth import Account, certificate_proof
-from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
+from ibbmaster.wire.capability import SERVER_OFFERED, Capability
 from ibbmaster.wire.command import AnyCommand, BinlogDump, Quit, decode_command
 from ibbmaster.wire.handshake import (
     NATIVE_PASSWORD,
@@ -149,7 +149,7 @@ class ServerConnection:
         nonce: bytes,
         peer_host: str,
         offers_tls: bool = False,
-        capabilities: Capability = SERVER_DEFAULT,
+        capabilities: Capability = SERVER_OFFERED,
         collation_id: int = COLLATION_DEFAULT,
         command_size_max: int = COMMAND_SIZE_MAX,
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Protocol, TypeAlias
 from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import RemoteProtocolError
-from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
+from ibbmaster.wire.capability import Capability, StatusFlag
 
 OK_MARK = 0x00
 EOF_MARK = 0xFE
@@ -22,6 +23,8 @@ COLUMNS_FOLLOW = b"\x01"
 DECIMALS_NOT_FIXED = 39  # of strings, and of numbers without a fixed scale
 COLLATION_BINARY = 63  # of numbers
 COLLATION_DEFAULT = 45  # utf8mb4_general_ci
+
+KEPT_COLUMNS, KEPT_NAME_SIZE = 256, 64  # encoded columns that are kept, and the longest name of one
 
 _STATUS_AND_WARNINGS = struct.Struct("<HH")
 _EOF = struct.Struct("<BHH")
@@ -51,6 +54,7 @@ class FieldType(enum.IntEnum):
     DATETIME = 12
     YEAR = 13
     NEWDECIMAL = 246
+    MEDIUM_BLOB = 250
     LONG_BLOB = 251
     BLOB = 252
     VAR_STRING = 253
@@ -188,8 +192,14 @@ def encode_eof(eof: Eof) -> bytes:
     return _EOF.pack(EOF_MARK, eof.warning_count, eof.status)
 
 
-def encode_column(column: ColumnDefinition, capabilities: Capability = SERVER_DEFAULT) -> bytes:
+def encode_column(column: ColumnDefinition, capabilities: Capability = Capability.PROTOCOL_41) -> bytes:
     """The payload of one column definition, in the form that `capabilities` agree to."""
+    if len(column.name) <= KEPT_NAME_SIZE:
+        return _encode_kept(column, Capability.EXTENDED_METADATA in capabilities)
+    return _encode_column(column, Capability.EXTENDED_METADATA in capabilities)
+
+
+def _encode_column(column: ColumnDefinition, is_extended: bool) -> bytes:
     parts = [
         lenenc.encode_bytes(text.encode("utf-8", "replace"))
         for text in (
@@ -201,7 +211,7 @@ def encode_column(column: ColumnDefinition, capabilities: Capability = SERVER_DE
             column.original_name,
         )
     ]
-    if capabilities & Capability.EXTENDED_METADATA:
+    if is_extended:
         parts.append(lenenc.encode_bytes(column.extended_metadata))
     parts.append(
         _COLUMN_TAIL.pack(
@@ -217,12 +227,15 @@ def encode_column(column: ColumnDefinition, capabilities: Capability = SERVER_DE
     return b"".join(parts)
 
 
+_encode_kept = functools.lru_cache(KEPT_COLUMNS)(_encode_column)  # a client asks for what others have asked for
+
+
 def encode_row(row: Row) -> bytes:
     """The payload of one row of text values."""
     return b"".join([_NULL if value is None else lenenc.encode_bytes(value) for value in row])
 
 
-def encode_response(response: Response, capabilities: Capability = SERVER_DEFAULT) -> Iterator[bytes]:
+def encode_response(response: Response, capabilities: Capability = Capability.PROTOCOL_41) -> Iterator[bytes]:
     """The payloads of an answer, in the order they go out; `capabilities` are those agreed at login."""
     match response:
         case Ok():
@@ -350,7 +363,7 @@ def is_eof(payload: Buffer) -> bool:
     return 0 < len(payload) <= EOF_SIZE_MAX and payload[0] == EOF_MARK
 
 
-def decode_column(payload: Buffer, capabilities: Capability = SERVER_DEFAULT) -> ColumnDefinition:
+def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> ColumnDefinition:
     """The value of a column definition in the form that `capabilities` agree to.
 
     Raises:
@@ -387,7 +400,7 @@ def decode_column(payload: Buffer, capabilities: Capability = SERVER_DEFAULT) ->
     )
 
 
-def decode_column_count(payload: Buffer, capabilities: Capability = SERVER_DEFAULT) -> int:
+def decode_column_count(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> int:
     """The number of columns in the head of a result set.
 
     Raises:

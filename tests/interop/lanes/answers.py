@@ -18,12 +18,13 @@ from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, Select, SelectItem, Star
-from ibbmaster.gtid import GtidState
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.base_dump import read_base, read_rows
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
+from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.select import TableReader
 from ibbmaster.wire.response import Err, ResultSet, encode_column, encode_row, is_eof
 
@@ -60,11 +61,14 @@ class Answered(NamedTuple):
 class RawClient:
     """A connection to a server that keeps the payloads as they come."""
 
-    def __init__(self, socket: Path, session: Session) -> None:
-        self._connection: Any = pymysql.connect(
-            unix_socket=str(socket), user="root", charset="utf8mb4", autocommit=True
-        )
+    def __init__(self, session: Session, **account: object) -> None:
+        self._connection: Any = pymysql.connect(**{"charset": "utf8mb4", "autocommit": True, **account})  # type: ignore[call-overload]
         self._connection.cursor().execute(session.sql)
+
+    @classmethod
+    def of_root(cls, socket: Path, session: Session) -> RawClient:
+        """To a real server."""
+        return cls(session, unix_socket=str(socket), user="root")
 
     def close(self) -> None:
         self._connection.close()
@@ -98,27 +102,44 @@ class RawClient:
 
 
 class OurTables:
-    """Our reader over a log, asked as the dialog does it."""
+    """Our reader over a log, asked as the dialog does it; `dump` is what the log goes on from."""
 
-    def __init__(self, engine: LogEngine) -> None:
+    def __init__(self, engine: LogEngine, dump: str | None = None) -> None:
         self.engine = engine
-        self._schema = LoggedSchema(engine)
-        self.reader = TableReader(engine, self._schema.history())
+        schema = None if dump is None else read_base([dump])
+        self._schema = LoggedSchema(engine, base=schema and schema.catalog, behind=schema and schema.position)
+        base = None
+        if schema is not None and schema.position is not None:
+            base = BaseDump(position=schema.position, read=lambda: read_rows([dump or ""]))
+        self.follow()
+        self.reader = TableReader(engine, self, base=base)
         self._catalogs: dict[LogPosition, SchemaCatalog] = {}
 
+    def follow(self) -> None:
+        """Fold the DDL of what has come."""
+        self.history = self._schema.history()
+
+    def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
+        """As `SchemaTimeline` has it."""
+        return self.history.at(place)
+
+    def table_at(self, database: str, name: str, place: SchemaPlace) -> Any:
+        """As `SchemaTimeline` has it."""
+        return self.history.table_at(database, name, place)
+
     def snapshot(self, end: LogPosition | None = None) -> LogSnapshot:
-        return LogSnapshot(end=end or self.engine.end(), file_name="", state=GtidState())
+        return LogSnapshot(end=end or self.engine.end(), file_name="", state=self.engine.state())
 
     def table(self, full_name: str, snapshot: LogSnapshot) -> TableVersion:
         if snapshot.end not in self._catalogs:
-            self._catalogs[snapshot.end] = self._schema.history().at(SchemaPlace(snapshot.end, 0))
+            self._catalogs[snapshot.end] = self.history.at(SchemaPlace(snapshot.end, 0))
         found = self._catalogs[snapshot.end].table(*full_name.split(".", 1))
         assert isinstance(found, TableVersion), found
         return found
 
     def base_tables(self, snapshot: LogSnapshot) -> list[TableVersion]:
         """Those that are known, in the order of their names."""
-        tables = self._schema.history().at(SchemaPlace(snapshot.end, 0)).tables
+        tables = self.history.at(SchemaPlace(snapshot.end, 0)).tables
         found = [table for _, table in sorted(tables.items()) if isinstance(table, TableVersion)]
         return [table for table in found if table.kind is TableKind.BASE]
 

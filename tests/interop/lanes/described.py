@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.types import EventType
+from ibbmaster.log.group_content import group_events
+from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import (
     IndexKind,
@@ -158,9 +164,9 @@ def _extra(column: TableColumn) -> str:
     return ", ".join(parts)
 
 
-def differences(history: SchemaHistory, at: SchemaPlace | None, server: Described) -> list[str]:
-    """What a history says otherwise than the server said, one line each; tables that it does not know are one, too."""
-    tables = list(history.at(at).tables.values())
+def differences(catalog: SchemaCatalog, server: Described) -> list[str]:
+    """What a catalog says otherwise than the server said, one line each; tables that it does not know are one, too."""
+    tables = list(catalog.tables.values())
     found = [f"{table.full_name}: {table.reason}" for table in tables if isinstance(table, UnknownTable)]
     ours = described([table for table in tables if isinstance(table, TableVersion)])
     for part, rows in ours.items():
@@ -169,10 +175,11 @@ def differences(history: SchemaHistory, at: SchemaPlace | None, server: Describe
             masked = {row[:4] for row in rows if _PLAIN_DEFAULT.fullmatch(row[-1] or "NULL") is None}
             masked |= {row[:4] for row in theirs if "GENERATED" in row[-3]}
             rows, theirs = _masked(rows, masked), _masked(theirs, masked)
-        found += [f"{part}: {row} is only in the history" for row in rows if row not in theirs]
+        found += [f"{part}: {row} is only in the catalog" for row in rows if row not in theirs]
         found += [f"{part}: {row} is only in the server" for row in theirs if row not in rows]
         if not found and rows != theirs:
-            found.append(f"{part}: in another order")
+            pairs = [pair for pair in zip(rows, theirs, strict=True) if pair[0] != pair[1]]
+            found.append(f"{part}: in another order, as {pairs[0]}")
     return found
 
 
@@ -181,11 +188,26 @@ def _masked(rows: list[tuple[Any, ...]], masked: set[tuple[Any, ...]]) -> list[t
     return [(*row[:-1], "an expression") if row[:4] in masked else row for row in rows]
 
 
-def places_by_gtid(log: ClassicBinlog) -> dict[str, SchemaPlace]:
-    """Behind each group of a log."""
-    found = {}
+def groups_of(log: ClassicBinlog) -> Iterator[EventGroup]:
+    """All groups of a log."""
     with contextlib.closing(log.groups(log.start_of_file())) as groups:
         while (group := groups.next_group()) is not None:
             if group.gtid is not None:
-                found[str(group.gtid)] = SchemaPlace(group.end, 0)
-    return found
+                yield group
+
+
+def places_by_gtid(log: ClassicBinlog) -> dict[str, SchemaPlace]:
+    """Behind each group of a log."""
+    return {str(group.gtid): SchemaPlace(group.end, 0) for group in groups_of(log)}
+
+
+def put_beside_rows(log: ClassicBinlog, history: SchemaHistory) -> int:
+    """Put each TABLE_MAP event of a log beside the history; how many there were."""
+    count = 0
+    for group in groups_of(log):
+        for number, event in enumerate(group_events(group)):
+            if event[4] == EventType.TABLE_MAP:
+                place = SchemaPlace(group.start, number)
+                history.add_table_map(place, str(group.gtid), decode_table_schema(event))
+                count += 1
+    return count

@@ -12,9 +12,15 @@ import subprocess
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "drivers"
-KINDS = ("java", "go", "node")
+KINDS = ("java", "debezium", "go", "node")
 BUILD_TIMEOUT_S = 600
-TOOLS = {"java": ("java", "javac", "mvn"), "go": ("go",), "node": ("node", "npm")}
+TOOLS = {
+    "java": ("java", "javac", "mvn"),
+    "debezium": ("java", "javac", "mvn"),
+    "go": ("go",),
+    "node": ("node", "npm"),
+}
+HEAP = {"java": "-Xmx128m", "debezium": "-Xmx300m"}
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
 
@@ -56,9 +62,9 @@ def driver_command(kind: str, what: str) -> list[str]:
     """The words that start a program of a kind: of java a class, of go a task, of node a driver."""
     directory = driver_directory(kind)
     match kind:
-        case "java":
+        case "java" | "debezium":
             path = os.pathsep.join((str(directory / "classes"), str(directory / "lib" / "*")))
-            return ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", path, what]
+            return ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", HEAP[kind], "-cp", path, what]
         case "go":
             return [str(directory / "driver"), what]
         case _:
@@ -67,9 +73,10 @@ def driver_command(kind: str, what: str) -> list[str]:
 
 def _commands(kind: str) -> list[list[str]]:
     match kind:
-        case "java":
+        case "java" | "debezium":
             fetch = ["mvn", "-q", "-B", MAVEN_COPY, "-DoutputDirectory=lib"]
-            return [fetch, ["javac", "-cp", "lib/*", "-d", "classes", "Ask.java", "Dump.java"]]
+            programs = sorted(path.name for path in (SOURCES / kind).glob("*.java"))
+            return [fetch, ["javac", "-cp", "lib/*", "-d", "classes", *programs]]
         case "go":
             return [["go", "build", "-o", "driver", "."]]
         case _:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pymysql
 
+from lanes.described import Described, described_by
 from lanes.server import Server
 
 DATABASE = "r"
@@ -59,7 +60,9 @@ class Campaign:
     """Changes tables at random; what it did last is in `statements`."""
 
     def __init__(self, server: Server, rng: random.Random, images: Sequence[str] = IMAGES) -> None:
+        self._server = server
         self._connection = server.connect()
+        self.seen: list[tuple[str, Described]] = []  # positions, and what the tables were there
         self._rng = rng
         self._images = images
         self._number = 0
@@ -70,6 +73,12 @@ class Campaign:
         self._run("SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES'")
         for _ in range(3):
             self.create()
+
+    def look(self) -> None:
+        """Note what the tables of the server are here."""
+        with self._connection.cursor() as cursor:
+            cursor.execute("SELECT @@gtid_binlog_pos")
+            self.seen.append((cursor.fetchone()[0], described_by(self._server)))
 
     def close(self) -> None:
         self._connection.close()
@@ -85,6 +94,7 @@ class Campaign:
             (3, self.add_column),
             (2, self.drop_column),
             (2, self.harmless),
+            (3, self.index),
             (1, self.widen),
             (1, self.rename_column),
             (1, self.truncate),
@@ -181,6 +191,25 @@ class Campaign:
     def harmless(self) -> None:
         clause = self._rng.choice(["COMMENT 'x, DROP'", "FORCE", "ENGINE=Aria", "ENGINE=InnoDB", "AUTO_INCREMENT=5000"])
         self._run(f"ALTER TABLE {self._table()} {clause}")
+
+    def index(self) -> None:
+        """Add an index of some columns, or drop one."""
+        table = self._table()
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SHOW INDEX FROM {table}")
+            names = sorted({row[2] for row in cursor.fetchall()} - {"PRIMARY"})
+        if names and (len(names) > 4 or self._rng.random() < 0.4):
+            self._run(f"ALTER TABLE {table} DROP KEY `{self._rng.choice(names)}`")
+            return
+        columns = self._some(table)[: self._rng.randint(1, 3)]
+        parts = [
+            f"{name}(5)"
+            if any(word in self.tables[table][name] for word in ("CHAR", "TEXT", "BLOB", "BINARY"))
+            else name
+            for name in columns
+        ]
+        if parts:
+            self._run(f"ALTER TABLE {table} ADD KEY ({', '.join(parts)})")
 
     def widen(self) -> None:
         table = self._table()

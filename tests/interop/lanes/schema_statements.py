@@ -9,7 +9,7 @@ DDL = (
     "b varchar(10) character set latin1 default 1, b2 varchar(10) collate utf8mb4_bin not null default 'x''y\\\\z', "
     "c decimal(5,2) default 1, d double default 1.50, e float(7,3) default 2, f bit(10) default 5, "
     "f2 bit(3) default b'101', g date default 20200101, h datetime(3) default now(3) on update now(3), "
-    "i2 timestamp null default null, j year default 2020, k enum('a','b''c') default 'a', "
+    "i timestamp, i2 timestamp null default null, j year default 2020, k enum('a','b''c') default 'a', "
     "l set('x','y') character set latin1, m text, n blob default 'x', o json, p uuid default uuid(), q inet6, "
     "s varchar(20) default (concat('x',1+2)), t int as (a*2) virtual, u int as (a+1) persistent invisible, "
     "v int invisible default 7 comment 'c''\\n', w point not null, x char(5) binary, y tinyint(1) default true, "
@@ -75,7 +75,7 @@ ABOUT_TABLES = (
     "SELECT table_name, column_name, ordinal_position, column_default, is_nullable, data_type, "
     "character_maximum_length, character_octet_length, numeric_precision, numeric_scale, datetime_precision, "
     "character_set_name, collation_name, column_type, column_key, extra, column_comment, is_generated, "
-    "generation_expression FROM information_schema.columns WHERE table_schema='r1' AND table_name <> 'sq' "
+    "generation_expression FROM information_schema.columns WHERE table_schema='r1' "
     "ORDER BY table_name, ordinal_position",
     "SELECT table_name, table_type, engine, row_format, table_collation, create_options, table_comment, temporary "
     "FROM information_schema.tables WHERE table_schema='r1' ORDER BY 1",

@@ -15,6 +15,7 @@ from ibbmaster.event.types import EventType
 
 STATUS_FLAGS = 0  # 4 bytes: options of the session
 STATUS_SQL_MODE = 1  # 8 bytes
+STATUS_MICROSECONDS = 128  # 3 bytes: of when the statement began, if that matters to it
 STATUS_CHARSET = 4  # collation of the client, of the connection, of the server: 2 bytes each
 START_ALTER, ROLLBACK_ALTER = 0x02, 0x08  # of the flags of a two-phase ALTER: nothing has changed
 LOAD_FILE_SIZE = 13  # of EXECUTE_LOAD_QUERY, behind the fixed part of a QUERY: which file, where its name is, what next
@@ -28,6 +29,7 @@ class LoggedStatement(NamedTuple):
         server_collation: the number of `collation_server`, which a new database gets; None if it is not told.
         collations: pairs of numbers: a character set's own default collation, and the one that stands for it here.
         flags: options of the session, as FLAGS2 has them; None if they are not told.
+        microseconds: beyond the second in which it began.
     """
 
     text: str
@@ -38,6 +40,7 @@ class LoggedStatement(NamedTuple):
     server_collation: int | None = None
     collations: tuple[tuple[int, int], ...] = ()
     flags: int | None = None
+    microseconds: int = 0
 
     def operations(self) -> list[Operation]:
         """What it does to tables, beyond the row events of its group."""
@@ -68,6 +71,7 @@ def decode_statement(event: Buffer) -> LoggedStatement:
         server_collation=struct.unpack_from("<H", charsets, 4)[0] if charsets else None,
         collations=tuple(struct.iter_unpack("<HH", variables.get(STATUS_COLLATIONS, b"\0")[1:])),
         flags=int.from_bytes(variables[STATUS_FLAGS], "little") if STATUS_FLAGS in variables else None,
+        microseconds=int.from_bytes(variables.get(STATUS_MICROSECONDS, b""), "little"),
     )
 
 

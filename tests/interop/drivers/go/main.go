@@ -139,6 +139,24 @@ func (h *handler) OnGTID(header *replication.EventHeader, event mysql.BinlogGTID
 	return nil
 }
 
+func (h *handler) OnTableChanged(header *replication.EventHeader, schema string, table string) error {
+	fmt.Printf("changed\t%s.%s\n", schema, table)
+	return nil
+}
+
+func (h *handler) OnRow(event *canal.RowsEvent) error {
+	var names []string
+	for _, column := range event.Table.Columns {
+		names = append(names, fmt.Sprintf("%s %s %d", column.Name, column.RawType, column.Type))
+	}
+	fmt.Printf("%s\t%s\t%v\t%s\t", event.Action, event.Table.String(), event.Table.PKColumns, strings.Join(names, ", "))
+	for _, row := range event.Rows {
+		fmt.Printf("%q", fmt.Sprint(row))
+	}
+	fmt.Println()
+	return nil
+}
+
 func (h *handler) OnPosSynced(header *replication.EventHeader, pos mysql.Position, set mysql.GTIDSet, force bool) error {
 	if set != nil && set.Contain(h.end) {
 		fmt.Println("end")

@@ -1,0 +1,104 @@
+"""Finds the DDL of a log by kernels, many groups at once: a schema history that begins needs all of it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+
+from ibbmaster.arrow.collecting import event_batches, last_gtids
+from ibbmaster.arrow.event_batch import ALL_BITS, IDENTITY, EventBatch
+from ibbmaster.errors import MissingFileError, PositionPurgedError
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET
+from ibbmaster.event.header import TYPE_OFFSET
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.fields import EventColumn, GroupColumn
+from ibbmaster.kernel.loading import load
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.interface import FramedEventGroups, LogEngine, PagedEventGroups
+from ibbmaster.log.schema_history import MAY_HOLD_DDL, QUERIES, LastScanned, TakeStatement
+from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.schema.model import SchemaPlace
+
+RANGE_BYTES = 256 << 20
+
+
+def scan_ddl(log: LogEngine, take: TakeStatement) -> LastScanned | None:
+    """Hand over each statement of groups that may hold DDL; None without kernels, of an empty log, or of
+    one that began anew meanwhile.
+
+    Raises:
+        FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
+        EventError: a group does not consist of events.
+    """
+    kernels = load(KernelSet.READ)
+    if kernels is None:
+        return None
+    plan, end = log.start_of_file(), log.end()
+    scan = _Scan(plan.state.copy(), take)
+    with closing(log.groups(plan)) as groups:
+        source = BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log
+        try:
+            for log_range in source.ranges(LOG_START, end, size=RANGE_BYTES):
+                for batch in event_batches(source, log_range, kernels):
+                    if len(batch.groups):
+                        scan.take_batch(batch)
+            if isinstance(groups, FramedEventGroups):
+                groups.check_log()
+        except (MissingFileError, PositionPurgedError):
+            return None
+    return scan.up_to()
+
+
+class _Scan:
+    """What goes on from batch to batch: a group may begin in one and end in the next."""
+
+    def __init__(self, state: GtidState, take: TakeStatement) -> None:
+        self._state = state  # before the last group
+        self._take = take
+        self._last: list[int] = []  # the row of the last group
+        self._is_last_wanted = False
+
+    def take_batch(self, batch: EventBatch) -> None:
+        """Look at the events of a batch with at least one group."""
+        groups, events = batch.groups, batch.events
+        goes_on = bool(self._last) and groups[0, IDENTITY].tolist() == self._last[IDENTITY]
+        starts = events[:, EventColumn.START]
+        types = batch.data[starts + TYPE_OFFSET]
+        owners = events[:, EventColumn.GROUP]
+        heads = np.flatnonzero(types == EventType.GTID)
+        wanted = np.zeros(len(groups), dtype=bool)
+        wanted[owners[heads]] = batch.data[starts[heads] + GTID_FLAGS_OFFSET] & MAY_HOLD_DDL != 0
+        wanted[0] |= goes_on and self._is_last_wanted
+        for number in np.flatnonzero(np.isin(types, QUERIES) & wanted[owners]).tolist():
+            row = groups[owners[number]].tolist()
+            start = LogPosition(row[GroupColumn.FILE_NO], row[GroupColumn.FILE_OFFSET])
+            place = SchemaPlace(start, int(events[number, EventColumn.NUMBER]))
+            self._take(place, _gtid(row), row[GroupColumn.TIMESTAMP], batch.event(number))
+        if self._last and not goes_on:
+            self._state.log(_gtid(self._last))
+        for gtid in last_gtids(groups[:-1]):
+            self._state.log(gtid)
+        self._last, self._is_last_wanted = groups[-1].tolist(), bool(wanted[-1])
+
+    def up_to(self) -> LastScanned | None:
+        """The last group."""
+        if not self._last:
+            return None
+        row = self._last
+        return LastScanned(
+            start=LogPosition(row[GroupColumn.FILE_NO], row[GroupColumn.FILE_OFFSET]),
+            end=LogPosition(row[GroupColumn.END_FILE_NO], row[GroupColumn.END_OFFSET]),
+            gtid=_gtid(row),
+            state=self._state,
+        )
+
+
+def _gtid(row: list[int]) -> Gtid:
+    return Gtid(
+        domain_id=row[GroupColumn.DOMAIN],
+        server_id=row[GroupColumn.SERVER],
+        seq_no=row[GroupColumn.SEQ_NO] % ALL_BITS,
+    )

@@ -1,0 +1,122 @@
+"""Debezium's MariaDB connector: its snapshots, its stream and its restarts are those beside a real primary."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanes import shop
+from lanes.debezium import LAST, Debezium, Record, has_snapshot
+from lanes.drivers import DriverMissingError, driver_directory
+from lanes.primary import IbbPrimary
+from lanes.shop import Shop
+
+VERSION = "11.8"
+PROFILES = ("classic-11.8", "compat")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def debezium() -> None:
+    """The connector; without it the test is skipped with the reason."""
+    try:
+        driver_directory("debezium")
+    except DriverMissingError as error:
+        pytest.skip(str(error))
+
+
+def followed(primary: object, directory: Path, mode: str, after: Callable[[], None]) -> list[Record]:
+    """All records; what comes after its snapshot happens when it has one."""
+    with Debezium(primary, directory, mode) as debezium:
+        if mode != "never":
+            debezium.wait_for(has_snapshot(len(shop.TABLES)))
+        after()
+        return list(debezium.finish())
+
+
+@pytest.mark.parametrize("mode", ["initial", "no_data", "never", "when_needed"])
+def test_debezium_has_the_records_that_a_real_primary_gives_it(
+    shop_of: Callable[[str], Shop], tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary], mode: str
+) -> None:
+    place = shop_of(VERSION)
+    wanted = followed(place.real, tmp_path / "real", mode, lambda: place.run(*shop.AFTER, shop.end(1, LAST)))
+    for profile in PROFILES:
+        log = place.log
+        place.log = tmp_path / profile
+        shutil.copytree(log, place.log)
+        primary = new_ibb_primary(place.log, "--profile", profile)
+
+        found = followed(primary, tmp_path / f"of-{profile}", mode, lambda: place.bring(2))
+
+        for mine, theirs in zip(found, wanted, strict=False):
+            assert mine == theirs
+        assert len(found) == len(wanted)
+        place.log = log
+    assert len(wanted) > 20
+
+
+def both(place: Shop, tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]) -> list[tuple[Path, object]]:
+    """The real primary and ours, each with a directory for what Debezium keeps."""
+    ours = new_ibb_primary(place.log, "--profile", "compat")
+    return [(tmp_path / "real", place.real), (tmp_path / "ours", ours)]
+
+
+def test_debezium_goes_on_from_its_stored_offset(
+    shop_of: Callable[[str], Shop], tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]
+) -> None:
+    place = shop_of(VERSION)
+    primaries = both(place, tmp_path, new_ibb_primary)
+    found: list[list[Record]] = []
+    for directory, primary in primaries:
+        with Debezium(primary, directory, "initial", last="in the snapshot") as debezium:
+            debezium.wait_for(has_snapshot(len(shop.TABLES)))
+            if primary is place.real:
+                place.run(shop.end(1, "half way"))
+            else:
+                place.bring(2)
+            debezium.wait_for(lambda records: "half way" in str(records[-1]))
+    place.run(*shop.AFTER, shop.end(2, LAST))
+    place.bring(3)
+    for directory, primary in primaries:
+        with Debezium(primary, directory, "initial") as debezium:
+            found.append(list(debezium.finish()))
+
+    of_real, of_ours = found
+    assert of_ours == of_real
+    assert LAST in str(of_real[-1])
+    assert not any("CREATE DATABASE" in str(record) for record in of_real), "it took no second snapshot"
+
+
+def test_debezium_killed_in_its_snapshot_takes_it_again_and_loses_nothing(
+    shop_of: Callable[[str], Shop], tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]
+) -> None:
+    place = shop_of(VERSION)
+    count = 30_000
+    place.run(
+        "CREATE TABLE shop.many (id INT PRIMARY KEY, label VARCHAR(20))",
+        "SET max_recursive_iterations = 1000000",
+        "INSERT INTO shop.many WITH RECURSIVE n (seq) AS "
+        f"(SELECT 1 UNION ALL SELECT seq + 1 FROM n WHERE seq < {count}) SELECT seq, CONCAT('row ', seq) FROM n",
+        shop.end(1, LAST),
+    )
+    place.bring(2)
+    ours = new_ibb_primary(place.log, "--profile", "compat")
+    with Debezium(ours, tmp_path / "ours", "initial") as debezium:
+        debezium.wait_for(lambda records: len([one for one in records if one[0].endswith(".many")]) > count // 10)
+        debezium.kill()
+        assert len(debezium.records) < count
+
+    with Debezium(ours, tmp_path / "ours", "initial") as debezium:
+        debezium.wait_for(lambda records: any(is_last(record) for record in records))
+        found = [record for record in debezium.records if record[0].endswith(".many")]
+
+    with Debezium(place.real, tmp_path / "real", "initial") as debezium:
+        debezium.wait_for(lambda records: any(is_last(record) for record in records))
+        wanted = [record for record in debezium.records if record[0].endswith(".many")]
+    assert len(wanted) == count
+    assert found == wanted
+
+
+def is_last(record: Record) -> bool:
+    return bool((record[2] or {}).get("source", {}).get("snapshot") == "last")

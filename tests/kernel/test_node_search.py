@@ -1,0 +1,132 @@
+"""Nodes of out-of-band streams: a kernel finds those that the reference finds, and leaves to it what is odd."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ibbmaster.codec import compressed_int
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.kernel import loading
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.event_groups import StoredGroup
+from ibbmaster.log.out_of_band import OutOfBandReader
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.streaming.large_group import NODES_AHEAD, LargeGroup, quick_nodes
+from ibbmaster.testing.crash import make_event, make_gtid_event
+from ibbmaster.testing.disk import MemoryDisk
+
+NODE_BYTES = 3000
+NODES_MAX = 2 * NODES_AHEAD + 5  # more than one call finds
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    found = loading.load()
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """Groups of 1 node and more; some reach over the ends of files."""
+    disk = RealDisk(tmp_path_factory.mktemp("nodes"))
+    sizes = {"spill_bytes": NODE_BYTES, "oob_piece_bytes": NODE_BYTES}
+    with BinlogWriter(disk, max_file_bytes=1 << 20, state_interval_bytes=1 << 18, **sizes) as writer:
+        for seq_no, count in enumerate((1, 2, 3, 7, 8, 9, 31, 33, NODES_AHEAD, NODES_MAX, 50, 200), 1):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            body = [make_event(23, 1, bytes(NODE_BYTES - 19))] * count
+            writer.write_group(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
+    return disk
+
+
+def groups_of(disk):
+    engine = BinlogDirectory(disk)
+    groups = engine.groups(engine.start_of_file())
+    while (group := groups.next_group()) is not None:
+        if isinstance(group, StoredGroup):
+            yield group
+
+
+def by_reference(disk, group):
+    nodes = (node for stream in group.streams for node in OutOfBandReader(disk).nodes(stream))
+    return [(*node.position, node.header_size) for node in nodes]
+
+
+def test_the_nodes_are_those_of_the_reference_in_the_same_order(kernels, log):
+    found_all = found_some = 0
+    for group in groups_of(log):
+        expected = by_reference(log, group)
+        quick = [tuple(row) for stream in group.streams for row in quick_nodes(log, stream, kernels)]
+        assert quick == expected[: len(quick)]
+        is_in_one_file = len({file_no for file_no, _, _ in expected}) == 1
+        assert (len(quick) == len(expected)) == is_in_one_file
+        found_all += is_in_one_file
+        found_some += not is_in_one_file
+        assert [tuple(row) for row in all_nodes(log, group, kernels)] == expected
+    assert found_all > 5
+    assert found_some
+
+
+def test_a_disk_without_descriptors_is_left_to_the_reference(kernels, log):
+    disk = MemoryDisk({name: log.read(name, 0, log.size(name)) for name in log.list() if name.endswith(".ibb")})
+    for group in groups_of(disk):
+        assert not [row for stream in group.streams for row in quick_nodes(disk, stream, kernels)]
+        assert [tuple(row) for row in all_nodes(disk, group, kernels)] == by_reference(disk, group)
+
+
+def test_a_header_that_says_something_else_is_judged_by_the_reference(kernels, log, tmp_path):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    groups = [group for group in groups_of(log) if 3 <= len(by_reference(log, group)) <= 40]
+    refused = 0
+    for attempt in range(150):
+        group = rng.choice(groups)
+        file_no, offset, header_size = rng.choice(by_reference(log, group))
+        name = format_file_name(file_no)
+        data = bytearray(log.read(name, 0, log.size(name)))
+        at = offset + rng.randrange(CHUNK_HEADER_SIZE + header_size)
+        data[at] = rng.choice([data[at] ^ 1 << rng.randrange(8), rng.randrange(256), compressed_int.TAG_NINE_BYTES])
+        first = at // PAGE_SIZE * PAGE_SIZE
+        page = data[first : first + PAGE_SIZE]
+        if rng.random() < 0.9:  # else the checksum is wrong, too
+            seal_page(page)
+        data[first : first + PAGE_SIZE] = page
+        disk = RealDisk(tmp_path / str(attempt))
+        disk.directory.mkdir()
+        for other in log.list():
+            if other.endswith(".ibb"):
+                (disk.directory / other).write_bytes(data if other == name else log.read(other, 0, log.size(other)))
+        expected, problem = outcome(lambda disk=disk, group=group: by_reference(disk, group))
+        quick = [tuple(row) for stream in group.streams for row in quick_nodes(disk, stream, kernels)]
+        found, same_problem = outcome(lambda disk=disk, group=group: all_nodes(disk, group, kernels))
+        assert (found if found is None else [tuple(row) for row in found], same_problem) == (expected, problem)
+        assert problem is None or len(quick) < len(by_reference(log, group))
+        refused += problem is not None
+        for path in disk.directory.iterdir():
+            path.unlink()
+    assert refused > 50
+
+
+def all_nodes(disk, group, kernels):
+    """As a dump asks for them."""
+    large = LargeGroup(disk, group, kernels)
+    count = sum(stream.node_count for stream in group.streams)
+    for number in range(1, count + 2):
+        large.nodes_from(number)
+    return large.nodes_from(1)
+
+
+def outcome(work):
+    """What came out, and the error."""
+    try:
+        return work(), None
+    except IbbMasterError as error:
+        return None, str(error)

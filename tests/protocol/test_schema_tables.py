@@ -1,0 +1,55 @@
+"""The tables of protocol/schema.md against the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from ibbmaster.codec.crc32c import crc32c
+from ibbmaster.event.query import STATUS_ALTER_FLAGS, STATUS_COLLATIONS
+from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_SQL_MODE
+from ibbmaster.log.schema_history import CACHE_FILE, MAY_HOLD_DDL
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.building import HASH_COLUMN
+from ibbmaster.schema.column_type import VARCHAR_BYTES_MAX
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.indexing import BYTES_MAX
+from ibbmaster.schema.saved_history import FORMAT, HEADER, LastFolded, encode_history
+from ibbmaster.schema.session import EXPLICIT_TIMESTAMPS
+
+TEXT = (Path(__file__).parents[2] / "protocol" / "schema.md").read_text()
+
+
+def table(heading, *, index=0):
+    """A table under a heading, a list of rows by column name."""
+    section = re.split(rf"^## {re.escape(heading)}$", TEXT, flags=re.MULTILINE)[1]
+    lines = re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)[index].splitlines()
+    header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines)
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def test_statements_have_the_status_variables_of_the_table():
+    codes = [int(row["Code"]) for row in table("What is read")]
+    assert codes == [STATUS_FLAGS, STATUS_SQL_MODE, STATUS_CHARSET, STATUS_ALTER_FLAGS, STATUS_COLLATIONS]
+    assert f"bit {EXPLICIT_TIMESTAMPS.bit_length() - 1}: `explicit_defaults_for_timestamp`" in TEXT
+    assert MAY_HOLD_DDL == 32 | 1
+
+
+def test_a_cache_has_the_fields_of_the_tables():
+    data = encode_history(SchemaHistory(), LastFolded(LogPosition(1, 2), "0-1-1", "", "", ""))
+    rows = table("The cache")
+    assert sum(int(row["Size"]) for row in rows if row["Size"]) == HEADER.size == int(rows[-1]["Offset"])
+    assert f"`{data[:8].decode()}`" == rows[0]["Field"]
+    numbers = [int.from_bytes(data[at : at + 4], "little") for at in (8, 12, 16)]
+    assert numbers == [FORMAT, len(data) - HEADER.size, crc32c(data[HEADER.size :])]
+    assert rows[1]["Field"] == f"format: {FORMAT}"
+    keys = [row["Key"].strip("`") for row in table("The cache", index=1)]
+    assert keys == list(json.loads(data[HEADER.size :]))
+    assert f"`{CACHE_FILE}`" in TEXT
+
+
+def test_limits_are_those_of_the_text():
+    assert f"{VARCHAR_BYTES_MAX:,} bytes a TEXT" in " ".join(TEXT.split())
+    assert all(f"{size:,} " in TEXT for size in BYTES_MAX.values())
+    assert f"`{HASH_COLUMN}n`" in TEXT
