@@ -84,6 +84,8 @@ def test_a_line_that_says_no_fault_is_refused(line):
 
 
 def test_a_line_has_values_as_toml_or_as_they_are():
+    assert PlannedFault.parse("restart after gtid; profile=10.6; closed_s=1").action.profile == "10.6"
+    assert PlannedFault.parse("error after gtid; text='1'; code=7").action.text == "1"
     fault = PlannedFault.parse("error after rows 2; gtid=0-1-7; code=1105; text=no = sense; times=always")
     assert (fault.action.code, fault.action.text, fault.times) == (1105, "no = sense", None)
     assert str(fault.place) == "after rows 2 of 0-1-7"

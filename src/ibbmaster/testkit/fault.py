@@ -73,21 +73,7 @@ class PlannedFault:
         Raises:
             ConfigurationError: it says no fault.
         """
-        if len(line) > LINE_SIZE_MAX:
-            raise ConfigurationError(f"a fault of {len(line)} characters: expected at most {LINE_SIZE_MAX}")
-        first, *rest = (part.strip() for part in line.split(";"))
-        word = next((word for word in sorted(ACTIONS, key=len, reverse=True) if f"{first} ".startswith(f"{word} ")), "")
-        if not word:
-            raise ConfigurationError(f"{_short(first)}: expected an action first: one of {', '.join(ACTIONS)}")
-        given: dict[str, object] = {"action": word}
-        if place := first[len(word) :].strip():
-            given["place"] = place
-        for part in filter(None, rest):
-            key, is_pair, value = part.partition("=")
-            if not is_pair:
-                raise ConfigurationError(f"{word}: {_short(part)}: expected key=value")
-            given[key.strip()] = _value(value.strip())
-        return cls.of(given)
+        return cls.of(table_of(line))
 
     def _check(self) -> None:
         word, place = self.action.word, self.place
@@ -112,6 +98,30 @@ class PlannedFault:
 
     def __str__(self) -> str:
         return f"{self.action.word} {self.place or f'at {self.at:g} s'}"
+
+
+def table_of(line: str) -> dict[str, object]:
+    """The table that a line stands for.
+
+    Raises:
+        ConfigurationError: it says no fault.
+    """
+    if len(line) > LINE_SIZE_MAX:
+        raise ConfigurationError(f"a fault of {len(line)} characters: expected at most {LINE_SIZE_MAX}")
+    first, *rest = (part.strip() for part in line.split(";"))
+    word = next((word for word in sorted(ACTIONS, key=len, reverse=True) if f"{first} ".startswith(f"{word} ")), "")
+    if not word:
+        raise ConfigurationError(f"{_short(first)}: expected an action first: one of {', '.join(ACTIONS)}")
+    given: dict[str, object] = {"action": word}
+    if place := first[len(word) :].strip():
+        given["place"] = place
+    texts = {"gtid", "sql", *(name for name, hint in typing.get_type_hints(ACTIONS[word]).items() if _is_text(hint))}
+    for part in filter(None, rest):
+        key, is_pair, value = part.partition("=")
+        if not is_pair:
+            raise ConfigurationError(f"{word}: {_short(part)}: expected key=value")
+        given[key.strip()] = _value(value.strip(), is_text=key.strip() in texts)
+    return given
 
 
 def _place(kind: type[FaultAction], common: Mapping[str, object]) -> Place | None:
@@ -182,7 +192,14 @@ def _count(kind: type[FaultAction], name: str, value: object) -> int | None:
     return value
 
 
-def _value(text: str) -> object:
+def _is_text(hint: object) -> bool:
+    return hint is str or str in typing.get_args(hint)
+
+
+def _value(text: str, *, is_text: bool) -> object:
+    """As TOML has it; a text needs no quotes."""
+    if is_text and not text.startswith(("'", '"')):
+        return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

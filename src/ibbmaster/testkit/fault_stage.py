@@ -178,8 +178,9 @@ class Faults:
                 await _wait(session, math.inf)
                 raise trio.BrokenResourceError(f"fault: {fault}")
             case actions.CutConnection(by=by):
-                if by == "reset" and session.socket is not None:
+                if session.socket is not None:
                     await _drain(session.socket)
+                if by == "reset":
                     close_by_reset(session)
                 raise trio.BrokenResourceError(f"fault: {fault}")
             case actions.Stall(seconds=seconds):
