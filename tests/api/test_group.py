@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.table_versions import without_statements
 
 import ibbmaster
 from ibbmaster.api import group as group_module
@@ -110,8 +111,14 @@ def test_a_value_that_cannot_be_read_is_told_with_its_group():
         list(itertools.chain.from_iterable(group.rows() for group in groups))
 
 
-def test_columns_without_names_are_numbered_unless_a_schema_names_them():
-    path = CLASSIC / "domains-none"
+def test_columns_without_names_have_those_of_the_statements_in_front_of_them():
+    with ibbmaster.open(CLASSIC / "domains-none") as log:
+        _, change = next(found for group in log for found in group.rows())
+        assert list(change.after) == ["id", "v"]
+
+
+def test_columns_that_nothing_names_are_numbered_unless_a_schema_names_them(tmp_path):
+    path = without_statements(CLASSIC / "domains-none", tmp_path / "log")
     with ibbmaster.open(path) as log:
         table, change = next(found for group in log for found in group.rows())
         assert list(change.after or ()) == [f"@{number}" for number in range(1, len(table.columns) + 1)]

@@ -14,17 +14,16 @@ from ibbmaster.arrow.shape import (
     ShapeField,
     arrow_schema,
     arrow_type,
-    expect_names,
     field_name,
     generic_shape,
-    named_as_fields,
     own_name,
     spark_ddl,
-    table_shape,
+    table_fields,
 )
-from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.schema.shape import TableShape
 
 COLUMNS = {  # a type as CREATE TABLE has it -> Spark's
     "bigint": "bigint",
@@ -46,19 +45,20 @@ COLUMNS = {  # a type as CREATE TABLE has it -> Spark's
 }
 
 
-def schema_of(columns):
-    return decode_table_schema(encode_table_map(written_table("d.t", columns, table_id=1), server_id=1))
+def shape_of(columns):
+    table_map = encode_table_map(written_table("d.t", columns, table_id=1), server_id=1)
+    return TableShape(schema=decode_table_schema(table_map))
 
 
 def test_each_kind_of_column_has_its_type():
-    schema = schema_of({f"c{number}": declared for number, declared in enumerate(COLUMNS)})
-    found = [field.type for field in table_shape(schema, ZeroDates.NULL) if field.name.startswith("c")]
+    shape = shape_of({f"c{number}": declared for number, declared in enumerate(COLUMNS)})
+    found = [field.type for field in table_fields(shape, ZeroDates.NULL) if field.name.startswith("c")]
     assert found == list(COLUMNS.values())
 
 
 def test_zero_dates_are_kept_as_text():
-    schema = schema_of({"a": "date", "b": "datetime", "c": "timestamp"})
-    fields = {field.name: field.type for field in table_shape(schema, ZeroDates.TEXT)}
+    shape = shape_of({"a": "date", "b": "datetime", "c": "timestamp"})
+    fields = {field.name: field.type for field in table_fields(shape, ZeroDates.TEXT)}
     assert (fields["a"], fields["b"], fields["c"]) == ("string",) * 3
 
 
@@ -72,10 +72,8 @@ def test_a_column_named_as_ours_gets_an_underscore_and_loses_it_again():
 
 
 def test_a_table_has_its_columns_called_as_in_a_dataframe():
-    schema = schema_of({"_gtid": "int", "a": "int"})
-    assert [column.name for column in named_as_fields(schema).columns] == ["__gtid", "a"]
-    plain = schema_of({"a": "int"})
-    assert named_as_fields(plain) is plain
+    shape = shape_of({"_gtid": "int", "a": "int"})
+    assert [field.name for field in table_fields(shape, ZeroDates.NULL)][-2:] == ["__gtid", "a"]
 
 
 @pytest.mark.parametrize("granularity", SHAPES)
@@ -89,16 +87,13 @@ def test_columns_are_those_asked_for_in_that_order(granularity):
 
 def test_names_that_differ_in_their_case_alone_are_refused():
     with pytest.raises(ConfigurationError, match=r"d\.t has two columns that differ only in their case: a"):
-        table_shape(schema_of({"a": "int", "A": "int"}), ZeroDates.NULL)
+        table_fields(shape_of({"a": "int", "A": "int"}), ZeroDates.NULL)
 
 
 def test_a_table_without_names_asks_for_a_declaration():
     schema = decode_table_schema(_nameless())
     with pytest.raises(ConfigurationError, match="declare them with option schema"):
-        table_shape(schema, ZeroDates.NULL)
-    with pytest.raises(EventError, match="declare them with option schema"):
-        expect_names(schema)
-    expect_names(schema_of({"a": "int"}))
+        table_fields(TableShape(schema=schema), ZeroDates.NULL)
 
 
 def _nameless() -> bytes:

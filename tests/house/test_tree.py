@@ -17,8 +17,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Each kernel is one loop over arrays that others filled: kernel and reference read the same bytes there.
     "arrow/test_fast_reading.py": (
         *("arrow/arrays.py", "arrow/collecting.py", "arrow/column_reading.py"),
-        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plain_events.py", "arrow/plan.py"),
-        *("arrow/reading.py", "arrow/row_columns.py", "arrow/row_tables.py"),
+        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plain_events.py"),
+        *("arrow/reading.py", "arrow/row_columns.py"),
     ),
     "kernel/test_compiling.py": (
         *("kernel/checking.py", "kernel/collecting.py", "kernel/columns.py", "kernel/fields.py", "kernel/framing.py"),
@@ -47,7 +47,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "schema/test_folding.py": (
         *("schema/alter_clause.py", "schema/altering.py", "schema/building.py", "schema/column_type.py"),
         *("schema/ddl.py", "schema/definition.py", "schema/indexing.py", "schema/options.py"),
-        *("schema/partitioning.py", "schema/reading.py", "schema/session.py", "schema/type_clause.py"),
+        *("schema/partitioning.py", "schema/session.py", "schema/type_clause.py"),
     ),
     # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.
     "sql/test_answer.py": (

@@ -10,6 +10,7 @@ import pytest
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, InexactError
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
@@ -47,7 +48,7 @@ def delete(table, *rows):
 def log(tmp_path):
     """Writes a log: each item is a statement, the events of a group, or a list of both."""
 
-    def write(*items, first=1):
+    def write(*items, first=1, is_marked=False):
         directory = tmp_path / "log"
         directory.mkdir(exist_ok=True)
         with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
@@ -56,7 +57,10 @@ def log(tmp_path):
                 events = [
                     sql(one) if isinstance(one, str) else one for one in ([item] if isinstance(item, str) else item)
                 ]
-                writer.write_group(gtid, make_gtid_event(gtid), [*events, make_event(EventType.XID, 1, bytes(8))])
+                head = make_gtid_event(gtid)
+                if is_marked and isinstance(item, str):  # as a server marks DDL
+                    head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.STANDALONE | GtidFlag.DDL))
+                writer.write_group(gtid, head, [*events, make_event(EventType.XID, 1, bytes(8))])
         return str(directory)
 
     return write
@@ -240,3 +244,35 @@ def test_the_command_refuses_a_snapshot_that_is_not_sure_or_lists_why(spark, log
     assert main([*command, "--accept-inexact", "--json"]) == 0
     out, err = capsys.readouterr()
     assert (json.loads(out), err) == ({"table": "d.t", "rows": 1, "inexact": [reason]}, f"ibbmaster: {reason}\n")
+
+
+def test_a_table_that_was_altered_is_told_by_its_versions(spark, log):
+    wide = written_table("d.t", {"b": "bigint", "id": "int", "n": "int", "g": "bigint"}, table_id=3)
+    path = log(
+        CREATE_T,
+        insert(T, [1, 10], [2, 20]),
+        "ALTER TABLE t CHANGE a b BIGINT FIRST",
+        "ALTER TABLE t ADD n INT NOT NULL DEFAULT 7, ADD x INT",
+        "ALTER TABLE t DROP x, ADD g BIGINT AS (b * 2)",
+        insert(wide, [2**40, 3, 8, 2**41]),
+        is_marked=True,
+    )
+
+    assert rows(spark, path, key=["id"]) == [(10, 1, 7, 20), (20, 2, 7, 40), (2**40, 3, 8, 2**41)]
+    assert rows(spark, path, at="0-1-2") == [(1, 10), (2, 20)]
+
+
+ALTERED = {
+    "ADD c DATETIME DEFAULT CURRENT_TIMESTAMP": "ADD COLUMN c gives it a value in old rows",
+    "ADD g INT AS (a / 2)": "ADD COLUMN g gives it a value in old rows",
+    "MODIFY a TINYINT": "MODIFY or CHANGE of column a may change its values",
+}
+
+
+@pytest.mark.parametrize("clause", ALTERED)
+def test_what_the_versions_do_not_tell_is_refused_with_its_gtid(spark, log, clause):
+    path = log(CREATE_T, insert(T, [1, 1]), f"ALTER TABLE t {clause}", is_marked=True)
+
+    with pytest.raises(InexactError, match=rf"^d\.t: not sure since 0-1-3: {ALTERED[clause]}"):
+        rows(spark, path)
+    assert rows(spark, path, at="0-1-2") == [(1, 1)]

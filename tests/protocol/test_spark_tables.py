@@ -67,6 +67,7 @@ READ_SAMPLES = {  # a value that is not what holds without the option
     "startingTimestamp": "1",
     "endingTimestamp": "2026-01-31T12:00:00Z",
     "schema": "CREATE TABLE a.b (c int)",
+    "schemaMode": "asWritten",
     "zeroDates": "text",
     "onUndecodable": "binary",
     "failOnDataLoss": "false",

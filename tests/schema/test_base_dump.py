@@ -6,7 +6,7 @@ import pytest
 from tests.schema.conftest import column_text, logged, place
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.schema.base_dump import read_base, read_rows
+from ibbmaster.schema.base_dump import expect_statement, read_base, read_rows
 from ibbmaster.schema.history import SchemaHistory
 
 DUMP = r"""/*M!999999\- enable the sandbox mode */
@@ -120,3 +120,16 @@ def test_rows_that_are_no_literals_are_refused(text, problem):
     with pytest.raises(ConfigurationError) as caught:
         [list(one.rows) for one in read_rows([text])]
     assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump\n\n/*!40101 SET @a=1 */;", "CREATE TABLE d", ""],
+)
+def test_the_first_words_tell_what_is_a_dump(head: str) -> None:
+    expect_statement(head)
+
+
+def test_the_first_words_tell_what_is_none() -> None:
+    with pytest.raises(ConfigurationError, match="'# A title text': expected a statement of SQL"):
+        expect_statement("# A title\n\ntext")

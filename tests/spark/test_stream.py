@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from tests.table_versions import inserts, write_log
+
+from ibbmaster.arrow.plan import find_fields
+from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.stream import IbbStreamReader
 
 
 class Batches:
@@ -86,3 +94,26 @@ def test_a_stream_from_latest_brings_what_comes_later(spark, grow, tmp_path):
 def test_a_position_that_is_not_in_the_log_stops_the_stream(spark, grow, tmp_path):
     with pytest.raises(PySparkException, match="does not hold 0-2-999999"):
         run(spark, grow(2), tmp_path / "checkpoint", Batches(), startingOffsets="0-2-999999")
+
+
+def test_a_stream_follows_what_the_log_alters(tmp_path):
+    old, new = {"id": "int", "a": "varchar(20)"}, {"c": "varchar(20)", "id": "int", "n": "int"}
+    path = write_log(tmp_path, "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20))", inserts(old, [(1, "x")]))
+    options = parse_options({"path": str(path), "table": "db.t"})
+    reader = IbbStreamReader(options, find_fields(options))
+    start, found, sizes = reader.initialOffset(), [], []
+    for first, items in (
+        (3, [inserts(old, [(2, "y")])]),
+        (4, ["ALTER TABLE t CHANGE a b VARCHAR(20) FIRST, ADD n INT", "ALTER TABLE t RENAME COLUMN b TO c"]),
+        (6, [inserts(new, [("z", 3, 7)])]),
+    ):
+        write_log(path, *items, first=first)
+        end = reader.latestOffset(start, ReadAllAvailable())
+        for partition in reader.partitions(start, end):
+            sizes.append(len(pickle.dumps(partition)))
+            found += [row for batch in reader.read(pickle.loads(pickle.dumps(partition))) for row in batch.to_pylist()]
+        start = end
+    reader.stop()
+
+    assert [(row["id"], row["a"]) for row in found] == [(1, "x"), (2, "y"), (3, "z")]
+    assert max(sizes) < 20_000

@@ -11,12 +11,15 @@ from ibbmaster.event.describe import describe_event
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_event_header
 from ibbmaster.event.rows.changes import ABSENT, Image, RowChange
-from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.value import Value
 from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid
-from ibbmaster.log.group_content import RowReader, group_events
+from ibbmaster.log.group_content import DECODERS_MAX, RowReader, TableDecoder, group_events
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.shape import ColumnOrigin, TableShape, is_wider, version_shape
+from ibbmaster.schema.versions import TableState
 
 KEPT_BYTES_MAX = 1 << 20  # of a group's events: so few are kept once they are read, more are read again
 
@@ -73,6 +76,56 @@ def _named(table: TableSchema, image: Image | None) -> Row | None:
     return {column.name: value for column, value in zip(table.columns, image, strict=True) if value is not ABSENT}
 
 
+class RowShapes:
+    """Gives rows in the shape that their table has at some place; `find_version` tells it, by database and table."""
+
+    def __init__(self, find_version: Callable[[str, str], TableState | None]) -> None:
+        self._find_version = find_version
+        self._shapes: dict[tuple[str, str], TableShape | None] = {}
+        self._origins: dict[TableDecoder, tuple[ColumnOrigin, ...]] = {}
+
+    def shaped(self, decoder: TableDecoder, change: RowChange) -> tuple[TableSchema, RowChange]:
+        """A change in its table's shape, which is that of the row itself where no other is known.
+
+        Raises:
+            EventError: a column cannot be given in the type that the shape has.
+        """
+        shape = self._shape_of(decoder.schema.database, decoder.schema.table)
+        if shape is None:
+            return decoder.schema, change
+        origins = self._origins.get(decoder)
+        if origins is None:
+            decoder.expect_names()
+            origins = shape.origins(decoder.schema, decoder.known_version)
+            for column, origin in zip(shape.columns, origins, strict=True):
+                if origin.number is not None:
+                    _expect_readable(decoder.schema, decoder.schema.columns[origin.number], column)
+            if len(self._origins) >= DECODERS_MAX:
+                self._origins.clear()
+            self._origins[decoder] = origins
+        before, after = (
+            None if image is None else tuple(origin.value(image) for origin in origins)
+            for image in (change.before, change.after)
+        )
+        return shape.schema, RowChange(kind=change.kind, before=before, after=after)
+
+    def _shape_of(self, database: str, table: str) -> TableShape | None:
+        key = (database, table)
+        if key not in self._shapes:
+            version = self._find_version(database, table)
+            self._shapes[key] = None
+            if isinstance(version, TableVersion):
+                self._shapes[key] = version_shape(version.full_name, version)
+        return self._shapes[key]
+
+
+def _expect_readable(schema: TableSchema, found: Column, wanted: Column) -> None:
+    if found.kind is not wanted.kind and not is_wider(found, wanted):
+        raise EventError(
+            f"{schema.name} column {wanted.name} is {found.type_name} here, {wanted.type_name} where its shape is taken"
+        )
+
+
 class Group:
     """A GTID and everything it commits.
 
@@ -91,10 +144,14 @@ class Group:
         group: EventGroup,
         *,
         rows: RowReader,
+        shapes: RowShapes | None = None,
         find: Callable[[LogPosition], Generator[EventGroup]],
         place: Callable[[LogPosition], str],
     ) -> None:
-        """`find` gives the group that begins somewhere, to read it another time; `place` a position in words."""
+        """`find` gives the group that begins somewhere, to read it another time; `place` a position in words.
+
+        With `shapes` rows are given in those.
+        """
         assert group.gtid is not None
         self.gtid: Gtid = group.gtid
         self.start: LogPosition = group.start
@@ -103,6 +160,7 @@ class Group:
         self._find = find
         self._place = place
         self._rows = rows
+        self._shapes = shapes
         self._is_passed = False
         self._kept: list[bytes] | None = None
         self._count: int | None = None
@@ -130,14 +188,17 @@ class Group:
         return map(Event, self._data())
 
     def rows(self) -> Iterator[tuple[TableSchema, Change]]:
-        """The changes of rows it makes, in order, each with its table as the log describes it.
+        """The changes of rows it makes, in order, each with its table as the log describes it, or as it was asked for.
 
         Raises:
             EventError: as `events`, or a row event belongs to no table.
             UndecodableError: a value cannot be read.
         """
         try:
-            for table, change in self._rows.changes(self._data()):
+            for decoder, change in self._rows.decoded(self._data(), self.start):
+                table = decoder.schema
+                if self._shapes is not None:
+                    table, change = self._shapes.shaped(decoder, change)
                 yield table, Change.of(table, change)
         except UndecodableError as error:
             problem = f"{error.problem} (in group {self.gtid})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -9,7 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ibbmaster.api.group import Group
+from ibbmaster.api.group import Group, RowShapes
+from ibbmaster.arrow.read_options import parse_schema_mode
+from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
@@ -24,10 +27,16 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
+from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import WHOLE_FILE
+from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.schema.shape import SchemaMode
+from ibbmaster.schema.versions import TableState
 from ibbmaster.store.backup import BackupReport, back_up
 from ibbmaster.store.redo_check import RedoReport, check_redo
 
@@ -134,10 +143,15 @@ class Log:
     The log may grow meanwhile.
     """
 
+    is_written = False
+
     def __init__(self, path: Path, engine: LogEngine, *, schema: Mapping[str, Declaration] | None = None) -> None:
         self.path = path
         self._engine = engine
         self._schema = dict(schema or {})
+        self._logged_schema: LoggedSchema | None = None
+        self._history: SchemaHistory | None = None  # as far as it was asked for
+        self._history_lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.path}>"
@@ -171,19 +185,27 @@ class Log:
 
     # Reading --------------------------------------------------------------------------------
 
-    def groups(self, after: Position | None = None, until: Position | None = None) -> Iterator[Group]:
+    def groups(
+        self, after: Position | None = None, until: Position | None = None, *, schema_mode: str = "asWritten"
+    ) -> Iterator[Group]:
         """The groups of the log in order; with `after` those that a replica at that position lacks.
 
         With `until` those up to its GTIDs, these included; domains that it does not name have
         none. Ends at the end of the log as it is when it is reached.
 
+        Rows have the names and types that their table had when they were written; with
+        `schema_mode` "latest" those it has at the end of the log, with "at:GTID" those behind that
+        position, and what is known there of columns that came later: protocol/spark.md.
+
         Raises:
+            ConfigurationError: `schema_mode` is none of these.
             GtidError: a text is no position.
             PositionPurgedError: a group that is wanted is in no file any more.
             PositionError: a GTID is not in this log.
             FormatError, ClassicFormatError, StoreError: the log cannot be read; perhaps only on the way.
         """
         engine, state = self._engine, self.state
+        shapes = self._row_shapes(schema_mode)
         end = None if until is None else as_position(until)
         position = GtidPosition() if after is None else as_position(after)
         for gtid in (*position.values(), *(end or GtidPosition()).values()):
@@ -196,17 +218,41 @@ class Log:
         request = DumpRequest(replica_server_id=0, position=position, until=end)
         check = check_start(request, state)
         judge = Skipping(request, check, start_state=plan.state, current_state=engine.state)
-        return self._read(plan, judge)
+        return self._read(plan, judge, shapes)
 
     def __iter__(self) -> Iterator[Group]:
         return self.groups()
 
-    def _read(self, plan: ReadPlan, judge: Skipping) -> Iterator[Group]:
-        rows = RowReader(declarations=self._schema)
+    def _row_shapes(self, schema_mode: str) -> RowShapes | None:
+        mode, gtid = parse_schema_mode("schema_mode", schema_mode)
+        if mode is SchemaMode.AS_WRITTEN:
+            return None
+        place = self._engine.end()
+        if gtid is not None:
+            place = max(locate(self._engine, as_position(gtid)).values())
+        return RowShapes(lambda database, table: self._table_at(database, table, SchemaPlace(place, 0)))
+
+    def _table_at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
+        """The version of a table; the statements of the log are folded as far as they are asked for."""
+        with self._history_lock:
+            if self._logged_schema is None:
+                directory = None if self.classic is not None else self.path
+                self._logged_schema = schema_of_log(self._engine, self._schema, directory, is_kept=self.is_written)
+            if self._history is None or place.position >= self._history.end:
+                self._history = self._logged_schema.history()
+            return self._history.table_at(database, table, place)
+
+    def forget_history(self) -> None:
+        """The log begins anew: what its tables were is nothing to go on from."""
+        with self._history_lock:
+            self._logged_schema = self._history = None
+
+    def _read(self, plan: ReadPlan, judge: Skipping, shapes: RowShapes | None) -> Iterator[Group]:
+        rows = RowReader(declarations=self._schema, find_version=self._table_at, asks_seldom=shapes is None)
         with closing(self._engine.groups(plan)) as reader:
             while not judge.is_until_reached and (found := reader.next_group()) is not None:
                 if found.gtid is not None and judge.judge(found.gtid).is_wanted:
-                    group = Group(found, rows=rows, find=self._find, place=self._place)
+                    group = Group(found, rows=rows, shapes=shapes, find=self._find, place=self._place)
                     yield group
                     group.detach()
 
@@ -261,11 +307,13 @@ class Log:
         after: Position | None = None,
         until: Position | None = None,
         columns: Sequence[str] = (),
+        schema_mode: str = "latest",
     ) -> pa.Table:
         """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
 
         The columns are those of the DataFrames that protocol/spark.md describes; `columns` takes
-        some of them. `after` and `until` are as in `groups`. It is the log as its files have it,
+        some of them. `schema_mode` says which columns a table has that the log alters: "latest",
+        "asWritten" or "at:GTID". `after` and `until` are as in `groups`. It is the log as its files have it,
         which of one that another process writes may be a second old; all of it is in memory.
 
         Raises:
@@ -283,6 +331,7 @@ class Log:
         from ibbmaster.kernel.cache import KernelSet
         from ibbmaster.kernel.loading import do_pay
 
+        mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
         self.bring_to_files()
         self._expect_whole_files()
         options = ReadOptions(
@@ -294,6 +343,8 @@ class Log:
             ending_gtid=None if until is None else str(as_position(until)),
             columns=tuple(columns),
             declarations={name: dict(declared) for name, declared in self._schema.items()},
+            schema_mode=mode,
+            schema_at=schema_at,
             uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
         )
         fields = find_fields(options)

@@ -30,6 +30,7 @@ from ibbmaster.server.registry import Registry
 from ibbmaster.wire.auth import make_account
 
 DEFAULT_PROFILE = "engine"
+DUMP_HEAD_SIZE = 4096  # characters of a dump that tell what it is
 Announced = TypeVar("Announced")
 Returned = TypeVar("Returned")
 
@@ -115,8 +116,8 @@ def check_options(
         raise ConfigurationError(f"server id {server_id}: expected a number from 1 to {2**32 - 1}")
     if not 0 <= port < 2**16:
         raise ConfigurationError(f"port {port}: expected a number from 0 to {2**16 - 1}")
-    if base is not None and not Path(base).is_file():
-        raise ConfigurationError(f"base {base}: there is no such file")
+    if base is not None:
+        _expect_dump(Path(base))
     if max_connections < 1:
         raise ConfigurationError(f"{max_connections} connections: expected at least 1")
     options = PrimaryOptions(
@@ -137,6 +138,21 @@ def check_options(
         has_version=server_version is not None,
         password=password,
     )
+
+
+def _expect_dump(path: Path) -> None:
+    """Nobody shall learn from the first statement about a table that the file is another one."""
+    from ibbmaster.schema.base_dump import expect_statement
+
+    if not path.is_file():
+        raise ConfigurationError(f"base {path}: there is no such file")
+    try:
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            expect_statement(file.read(DUMP_HEAD_SIZE))
+    except OSError as error:
+        raise ConfigurationError(f"base {path}: {error.strerror}") from error
+    except ConfigurationError as error:
+        raise ConfigurationError(f"base {path} is no dump: {error}") from None
 
 
 def is_loopback(host: str) -> bool:

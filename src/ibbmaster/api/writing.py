@@ -169,6 +169,8 @@ class WritableLog(Log):
     readers and sent to replicas once it is durable.
     """
 
+    is_written = True
+
     def __init__(
         self,
         path: Path,
@@ -295,6 +297,7 @@ class WritableLog(Log):
             BusyError: a group that wrote out of band is open, or a transaction prepared.
         """
         self._store.reset(GtidState.parse(state) if isinstance(state, str) else state)
+        self.forget_history()
 
     @property
     def status(self) -> StoreStatus:

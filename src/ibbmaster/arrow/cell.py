@@ -13,6 +13,7 @@ from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import moment_reader
 from ibbmaster.event.rows.moment import Moment
 from ibbmaster.event.rows.value import Reader, Value, fixed
+from ibbmaster.schema.shape import Convert
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 SECOND_US = 1_000_000
@@ -61,6 +62,42 @@ def cell_reader(column: Column, spark_type: str) -> Reader:
         case "array<float>":
             return _mapped(kind.reader(column), list)  # type: ignore[arg-type]  # of a tuple
     return kind.reader(column)
+
+
+def converting_reader(column: Column, convert: Convert | None, spark_type: str) -> Reader:
+    """How values of a column are read as cells of another type, by way of the values of another column.
+
+    Raises:
+        ValueError: values of its type cannot be read at all.
+    """
+    to_cell = value_cell(spark_type)
+    return _mapped(
+        kind_of(column).reader(column), to_cell if convert is None else lambda value: to_cell(convert(value))
+    )
+
+
+def value_cell(spark_type: str) -> Callable[[Value], object]:
+    """How values become cells of a type."""
+    match spark_type:
+        case "date":
+            return lambda value: None if value is None else day_cell(_moment_of_text(str(value)))
+        case "timestamp" | "timestamp_ntz":
+            return lambda value: None if value is None else moment_cell(_moment_of_text(str(value)))
+        case "decimal(20,0)":
+            return lambda value: Decimal(value) if isinstance(value, int) else value
+        case "string":
+            return text_of
+        case "array<float>":
+            return lambda value: list(value) if isinstance(value, tuple) else value
+    return lambda value: value
+
+
+def _moment_of_text(text: str) -> Moment:
+    """The moment that a value shows as text."""
+    day, _, clock = text.partition(" ")
+    clock, _, fraction = clock.partition(".")
+    numbers = [*map(int, day.split("-")), *(map(int, clock.split(":")) if clock else (0, 0, 0))]
+    return Moment._make((*numbers, int(fraction.ljust(6, "0"))))
 
 
 def _mapped(read: Reader, to_cell: Callable[[Value], object]) -> Reader:

@@ -12,6 +12,8 @@ from ibbmaster.kernel.fields import RowOp
 
 WIDE_DIGITS = 38  # of a number of 128 bits
 PLAIN_SCALE = 6  # with more digits Arrow writes small decimals as 1E-7
+CASTS = {("int", "bigint"), ("float", "double")}
+INTEGER_DIGITS = {"int": 10, "bigint": 19}
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3", "ascii")
 
 
@@ -84,6 +86,32 @@ def text_reading_of(column: Column) -> Reading:
             return reading_of(column, "decimal")
     reading = reading_of(column, "string")
     return replace(reading, what="value") if reading.what == "bytes" else reading
+
+
+def raw_reading_of(column: Column) -> Reading:
+    """How the values of a column are read that are converted one by one.
+
+    Raises:
+        ValueError: values of this type cannot be read at all.
+    """
+    kind = kind_of(column)
+    size = kind.fixed_size(column)
+    if size is None:
+        return Reading(RowOp.RAW_PREFIXED, kind.length_size(column), 0, "value")
+    return Reading(RowOp.RAW_FIXED, size, 0, "value")
+
+
+def can_cast(found: str, wanted: str) -> bool:
+    """Whether Arrow makes cells of one of Spark's types cells of another, each the same value."""
+    if (found, wanted) in CASTS:
+        return True
+    if not wanted.startswith("decimal("):
+        return False
+    digits, scale = map(int, wanted[8:-1].split(","))
+    if found.startswith("decimal("):
+        own_digits, own_scale = map(int, found[8:-1].split(","))
+        return own_scale <= scale and own_digits - own_scale <= digits - scale
+    return INTEGER_DIGITS.get(found, digits + 1) <= digits - scale
 
 
 def size_of(reading: Reading) -> int:

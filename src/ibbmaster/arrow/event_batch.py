@@ -16,6 +16,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.model import SchemaPlace
 
 ALL_BITS = 2**64
 IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # identifies a group: GTID, time and place
@@ -45,6 +46,11 @@ class EventBatch:
         row = self.groups[group]
         name = self.file_name(int(row[GroupColumn.FILE_NO]))
         return _place_text(self.gtid(group), name, int(row[GroupColumn.FILE_OFFSET]))
+
+    def schema_place(self, number: int) -> SchemaPlace:
+        """The place of an event among the versions of tables."""
+        event = self.events[number]
+        return SchemaPlace(self.start(event[EventColumn.GROUP]), int(event[EventColumn.NUMBER]))
 
     def identity(self, group: int) -> tuple[int, ...]:
         """What identifies a group."""

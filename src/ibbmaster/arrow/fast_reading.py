@@ -137,8 +137,8 @@ def _maker(task: ReadTask, kernels: Kernels) -> Maker:
         case Granularity.ROWS:
             has_images = options.table is None and any(field.name in IMAGES for field in task.fields)
             columns = ImageColumns if has_images else RowColumns
-            reader = row_reader(options)
-            return columns(task.fields, reader, options.zero_dates, kernels)
+            boundaries = task.versions.boundaries()
+            return columns(task.fields, row_reader(task), options.zero_dates, kernels, boundaries)
         case Granularity.GROUPS:
             return GroupColumns(task.fields, tables, kernels)
         case _:

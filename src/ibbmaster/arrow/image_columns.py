@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ibbmaster.arrow.column_reading import Reading, text_reading_of
+from ibbmaster.arrow.cell import cell_reader
+from ibbmaster.arrow.column_reading import text_reading_of
 from ibbmaster.arrow.event_batch import EventBatch
-from ibbmaster.arrow.row_columns import ROWS_MAX, RowColumns
-from ibbmaster.arrow.shape import ShapeField
+from ibbmaster.arrow.row_columns import RowColumns
+from ibbmaster.arrow.row_tables import ColumnCells
 from ibbmaster.arrow.temporal_texts import moment_texts
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowOp
@@ -26,6 +28,7 @@ class ImageColumns(RowColumns):
     """Reads the changes of all tables; the rows of a record batch are of one."""
 
     READS_EVERY_COLUMN = True
+    _columns: Mapping[str, Column] = {}  # of the current table, by name
 
     def _use_table(self, row: int) -> None:
         decoder = self._tables.decoders[row]
@@ -33,16 +36,16 @@ class ImageColumns(RowColumns):
         columns = decoder.schema.columns
         self._table = decoder.schema.name
         self._columns = {column.name: column for column in columns}
-        self._slots = {column.name: 2 * number for number, column in enumerate(columns)}
-        self._readings: dict[str, Reading] = {}
-        for column in columns:
+        self._cells = {}
+        for number, column in enumerate(columns):
             try:
-                self._readings[column.name] = text_reading_of(column)
+                reading = text_reading_of(column)
             except ValueError:
                 continue  # it is in no image, or its step says what is wrong
-        if len(self._values) < 2 * len(columns):
-            self._values = np.zeros((2 * len(columns), ROWS_MAX), dtype=np.int64)
-            self._valid = np.zeros((2 * len(columns), ROWS_MAX), dtype=np.uint8)
+            is_decimal = reading.op == RowOp.DECIMAL
+            kind = f"decimal({column.size},{column.scale})" if is_decimal else "string"
+            self._cells[column.name] = ColumnCells(column, 2 * number, reading, kind, cell_reader(column, kind))
+        self._make_slots(2 * len(columns))
 
     def _bytes_max(self) -> int:
         return TEXT_BYTES_MAX
@@ -72,24 +75,22 @@ class ImageColumns(RowColumns):
         """The values of a column as text; where an image has none, there is NULL."""
         import pyarrow as pa
 
-        reading = self._readings.get(column.name)
-        field = ShapeField(column.name, "string")
-        if reading is None:
+        cells = self._cells.get(column.name)
+        if cells is None:
             return pa.nulls(rows.stop - rows.start, pa.string())
-        slot = self._slots[column.name]
+        slot, reading = cells.slot, cells.reading
         values, valid = self._values[slot, rows], self._valid[slot, rows]
         if reading.what == "number" and reading.op != RowOp.DECIMAL:
             is_unsigned = column.is_unsigned or column.kind is ValueKind.BIT
             numbers = values.view(np.uint64) if is_unsigned else values
             return pa.array(numbers, mask=valid == 0).cast(pa.string())
         if reading.op == RowOp.DECIMAL:
-            kind = f"decimal({column.size},{column.scale})"
-            return self._own_array(ShapeField(column.name, kind), batch, rows).cast(pa.string())
+            return self._cell_array(cells, batch, rows).cast(pa.string())
         if column.type in OF_MOMENTS:
             texts = moment_texts(column, batch.data, values, valid)
             if texts is not None:
                 return texts
-        return self._own_array(field, batch, rows)
+        return self._cell_array(cells, batch, rows)
 
 
 def _maps(names: list[str], texts: list[pa.Array], present: Any) -> pa.MapArray:

@@ -7,29 +7,36 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibbmaster.arrow.cell import cell_reader
 from ibbmaster.arrow.collecting import event_batches
+from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.event_batch import EventBatch
-from ibbmaster.arrow.read_options import ReadOptions, Undecodable
-from ibbmaster.arrow.shape import ShapeField, column_type, generic_shape, named_as_fields, table_shape
+from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
+from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_of
+from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import TYPE_OFFSET
-from ibbmaster.event.rows.column import Column, TableSchema
-from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
-from ibbmaster.log.group_content import RowReader, TableFilter, group_events
+from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter, group_events
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import GroupSelection, LogRange
+from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.schema.names import unknown_names
+from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
+from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
 
+_HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
+OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
 BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
 
 
@@ -41,6 +48,7 @@ class ReadTask:
     fields: tuple[ShapeField, ...]
     selection: GroupSelection
     log_range: LogRange
+    versions: TableVersions = NO_VERSIONS  # of the tables that are asked for, in this range
 
 
 def open_log(options: ReadOptions) -> LogEngine:
@@ -64,22 +72,76 @@ def load_kernels(options: ReadOptions) -> Kernels | None:
     return load(KernelSet.READ) if options.uses_kernels else None
 
 
-def row_reader(options: ReadOptions) -> RowReader:
-    """What reads the changes of rows that options select: of one table as cells, of any as values."""
-    keeps_bytes = options.undecodable is Undecodable.BINARY
-    if options.table is None:
-        return RowReader(TableFilter(options.tables), options.declarations, keeps_bytes=keeps_bytes)
-
-    def read_cells(column: Column) -> Reader:
-        return cell_reader(column, column_type(column, options.zero_dates))
-
+def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowReader:
+    """What reads the changes of rows that a task selects."""
     return RowReader(
-        TableFilter(options.tables),
-        options.declarations,
-        keeps_bytes=keeps_bytes,
-        named=named_as_fields,
-        reader_of=read_cells,
+        TableFilter(task.options.tables),
+        task.options.declarations,
+        keeps_bytes=task.options.undecodable is Undecodable.BINARY,
+        find_version=task.versions.at,
+        make_readers=make_readers,
     )
+
+
+def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersions:
+    """The versions of the tables that options select, of what is read, or `to_end` of the log; none of a primary.
+
+    Raises:
+        PositionError: a GTID of the options is not in the log.
+    """
+    if options.host is not None or options.granularity not in OF_ROWS:
+        return NO_VERSIONS
+    with closing(open_log(options)) as log:
+        on_fault = damage_handler(is_strict=options.is_strict)
+        if on_fault is not None:
+            history = readable_history(log, options.declarations, on_fault)
+        else:
+            history = _history_of(options, log)
+        versions = versions_of(history, TableFilter(options.tables).takes)
+        if to_end or options.ending_gtid is None:
+            return versions
+        return versions.between(LOG_START, _end_of(options.ending_gtid, options, log))
+
+
+def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
+    """The schema history of a log; one that has not changed since is folded once in a process."""
+    files = tuple((file.name, file.size, _modified_at(options.path, file.name)) for file in log.files())
+    key = (options.path, options.uses_kernels, files, str(log.end()), str(log.state()), repr(options.declarations))
+    found = _HISTORIES.get(key)
+    if found is None:
+        found = logged_schema(options, log).history()
+        _HISTORIES.clear()
+        _HISTORIES[key] = found
+    return found
+
+
+def _modified_at(path: str, name: str) -> int:
+    """When a file of a log was written last, in nanoseconds; 0 if that cannot be told."""
+    place = Path(path)
+    try:
+        return (place / name if place.is_dir() else place).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
+    """The schema history of the log of options; who writes the log keeps it beside it, who reads it may take it."""
+    directory = None if options.is_classic else Path(options.path)
+    scan = scan_ddl if options.uses_kernels else None
+    return schema_of_log(log, options.declarations, directory, is_kept=False, scan=scan)
+
+
+def _end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
+    """Behind a position."""
+    places = locate(log, GtidPosition.parse(gtid), on_fault=damage_handler(is_strict=options.is_strict))
+    return max(places.values(), default=LOG_START)
+
+
+def _schema_place(options: ReadOptions) -> SchemaPlace:
+    """Behind the GTID whose shape is asked for."""
+    assert options.schema_at is not None
+    with closing(open_log(options)) as log:
+        return SchemaPlace(_end_of(options.schema_at, options, log), 0)
 
 
 def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
@@ -90,29 +152,58 @@ def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
     """
     if options.table is None:
         return generic_shape(options.granularity, options.columns)
-    return table_shape(
-        find_table(options, options.table),
+    return table_fields(
+        find_shape(options, options.table),
         options.zero_dates,
         options.columns,
         keeps_bytes=options.undecodable is Undecodable.BINARY,
     )
 
 
-def find_table(options: ReadOptions, name: str) -> TableSchema:
-    """The table as the log has it last, its columns called as in a DataFrame: looks from the end, range by range.
+def find_shape(options: ReadOptions, name: str) -> TableShape:
+    """The shape in which options read a table.
+
+    Raises:
+        ConfigurationError: no group changes rows of that table, or its columns are not known where the shape is taken.
+        PositionError: that place is not in the log.
+    """
+    written = _last_written(options, name, find_versions(options, to_end=True))
+    versions = find_versions(options)
+    database, _, table = name.partition(".")
+    newest: TableState | None = versions.last(database, table)
+    if options.schema_mode is SchemaMode.AT:
+        newest = versions.at(database, table, _schema_place(options))
+        if newest is None:
+            raise ConfigurationError(f"{name}: its columns at GTID {options.schema_at} are not known")
+    elif newest is None or (written.schema.has_names and not isinstance(newest, TableVersion)):
+        return TableShape(schema=written.schema, version=written.known_version, mode=options.schema_mode)
+    if not isinstance(newest, TableVersion):
+        raise ConfigurationError(str(unknown_names(newest)))
+    if written.version == newest:
+        shape = TableShape(schema=written.schema, version=newest, mode=options.schema_mode)
+    else:
+        shape = version_shape(name, newest, options.schema_mode)
+    if options.schema_mode is SchemaMode.AS_WRITTEN:
+        others = [one for one in versions.of(database, table) if isinstance(one, TableVersion)]
+        return united(shape, [version_shape(name, one) for one in reversed(others)])
+    return shape
+
+
+def _last_written(options: ReadOptions, name: str, versions: TableVersions) -> TableDecoder:
+    """What reads the table as the log has it last: looks from the end, range by range.
 
     Raises:
         ConfigurationError: no group changes that table.
     """
     ranges = _all_ranges(options)
     with closing(open_source(options)) as source:
-        reader = RowReader(TableFilter((name,)), options.declarations, named=named_as_fields)
+        reader = RowReader(TableFilter((name,)), options.declarations, find_version=versions.at)
         kernels = load_kernels(options) if options.is_strict else None
         for log_range in reversed(ranges):
             if kernels is not None:
-                found = _last_schema(event_batches(source, log_range, kernels), reader)
+                found = _last_decoder(event_batches(source, log_range, kernels), reader)
             else:
-                found = _last_schema_by_reference(options, source, log_range, reader)
+                found = _last_decoder_by_reference(options, source, log_range, reader)
             if found is not None:
                 return found
     raise ConfigurationError(f"no group in {options.path or options.host} changes rows of table {name}")
@@ -128,11 +219,11 @@ def _all_ranges(options: ReadOptions) -> list[LogRange]:
         return log.ranges(LOG_START, log.end(), size=options.partition_bytes)
 
 
-def _last_schema(batches: Iterable[EventBatch], reader: RowReader) -> TableSchema | None:
-    """The table of a reader as the last TABLE_MAP has it; others are looked at once."""
+def _last_decoder(batches: Iterable[EventBatch], reader: RowReader) -> TableDecoder | None:
+    """What reads the table of a reader as the last TABLE_MAP has it; others are looked at once."""
     import numpy as np
 
-    found: TableSchema | None = None
+    found: TableDecoder | None = None
     others: set[bytes] = set()
     for batch in batches:
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
@@ -140,20 +231,20 @@ def _last_schema(batches: Iterable[EventBatch], reader: RowReader) -> TableSchem
             event = batch.event(number)
             if event in others:
                 continue
-            decoder = reader.decoder(event)
+            decoder = reader.decoder(event, batch.schema_place(number))
             if decoder is not None:
-                found = decoder.schema
+                found = decoder
                 break
             others.add(event)
     return found
 
 
-def _last_schema_by_reference(
+def _last_decoder_by_reference(
     options: ReadOptions, source: GroupSource, log_range: LogRange, reader: RowReader
-) -> TableSchema | None:
+) -> TableDecoder | None:
     found = None
     for group in source.groups_in(log_range, on_fault=damage_handler(is_strict=options.is_strict)):
-        for found in reader.schemas(group_events(group)):  # noqa: B007  # the last one is wanted
+        for found in reader.decoders(group_events(group), group.start):  # noqa: B007  # the last one is wanted
             pass
     return found
 
@@ -192,7 +283,7 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
         selection = GroupSelection(
             domains=options.domains, start_time=options.starting_time, end_time=options.ending_time
         )
-        return tasks_between(options, fields, selection, _all_ranges(options))
+        return tasks_between(options, fields, selection, _all_ranges(options), NO_VERSIONS)
     with closing(open_log(options)) as log:
         selection = find_selection(options, log)
         end = log.end()
@@ -201,7 +292,8 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
         start = LOG_START
         if selection.starts and set(options.domains) and set(options.domains) <= set(dict(selection.starts)):
             start = min(position for domain, position in selection.starts if domain in options.domains)
-        return tasks_between(options, fields, selection, log.ranges(start, end, size=options.partition_bytes))
+        ranges = log.ranges(start, end, size=options.partition_bytes)
+        return tasks_between(options, fields, selection, ranges, find_versions(options))
 
 
 def bundled(tasks: Sequence[ReadTask]) -> list[list[ReadTask]]:
@@ -219,7 +311,23 @@ def bundled(tasks: Sequence[ReadTask]) -> list[list[ReadTask]]:
 
 
 def tasks_between(
-    options: ReadOptions, fields: tuple[ShapeField, ...], selection: GroupSelection, ranges: list[LogRange]
+    options: ReadOptions,
+    fields: tuple[ShapeField, ...],
+    selection: GroupSelection,
+    ranges: list[LogRange],
+    versions: TableVersions,
 ) -> list[ReadTask]:
-    """One task a range."""
-    return [ReadTask(options=options, fields=fields, selection=selection, log_range=log_range) for log_range in ranges]
+    """One task a range, each with the versions of tables that hold there."""
+    return [
+        ReadTask(
+            options=options,
+            fields=fields,
+            selection=selection,
+            log_range=log_range,
+            versions=versions.between(
+                LogPosition(log_range.file_no, log_range.start_offset),
+                LogPosition(log_range.file_no, log_range.end_offset),
+            ),
+        )
+        for log_range in ranges
+    ]

@@ -5,6 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from ibbmaster.errors import ConfigurationError, GtidError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.schema.shape import SchemaMode
+
 SERVER_ID = 4_000_000_001  # as a replica of a primary
 PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core
 
@@ -52,6 +56,8 @@ class ReadOptions:
     is_strict: bool = True  # failOnDataLoss
     partition_bytes: int = PARTITION_BYTES
     declarations: dict[str, dict[str, str]] = field(default_factory=dict)
+    schema_mode: SchemaMode = SchemaMode.LATEST
+    schema_at: str | None = None  # GTID of the place whose shape a table has, with SchemaMode.AT
     zero_dates: ZeroDates = ZeroDates.NULL
     starting_offsets: str = "earliest"
     bytes_per_trigger_max: int | None = None
@@ -65,3 +71,19 @@ class ReadOptions:
     server_id: int = SERVER_ID
     undecodable: Undecodable = Undecodable.FAIL
     uses_kernels: bool = True
+
+
+def parse_schema_mode(where: str, text: str) -> tuple[SchemaMode, str | None]:
+    """`latest`, `asWritten` or `at:GTID`, in any case; with the position behind `at:`. `where` is for the error.
+
+    Raises:
+        ConfigurationError: it is none of them.
+    """
+    word, _, behind = text.strip().partition(":")
+    for mode in SchemaMode:
+        if word.lower() == mode.value.lower() and bool(behind.strip()) == (mode is SchemaMode.AT):
+            try:
+                return mode, str(GtidPosition.parse(behind)) if mode is SchemaMode.AT else None
+            except GtidError as error:
+                raise ConfigurationError(f"{where}: {error}") from None
+    raise ConfigurationError(f"{where} is {text[:60]!r}, expected latest, asWritten or at:GTID")

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.cell import image_as_map
+from ibbmaster.arrow.cell import cell_reader, converting_reader, image_as_map, value_cell
 from ibbmaster.arrow.event_batch import in_group
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound, sound_batches
 from ibbmaster.arrow.plan import ReadTask, load_kernels, open_source, row_reader
 from ibbmaster.arrow.reaching import expect_log
-from ibbmaster.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.arrow.read_options import Granularity, ReadOptions, ZeroDates
 from ibbmaster.arrow.shape import (
     ABSENT_FIELD,
     RESERVED,
     UNDECODABLE_FIELD,
     ShapeField,
+    TableFields,
     arrow_schema,
     column_type,
-    expect_names,
+    expect_readable,
+    field_name,
 )
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image, RawValue
-from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.rows.column import Column, TableSchema
+from ibbmaster.event.rows.kinds.registry import value_reader
+from ibbmaster.event.rows.value import Reader, Value
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, RecordType
 from ibbmaster.ibb.page import PAGE_SIZE, is_blank
@@ -35,6 +40,8 @@ from ibbmaster.log.group_content import TableFilter, group_events, query_texts, 
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LOG_START, NOWHERE, LogPosition
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.shape import ColumnOrigin
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -192,12 +199,13 @@ class _Groups:
         self._task = task
         self._options: ReadOptions = task.options
         self._source = source
-        self._reader = row_reader(task.options)
+        fields = task.fields
+        self._reader = row_reader(
+            task, partial(_TableReaders, fields, task.options.zero_dates) if isinstance(fields, TableFields) else None
+        )
         self._tables = TableFilter(task.options.tables)
         self._names = [field.name for field in task.fields]
-        self._plans: dict[TableSchema, list[int | None]] = {}
         self._faults: list[tuple[LogPosition, str | None, str]] = []
-        self._own_fields = self._fields_of_table()
 
     def rows(self, begin: LogPosition) -> Iterator[Row]:
         """The rows of every group from `begin` on that is wanted; of a group that is damaged none, or an error."""
@@ -250,7 +258,7 @@ class _Groups:
 
     def _nothing(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         """Read all of a group, to see whether that can be done."""
-        for _ in self._reader.changes(group_events(group)):
+        for _ in self._reader.changes(group_events(group), group.start):
             pass
         return iter(())
 
@@ -297,7 +305,7 @@ class _Groups:
     def _changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         """One row an image, both images beside each other for an update's two rows."""
         number = 0
-        for schema, change in self._reader.changes(group_events(group)):
+        for schema, change in self._reader.changes(group_events(group), group.start):
             row = head | {
                 "_table": schema.name,
                 "before": image_as_map(schema, change.before),
@@ -311,56 +319,95 @@ class _Groups:
     def _table_changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         """One row an image: a delete and a preimage have the row as it was, the others as it is."""
         number = 0
-        for schema, change in self._reader.changes(group_events(group)):
-            plan = self._plan(schema)
+        for decoder, change in self._reader.decoded(group_events(group), group.start):
+            readers = decoder.reader_of
+            assert isinstance(readers, _TableReaders)
+            if readers.has_own:
+                decoder.expect_names()
             images = [image for image in (change.before, change.after) if image is not None]
             for kind, image in zip(_change_types(change.kind), images, strict=True):
-                cells = list(zip(schema.columns, image, strict=True))
-                values = head | {
-                    "_change_type": kind,
-                    "_change_no": number,
-                    ABSENT_FIELD.name: [column.name for column, value in cells if value is ABSENT],
-                    UNDECODABLE_FIELD.name: {column.name: value for column, value in cells if type(value) is RawValue},
-                }
+                values = head | {"_change_type": kind, "_change_no": number} | readers.told(image)
                 number += 1
-                yield tuple(
-                    values[name] if name in values else _cell(number, image)
-                    for name, number in zip(self._names, plan, strict=True)
-                )
+                yield tuple(values[name] if name in values else readers.cell(name, image) for name in self._names)
 
-    def _fields_of_table(self) -> dict[str, ShapeField]:
-        return {field.name: field for field in self._task.fields if field.name not in RESERVED}
 
-    def _plan(self, schema: TableSchema) -> list[int | None]:
-        """For each column of the task where it is in a row of the table as this group has it.
+class _TableReaders:
+    """Reads the rows of a version of a table: most columns at once as cells, others as values, which become cells."""
+
+    def __init__(
+        self, fields: TableFields, zero_dates: ZeroDates, schema: TableSchema, version: TableVersion | None
+    ) -> None:
+        self._fields = fields
+        self._zero_dates = zero_dates
+        self._schema = schema
+        self._version = version
+        self.has_own = any(field.name not in RESERVED for field in fields)
+        self._tells_absent = ABSENT_FIELD in fields
+        self._tells_undecodable = UNDECODABLE_FIELD in fields
+
+    def __call__(self, column: Column) -> Reader:
+        number = self._schema.columns.index(column)
+        field, origin = self._wanted.get(number, (None, None))
+        if field is None or origin is None or number in self._as_values:
+            return value_reader(column)
+        if origin.convert is None and column_type(column, self._zero_dates) == field.type:
+            return cell_reader(column, field.type)
+        return converting_reader(column, origin.convert, field.type)
+
+    @cached_property
+    def _origins(self) -> dict[str, ColumnOrigin]:
+        """Of each column of the table's shape, by its name in the DataFrame."""
+        shape = self._fields.shape
+        names = [field_name(column.name) for column in shape.columns]
+        return dict(zip(names, shape.origins(self._schema, self._version), strict=True))
+
+    @cached_property
+    def _wanted(self) -> dict[int, tuple[ShapeField, ColumnOrigin]]:
+        """The columns that are in the DataFrame, by their numbers.
 
         Raises:
-            EventError: a column has another type than the DataFrame was made with.
+            EventError: one has another type than the DataFrame was made with.
         """
-        plan = self._plans.get(schema)
-        if plan is not None:
-            return plan
-        if self._own_fields:
-            expect_names(schema)
-        numbers = {column.name: number for number, column in enumerate(schema.columns)}
-        plan = []
-        for name in self._names:
-            field, number = self._own_fields.get(name), numbers.get(name)
-            if field is None or number is None:
-                plan.append(None)  # of the group; or the table does not have the column here
-                continue
-            column = schema.columns[number]
-            found = column_type(column, self._options.zero_dates)
-            if found != field.type:
-                raise EventError(f"{schema.name} column {name} is {found} here, the DataFrame has {field.type}")
-            plan.append(number)
-        self._plans[schema] = plan
-        return plan
+        found = {}
+        columns = dict(zip(self._origins, self._fields.shape.columns, strict=True))
+        for field in self._fields:
+            origin = self._origins.get(field.name)
+            if field.name not in RESERVED and origin is not None and origin.number is not None:
+                column = self._schema.columns[origin.number]
+                expect_readable(self._schema.name, column, columns[field.name], field, self._zero_dates)
+                found[origin.number] = field, origin
+        return found
 
+    @cached_property
+    def _as_values(self) -> set[int | None]:
+        """The columns that are computed, or that others are computed from."""
+        computed = [origin for origin in self._origins.values() if origin.compute is not None]
+        inputs = [made_of.number for origin in computed for _, made_of in origin.inputs]
+        return {*inputs, *(origin.number for origin in computed)}
 
-def _cell(number: int | None, image: Image) -> object:
-    cell = None if number is None else image[number]
-    return None if cell is ABSENT or type(cell) is RawValue else cell
+    @cached_property
+    def _to_cells(self) -> dict[str, Callable[[Value], object]]:
+        return {field.name: value_cell(field.type) for field in self._fields}
+
+    def cell(self, name: str, image: Image) -> object:
+        """The cell of a column of the DataFrame."""
+        origin = self._origins[name]
+        is_cell = origin.number is not None and origin.number not in self._as_values
+        value = image[origin.number] if is_cell else origin.value(image)  # type: ignore[index]
+        if value is ABSENT or type(value) is RawValue:
+            return None
+        return value if is_cell else self._to_cells[name](value)
+
+    def told(self, image: Image) -> dict[str, object]:
+        """What an image says of itself, as far as that is in the DataFrame."""
+        found: dict[str, object] = {}
+        if self._tells_absent:
+            found[ABSENT_FIELD.name] = [name for name, origin in self._origins.items() if origin.is_absent(image)]
+        if self._tells_undecodable:
+            numbers = [(name, origin.number) for name, origin in self._origins.items() if origin.number is not None]
+            values = [(name, image[number]) for name, number in numbers]
+            found[UNDECODABLE_FIELD.name] = {name: value for name, value in values if type(value) is RawValue}
+        return found
 
 
 def _change_types(kind: ChangeKind) -> tuple[str, ...]:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+import bisect
+import dataclasses
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, string_array, timestamp_array
-from ibbmaster.arrow.cell import cell_reader
-from ibbmaster.arrow.column_reading import Reading, reading_of
+from ibbmaster.arrow.cell import value_cell
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.read_options import ZeroDates
-from ibbmaster.arrow.row_tables import RowTables
-from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, arrow_type
+from ibbmaster.arrow.row_tables import ColumnCells, RowTables
+from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_type
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
-from ibbmaster.event.rows.changes import RowDecoder
-from ibbmaster.event.rows.column import Column, ColumnType
+from ibbmaster.event.rows.changes import ABSENT
+from ibbmaster.event.rows.column import ColumnType, ValueKind
+from ibbmaster.event.rows.value import Value
 from ibbmaster.event.table_map import TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
@@ -30,6 +32,7 @@ from ibbmaster.kernel.fields import (
     OPEN_TABLES_MIN,
     UPDATE_AFTER,
     Decoded,
+    EventColumn,
     KnownTables,
     OpenColumn,
     RowField,
@@ -38,6 +41,8 @@ from ibbmaster.kernel.fields import (
     VariantColumn,
 )
 from ibbmaster.log.group_content import RowReader
+from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.schema.shape import ColumnOrigin, converted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,17 +57,25 @@ class RowColumns:
     READS_EVERY_COLUMN = False  # of every table, whatever the fields
 
     def __init__(
-        self, fields: tuple[ShapeField, ...], reader: RowReader, zero_dates: ZeroDates, kernels: Kernels
+        self,
+        fields: tuple[ShapeField, ...],
+        reader: RowReader,
+        zero_dates: ZeroDates,
+        kernels: Kernels,
+        boundaries: Sequence[SchemaPlace] = (),
     ) -> None:
         self._fields = fields
         self._own = [field for field in fields if field.name not in RESERVED]
-        self._tables = RowTables(None if self.READS_EVERY_COLUMN else self._own, reader, zero_dates)
-        self._slots = dict(self._tables.slots)
+        self._zero_dates = zero_dates
         self._reader = reader
+        self._tables = self._new_tables()
+        self._boundaries = boundaries
+        self._passed = 0  # boundaries in front of what is read
         self._kernels = kernels
         self._table = ""
-        self._columns: dict[str, Column] = {}  # by name, as the current table has them
-        self._readings: dict[str, Reading] = {}
+        self._cells: dict[str, ColumnCells] = {}  # by name, as the current table has its columns
+        self._names: dict[int, str] = {}  # of these columns, by their numbers
+        self._origins: dict[str, ColumnOrigin] = {}  # by name in the DataFrame
         self._plain = PlainEvents()
         slots = max(2 * len(self._own), 1)
         self._values = np.zeros((slots, ROWS_MAX), dtype=np.int64)
@@ -70,10 +83,21 @@ class RowColumns:
         self._row_groups = np.zeros(ROWS_MAX, dtype=np.int64)
         self._row_kinds = np.zeros(ROWS_MAX, dtype=np.int64)
         self._state = np.zeros(RowField.SIZE, dtype=np.int64)
-        self._state[RowField.TABLE] = -1 if self._own or self.READS_EVERY_COLUMN else ANY_TABLE
+        self._state[RowField.TABLE] = self._no_table
         self._last_rows: tuple[tuple[int, ...], int] = ((), 0)  # the group of the row before, and how many it had
         self._open = _open_tables(OPEN_TABLES_MIN)
         self._last_group: tuple[int, ...] = ()
+
+    @property
+    def _no_table(self) -> int:
+        """What stands for the current table as long as there is none."""
+        is_any = not self._own and not self.READS_EVERY_COLUMN and ABSENT_FIELD not in self._fields
+        return ANY_TABLE if is_any else -1
+
+    def _new_tables(self) -> RowTables:
+        shape = self._fields.shape if isinstance(self._fields, TableFields) else None
+        own = None if self.READS_EVERY_COLUMN else self._own
+        return RowTables(own, shape, self._reader, self._zero_dates)
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
         """The changes in a batch of events.
@@ -83,9 +107,35 @@ class RowColumns:
             UndecodableError: a value cannot be read.
         """
         batch = self._plain.of(batch)
-        state, tables = self._state, self._tables
         # A group that continues from the batch before keeps the tables it has named.
-        state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
+        self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
+        for start, end in self._parts(batch):
+            yield from self._of_part(dataclasses.replace(batch, events=batch.events[start:end]))
+
+    def _parts(self, batch: EventBatch) -> Iterator[tuple[int, int]]:
+        """Events between which no table becomes another; what is known of tables is forgotten between them."""
+        start, count = 0, len(batch.events)
+        while start < count:
+            passed = bisect.bisect_right(self._boundaries, batch.schema_place(start)) if self._boundaries else 0
+            if passed != self._passed:
+                self._pass_boundary(is_in_group=bool(batch.events[start, EventColumn.NUMBER]))
+                self._passed = passed
+            end = count
+            if passed < len(self._boundaries):
+                end = bisect.bisect_left(range(count), self._boundaries[passed], lo=start, key=batch.schema_place)
+            yield start, end
+            start = end
+
+    def _pass_boundary(self, *, is_in_group: bool) -> None:
+        if is_in_group:
+            self._tables.forget()
+            return
+        self._tables = self._new_tables()
+        self._state[RowField.TABLE] = self._no_table
+        self._state[RowField.TURN] += 1
+
+    def _of_part(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
+        state, tables = self._state, self._tables
         state[RowField.EVENT] = state[RowField.OFFSET] = 0
         while True:
             status = self._kernels.decode_rows(
@@ -107,14 +157,16 @@ class RowColumns:
             match RowStatus(status):
                 case RowStatus.NEW_MAP:
                     with batch.naming_group(number):
-                        tables.add_map(batch.event(number))
+                        tables.add_map(batch.event(number), batch.schema_place(number))
                 case RowStatus.NEW_TABLE:
                     yield from self._flush(batch)
-                    self._use_table(int(state[RowField.TABLE]))
+                    with batch.naming_group(number):
+                        self._use_table(int(state[RowField.TABLE]))
                 case RowStatus.NEW_VARIANT:
                     with batch.naming_group(number):
                         event = batch.event(number)
-                        tables.add_variant(event, self._decoder_of(event))
+                        tables.add_variant(event, self._row_of(event))
+                        self._make_slots(tables.slot_count)
                 case RowStatus.MANY_TABLES:
                     self._make_room()
                 case RowStatus.FULL:
@@ -146,12 +198,18 @@ class RowColumns:
         """Rows of this table come next: how its columns are read."""
         decoder = self._tables.decoders[row]
         assert decoder is not None
+        found = self._tables.cells_of(row)
         self._table = decoder.schema.name
-        self._columns = {column.name: column for column in decoder.schema.columns if column.name in self._slots}
-        self._readings = {}
-        for name, column in self._columns.items():
-            with contextlib.suppress(ValueError):  # it is in no image, or its step says what is wrong
-                self._readings[name] = reading_of(column, self._own[self._slots[name] // 2].type)
+        self._cells = {cells.column.name: cells for cells in found.cells.values()}
+        self._names = {number: cells.column.name for number, cells in found.cells.items()}
+        self._origins = found.origins
+
+    def _make_slots(self, count: int) -> None:
+        """Have so many slots; what is in those there are stays."""
+        more = count - len(self._values)
+        if more > 0:
+            self._values = np.concatenate([self._values, np.zeros((more, ROWS_MAX), dtype=np.int64)])
+            self._valid = np.concatenate([self._valid, np.zeros((more, ROWS_MAX), dtype=np.uint8)])
 
     def _make_room(self) -> None:
         """For more tables in the current group: what they take is bounded by the bytes of the group."""
@@ -160,14 +218,14 @@ class RowColumns:
         for entry in known[known[:, OpenColumn.TURN] == turn]:
             self._open[self._kernels.find_open(self._open, entry[OpenColumn.ID], turn)] = entry
 
-    def _decoder_of(self, event: bytes) -> RowDecoder:
-        """The table that the group of a row event has named for it."""
+    def _row_of(self, event: bytes) -> int:
+        """The row of the table that the group of a row event has named for it."""
         table_id = int.from_bytes(event[EVENT_HEADER_SIZE : EVENT_HEADER_SIZE + TABLE_ID_SIZE], "little")
         place = self._kernels.find_open(self._open, table_id, self._state[RowField.TURN])
         if self._open[place, OpenColumn.TURN] == self._state[RowField.TURN]:
-            decoder: RowDecoder | None = self._tables.decoders[self._open[place, OpenColumn.MAP]]
-            if decoder is not None:
-                return decoder
+            row = int(self._open[place, OpenColumn.MAP])
+            if self._tables.decoders[row] is not None:
+                return row
         raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
 
     def _complain(self, batch: EventBatch, number: int) -> NoReturn:
@@ -175,9 +233,11 @@ class RowColumns:
         event = batch.event(number)
         with batch.naming_group(number):
             if event[TYPE_OFFSET] == EventType.TABLE_MAP:
-                self._reader.decoder(event)
+                self._reader.decoder(event, batch.schema_place(number))
             else:
-                for _ in self._decoder_of(event).changes(event):
+                decoder = self._tables.decoders[self._row_of(event)]
+                assert decoder is not None
+                for _ in decoder.changes(event):
                     pass
             raise EventError("a row event that cannot be read")
 
@@ -193,8 +253,11 @@ class RowColumns:
         self._valid[:, :count] = 0
         self._state[RowField.ROWS] = 0
 
-    def _is_padded(self, name: str) -> bool:
-        return self._columns[name].type == ColumnType.STRING and self._readings[name].what == "bytes"
+    @staticmethod
+    def _padded(cells: ColumnCells) -> int:
+        """Bytes that each string is filled up to."""
+        is_padded = cells.column.type == ColumnType.STRING and cells.reading.what == "bytes"
+        return cells.column.size if is_padded else 0
 
     def _bytes_max(self) -> int:
         """Of strings in one record batch."""
@@ -203,14 +266,13 @@ class RowColumns:
     def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
         """Rows that fit into one record batch each; the two of an update stay together."""
         bytes_max = self._bytes_max()
-        if len(batch.data) <= bytes_max and not any(map(self._is_padded, self._readings)):
+        if len(batch.data) <= bytes_max and not any(map(self._padded, self._cells.values())):
             yield 0, count
             return
         sizes = np.zeros(count, dtype=np.int64)
-        for name, reading in self._readings.items():
-            if reading.op == RowOp.RAW_PREFIXED:
-                slot = self._slots[name]
-                padding = self._columns[name].size if self._is_padded(name) else 0
+        for cells in self._cells.values():
+            if cells.reading.op == RowOp.RAW_PREFIXED:
+                slot, padding = cells.slot, self._padded(cells)
                 sizes += np.where(self._valid[slot, :count], np.maximum(self._values[slot + 1, :count], padding), 0)
         start = 0
         passed = np.cumsum(sizes)
@@ -228,12 +290,13 @@ class RowColumns:
         groups, kinds = self._row_groups[rows], self._row_kinds[rows] & (1 << KIND_BITS) - 1
         variants = self._row_kinds[rows] >> KIND_BITS
         images = self._images(batch, rows, kinds, variants)
+        halves = 2 * variants + (kinds == UPDATE_AFTER)
         arrays = []
         for field in self._fields:
             if field.name in images:
                 arrays.append(images[field.name])
             elif field in self._own:
-                arrays.append(self._own_array(field, batch, rows))
+                arrays.append(self._own_array(field, batch, rows, halves))
             elif field.name == "_change_type":
                 arrays.append(_picked(kinds, pa.array(CHANGE_TYPES)))
             elif field.name == "_change_no":
@@ -242,8 +305,7 @@ class RowColumns:
                 names = [decoder and decoder.schema.name for decoder in self._tables.decoders]
                 arrays.append(_picked(self._tables.variants[variants, VariantColumn.MAP], pa.array(names, pa.string())))
             elif field.name == ABSENT_FIELD.name:
-                lists = pa.array(self._tables.absent, pa.list_(pa.string()))
-                arrays.append(lists.take(pa.array(2 * variants + (kinds == UPDATE_AFTER))))
+                arrays.append(self._absent_array(batch, rows, halves))
             else:
                 arrays.append(group_array(field.name, batch, groups, self._kernels))
         schema = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in self._fields])
@@ -264,41 +326,103 @@ class RowColumns:
         self._last_rows = batch.identity(groups[-1]), int(numbers[-1]) + 1
         return numbers
 
-    def _own_array(self, field: ShapeField, batch: EventBatch, rows: slice) -> pa.Array:
+    def _own_array(self, field: ShapeField, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
+        """A column of the table's shape, from wherever this version of the table has it."""
         import pyarrow as pa
 
         kind = arrow_type(field.type)
-        count = rows.stop - rows.start
-        column, reading = self._columns.get(field.name), self._readings.get(field.name)
-        if column is None or reading is None:
-            return pa.nulls(count, kind)
-        slot = self._slots[field.name]
+        origin = self._origins[field.name]
+        name = None if origin.number is None else self._names.get(origin.number)
+        if name is not None:
+            array = self._cell_array(self._cells[name], batch, rows)
+            array = array if array.type == kind else array.cast(kind)
+        else:
+            cell = value_cell(field.type)(origin.fill)
+            array = pa.repeat(pa.scalar(cell, kind), rows.stop - rows.start)
+        computed = self._computed(origin, batch, rows, halves)
+        if not computed:
+            return array
+        to_cell = value_cell(field.type)
+        cells = array.to_pylist()
+        for row, value in computed.items():
+            cells[row] = None if value is ABSENT else to_cell(value)
+        return pa.array(cells, kind)
+
+    def _computed(self, origin: ColumnOrigin, batch: EventBatch, rows: slice, halves: Any) -> dict[int, Value]:
+        """Values of a column in images that leave it out, by row; ABSENT where nothing tells them."""
+        if origin.compute is None:
+            return {}
+        presents = [self._tables.presents[half] for half in halves.tolist()]
+        lacking = [row for row, bits in enumerate(presents) if origin.number is None or not bits >> origin.number & 1]
+        if not lacking:
+            return {}
+        inputs = {name: self._input_values(one, batch, rows) for name, one in origin.inputs}
+        found: dict[int, Value] = {}
+        for row in lacking:
+            values = {name: inputs[name][row] if one.is_told(presents[row]) else ABSENT for name, one in origin.inputs}
+            found[row] = origin.computed(values)
+        return found
+
+    def _input_values(self, origin: ColumnOrigin, batch: EventBatch, rows: slice) -> list[Value]:
+        """The values of a column as the reference decoder has them, for what is computed from it."""
+        name = None if origin.number is None else self._names.get(origin.number)
+        if name is None:
+            return [origin.fill] * (rows.stop - rows.start)
+        cells = self._cells[name]
+        values = self._cell_array(cells, batch, rows).to_pylist()
+        if cells.column.kind is ValueKind.INTEGER:
+            values = [None if value is None else int(value) for value in values]
+        elif cells.column.kind is ValueKind.DECIMAL:
+            values = [None if value is None else Decimal(value) for value in values]
+        if origin.convert is None:
+            return values  # type: ignore[no-any-return]
+        return [converted(origin.convert, value) for value in values]
+
+    def _absent_array(self, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
+        """The columns that each image leaves out, and that nothing else tells."""
+        import pyarrow as pa
+
+        lists = pa.array(self._tables.absent, pa.list_(pa.string())).take(pa.array(halves))
+        untold: dict[int, set[str]] = {}
+        for name, origin in self._origins.items():
+            for row, value in self._computed(origin, batch, rows, halves).items():
+                if value is ABSENT:
+                    untold.setdefault(row, set()).add(name)
+        if not untold:
+            return lists
+        cells = lists.to_pylist()
+        for row, names in untold.items():
+            cells[row] = [name for name in self._origins if name in names or name in cells[row]]
+        return pa.array(cells, lists.type)
+
+    def _cell_array(self, cells: ColumnCells, batch: EventBatch, rows: slice) -> pa.Array:
+        """The values of a column of the table as cells of their own type."""
+        import pyarrow as pa
+
+        kind, slot, column = arrow_type(cells.type), cells.slot, cells.column
         values, more, valid = self._values[slot, rows], self._values[slot + 1, rows], self._valid[slot, rows]
-        match reading.what:
+        match cells.reading.what:
             case "text":
                 try:
                     if column.charset != "ascii" or not _has_high_bytes(batch.data, values, more, valid):
                         return string_array(kind, batch.data, values, more, valid, self._kernels)
                 except pa.ArrowInvalid:
                     pass
-                return self._slow_array(column, field, batch, rows)
             case "bytes":
-                padded = column.size if self._is_padded(field.name) else 0
+                padded = self._padded(cells)
                 return string_array(kind, batch.data, values, more, valid, self._kernels, padded=padded)
             case "number":
-                return _number_array(kind, values, more if reading.op == RowOp.DECIMAL else None, valid)
-            case _:
-                return self._slow_array(column, field, batch, rows)
+                return _number_array(kind, values, more if cells.reading.op == RowOp.DECIMAL else None, valid)
+        return self._slow_array(cells, batch, rows)
 
-    def _slow_array(self, column: Column, field: ShapeField, batch: EventBatch, rows: slice) -> pa.Array:
+    def _slow_array(self, cells: ColumnCells, batch: EventBatch, rows: slice) -> pa.Array:
         """Values that are read one by one, each different one once."""
         import pyarrow as pa
 
-        slot, reading = self._slots[field.name], self._readings[field.name]
-        read = cell_reader(column, field.type)
+        column, slot, reading, read = cells.column, cells.slot, cells.reading, cells.read
         data = batch.data
         cache: dict[bytes, object] = {}
-        cells: list[object] = []
+        found: list[object] = []
         columns = zip(
             self._values[slot, rows].tolist(),
             self._values[slot + 1, rows].tolist(),
@@ -307,7 +431,7 @@ class RowColumns:
         )
         for row, (value, size, is_valid) in enumerate(columns, start=rows.start):
             if not is_valid:
-                cells.append(None)
+                found.append(None)
                 continue
             if reading.what == "code":
                 raw = value.to_bytes(reading.first, "little", signed=value < 0)
@@ -324,8 +448,8 @@ class RowColumns:
                     group = int(self._row_groups[row])
                     undecodable = UndecodableError(self._table, column.name, column.type_name, str(error))
                     raise EventError(f"{batch.place(group)}: {undecodable}") from None
-            cells.append(cache[raw])
-        return pa.array(cells, arrow_type(field.type))
+            found.append(cache[raw])
+        return pa.array(found, arrow_type(cells.type))
 
 
 def _open_tables(size: int) -> Any:

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ibbmaster.arrow.column_reading import reading_of, size_of, text_reading_of
+from ibbmaster.arrow.cell import cell_reader, converting_reader
+from ibbmaster.arrow.column_reading import (
+    Reading,
+    can_cast,
+    raw_reading_of,
+    reading_of,
+    size_of,
+    text_reading_of,
+)
 from ibbmaster.arrow.read_options import ZeroDates
-from ibbmaster.arrow.shape import ShapeField, column_type, expect_names
+from ibbmaster.arrow.shape import ShapeField, column_type, expect_readable, field_name
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
-from ibbmaster.event.rows.changes import RowDecoder
 from ibbmaster.event.rows.column import Column, TableSchema
+from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
-from ibbmaster.log.group_content import RowReader
+from ibbmaster.log.group_content import RowReader, TableDecoder
+from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.schema.shape import ColumnOrigin, TableShape
+
+Step = tuple[int, int, int, int, int]  # the columns of StepColumn
 
 KINDS = {
     EventType.WRITE_ROWS_V1: INSERT,
@@ -28,32 +41,108 @@ KINDS = {
 }
 
 
+class ColumnCells(NamedTuple):
+    """How the values of a column become cells: the slot they are read into, and what is made of them there."""
+
+    column: Column
+    slot: int
+    reading: Reading
+    type: str  # Spark's name of it
+    read: Reader  # of the cells themselves, where the kernel does not make them
+
+
+class TableCells:
+    """Which columns of a version of a table are read, and what they are in the DataFrame.
+
+    Attributes:
+        origins: of each column of the table's shape, by its name in the DataFrame.
+        cells: by column number.
+    """
+
+    def __init__(
+        self, decoder: TableDecoder, shape: TableShape | None, fields: list[ShapeField], zero_dates: ZeroDates
+    ):
+        self._schema = decoder.schema
+        self._zero_dates = zero_dates
+        self.origins: dict[str, ColumnOrigin] = {}
+        self.cells: dict[int, ColumnCells] = {}
+        if shape is None:
+            return
+        names = [field_name(column.name) for column in shape.columns]
+        self.origins = dict(zip(names, shape.origins(decoder.schema, decoder.known_version), strict=True))
+        wanted = dict(zip(names, shape.columns, strict=True))
+        for index, field in enumerate(fields):
+            origin = self.origins[field.name]
+            if origin.number is not None:
+                self._add_field(2 * index, field, origin, wanted[field.name])
+        for origin in self.origins.values():
+            for _, made_of in origin.inputs:
+                if made_of.number is not None and made_of.number not in self.cells:
+                    slot = 2 * (len(fields) + sum(cell.slot >= 2 * len(fields) for cell in self.cells.values()))
+                    self._add_input(slot, made_of.number)
+
+    def _add_field(self, slot: int, field: ShapeField, origin: ColumnOrigin, wanted: Column) -> None:
+        assert origin.number is not None
+        column = self._schema.columns[origin.number]
+        found = expect_readable(self._schema.name, column, wanted, field, self._zero_dates)
+        try:
+            if (found == field.type and origin.convert is None) or can_cast(found, field.type):
+                cells = ColumnCells(column, slot, reading_of(column, found), found, cell_reader(column, found))
+            else:
+                read = converting_reader(column, origin.convert, field.type)
+                cells = ColumnCells(column, slot, raw_reading_of(column), field.type, read)
+        except ValueError:
+            return  # it is in no image, or its step says what is wrong
+        self.cells[origin.number] = cells
+
+    def _add_input(self, slot: int, number: int) -> None:
+        column = self._schema.columns[number]
+        own = column_type(column, self._zero_dates)
+        with contextlib.suppress(ValueError):
+            self.cells[number] = ColumnCells(column, slot, reading_of(column, own), own, cell_reader(column, own))
+
+
 class RowTables:
     """Arrays with the columns `MapColumn`, `VariantColumn` and `StepColumn`, and the bytes they refer to.
 
     `fields` are the columns of the DataFrame that are those of a table: field number n has the
-    slots 2n and 2n + 1. With None every column of each table is read, as what becomes text; column
-    number n has these slots.
+    slots 2n and 2n + 1; behind them are those of columns that others are computed from. With None
+    every column of each table is read, as what becomes text; column number n has these slots.
 
     Attributes:
         decoders: the reference decoder of each known table; None for one that is not wanted.
-        absent: for each kind of row event the columns that its first image leaves out, and its second.
+        table_cells: beside them, how they are read.
+        presents: for each kind of row event the columns that its first image has, and its second, a bit each.
+        absent: beside them, the names of those that they leave out.
+        slot_count: slots that the steps write to.
     """
 
-    def __init__(self, fields: list[ShapeField] | None, reader: RowReader, zero_dates: ZeroDates) -> None:
+    def __init__(
+        self, fields: list[ShapeField] | None, shape: TableShape | None, reader: RowReader, zero_dates: ZeroDates
+    ) -> None:
         self._fields = fields
-        self.slots = {field.name: 2 * index for index, field in enumerate(fields or ())}
+        self._shape = shape
         self._reader = reader
         self._zero_dates = zero_dates
         self.known: Any = np.zeros(1 << 16, dtype=np.uint8)
         self._known_bytes = 0
         self.maps: Any = np.zeros((64, MapColumn.COLUMNS), dtype=np.int64)
-        self.decoders: list[RowDecoder | None] = []
+        self.decoders: list[TableDecoder | None] = []
+        self.table_cells: list[TableCells | None] = []
         self.variants: Any = np.zeros((64, VariantColumn.COLUMNS), dtype=np.int64)
         self.variant_count = 0
         self.steps: Any = np.zeros((256, StepColumn.COLUMNS), dtype=np.int64)
         self._step_count = 0
+        self.presents: list[int] = []
         self.absent: list[list[str]] = []
+        self.slot_count = 0
+
+    def forget(self) -> None:
+        """From here on tables are others, though their TABLE_MAP events may have the same bytes.
+
+        What the current group has named stays as it is.
+        """
+        self.maps[:, MapColumn.SIZE] = -1
 
     def _remember(self, data: bytes) -> int:
         """Keep bytes; returns where."""
@@ -64,22 +153,36 @@ class RowTables:
         self._known_bytes += len(data)
         return start
 
-    def add_map(self, event: bytes) -> None:
+    def add_map(self, event: bytes, place: SchemaPlace) -> None:
         """Know the table of a TABLE_MAP event.
 
         Raises:
             EventError: its columns have no names, and some of them are wanted.
         """
-        decoder = self._reader.decoder(event)
+        decoder = self._reader.decoder(event, place)
         if decoder is not None and self._fields:
-            expect_names(decoder.schema)
+            decoder.expect_names()
         if len(self.decoders) == len(self.maps):
             self.maps = _longer(self.maps)
         start = self._remember(event[EVENT_HEADER_SIZE:])
         self.maps[len(self.decoders)] = start, len(event) - EVENT_HEADER_SIZE, decoder is not None
         self.decoders.append(decoder)
+        self.table_cells.append(None)
 
-    def add_variant(self, event: bytes, decoder: RowDecoder) -> None:
+    def cells_of(self, row: int) -> TableCells:
+        """How a known table is read.
+
+        Raises:
+            EventError: a column is not of the type that the DataFrame has.
+        """
+        found = self.table_cells[row]
+        if found is None:
+            decoder = self.decoders[row]
+            assert decoder is not None
+            found = self.table_cells[row] = TableCells(decoder, self._shape, self._fields or [], self._zero_dates)
+        return found
+
+    def add_variant(self, event: bytes, row: int) -> None:
         """Know the kind of a row event of a table.
 
         Raises:
@@ -87,17 +190,19 @@ class RowTables:
             UndecodableError: values of one of its columns cannot be read at all.
         """
         header = decode_rows_header(event)
+        decoder = self.decoders[row]
+        assert decoder is not None
         schema = decoder.schema
         if header.column_count != len(schema.columns):
             columns = len(schema.columns)
             raise EventError(f"row event of {header.column_count} columns, {schema.name} has {columns}")
-        first = self._add_steps(schema, header.columns_present)
-        after = self._add_steps(schema, header.columns_after) if header.columns_after else (0, 0)
+        first = self._add_steps(row, schema, header.columns_present)
+        after = self._add_steps(row, schema, header.columns_after) if header.columns_after else (0, 0)
         bits = header.columns_present + header.columns_after
         if self.variant_count == len(self.variants):
             self.variants = _longer(self.variants)
         self.variants[self.variant_count] = (
-            self.decoders.index(decoder),
+            row,
             KINDS[EventType(event[TYPE_OFFSET])],
             header.column_count,
             self._remember(bits),
@@ -106,12 +211,22 @@ class RowTables:
             *after,
         )
         self.variant_count += 1
-        self.absent += [_absent_names(schema, bits) for bits in (header.columns_present, header.columns_after)]
+        for bits in (header.columns_present, header.columns_after):
+            present = int.from_bytes(bits, "little")
+            self.presents.append(present)
+            self.absent.append(self._absent_names(row, schema, present))
 
-    def _add_steps(self, schema: TableSchema, present: bytes) -> tuple[int, int]:
+    def _absent_names(self, row: int, schema: TableSchema, present: int) -> list[str]:
+        """The columns that an image leaves out, and that nothing else tells."""
+        if self._shape is None:
+            return [column.name for number, column in enumerate(schema.columns) if not present >> number & 1]
+        return [name for name, origin in self.cells_of(row).origins.items() if not origin.is_told(present)]
+
+    def _add_steps(self, row: int, schema: TableSchema, present: bytes) -> tuple[int, int]:
         """The steps of an image with these columns: the first, and how many."""
         first = self._step_count
         bits = int.from_bytes(present, "little")
+        cells = self.cells_of(row).cells
         for number, column in enumerate(schema.columns):
             if not bits >> number & 1:
                 continue
@@ -119,39 +234,32 @@ class RowTables:
                 self.steps = _longer(self.steps)
             try:
                 if self._fields is None:
-                    self.steps[self._step_count] = _text_step(column, 2 * number)
+                    step = _text_step(column, 2 * number)
+                elif number in cells:
+                    step = _step(cells[number].reading, cells[number].slot)
                 else:
-                    self.steps[self._step_count] = self._step(self._fields, schema, column)
+                    step = _skipping(reading_of(column, column_type(column, self._zero_dates)))
             except ValueError as error:
                 raise UndecodableError(schema.name, column.name, column.type_name, str(error)) from None
+            self.steps[self._step_count] = step
+            self.slot_count = max(self.slot_count, step[3] + 2)
             self._step_count += 1
         return first, self._step_count - first
 
-    def _step(self, fields: list[ShapeField], schema: TableSchema, column: Column) -> tuple[int, int, int, int, int]:
-        slot = self.slots.get(column.name)
-        found = column_type(column, self._zero_dates)
-        reading = reading_of(column, found)
-        size = size_of(reading)
-        if slot is None:
-            op = RowOp.SKIP_PREFIXED if reading.op == RowOp.RAW_PREFIXED else RowOp.SKIP_FIXED
-            return op, 0, 0, 0, size
-        wanted = fields[slot // 2].type
-        if found != wanted:
-            raise EventError(f"{schema.name} column {column.name} is {found} here, the DataFrame has {wanted}")
-        return reading.op, reading.first, reading.second, slot, size
 
-
-def _text_step(column: Column, slot: int) -> tuple[int, int, int, int, int]:
-    reading = text_reading_of(column)
+def _step(reading: Reading, slot: int) -> Step:
     return reading.op, reading.first, reading.second, slot, size_of(reading)
+
+
+def _skipping(reading: Reading) -> Step:
+    op = RowOp.SKIP_PREFIXED if reading.op == RowOp.RAW_PREFIXED else RowOp.SKIP_FIXED
+    return op, 0, 0, 0, size_of(reading)
+
+
+def _text_step(column: Column, slot: int) -> Step:
+    return _step(text_reading_of(column), slot)
 
 
 def _longer(array: Any) -> Any:
     """An array of twice the length."""
     return np.concatenate([array, np.zeros_like(array)])
-
-
-def _absent_names(schema: TableSchema, present: bytes) -> list[str]:
-    """The columns that an image leaves out."""
-    bits = int.from_bytes(present, "little")
-    return [column.name for number, column in enumerate(schema.columns) if not bits >> number & 1]

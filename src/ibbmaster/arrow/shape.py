@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.read_options import Granularity, ZeroDates
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.schema.shape import TableShape, is_wider
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,14 +115,6 @@ def _is_taken(name: str) -> bool:
     return name.startswith("_") and "_" + name.lstrip("_").lower() in TAKEN
 
 
-def named_as_fields(schema: TableSchema) -> TableSchema:
-    """The table with its columns called as in a DataFrame."""
-    if not any(map(_is_taken, (column.name for column in schema.columns))):
-        return schema
-    columns = tuple(dataclasses.replace(column, name=field_name(column.name)) for column in schema.columns)
-    return dataclasses.replace(schema, columns=columns)
-
-
 def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tuple[ShapeField, ...]:
     """The columns of a granularity, or those that are requested, in the order of the request.
 
@@ -147,9 +139,21 @@ def pick(fields: Sequence[ShapeField], columns: Sequence[str]) -> tuple[ShapeFie
     return tuple(by_name[name] for name in columns)
 
 
-def table_shape(
-    schema: TableSchema, zero_dates: ZeroDates, columns: Sequence[str] = (), *, keeps_bytes: bool = False
-) -> tuple[ShapeField, ...]:
+class TableFields(tuple[ShapeField, ...]):
+    """The columns of the DataFrame of one table; `shape` is the table as it is read."""
+
+    shape: TableShape
+
+    @classmethod
+    def of(cls, fields: Iterable[ShapeField], shape: TableShape) -> TableFields:
+        made = cls(fields)
+        made.shape = shape
+        return made
+
+
+def table_fields(
+    shape: TableShape, zero_dates: ZeroDates, columns: Sequence[str] = (), *, keeps_bytes: bool = False
+) -> TableFields:
     """The columns of one table's changes: what a group says, the kind of change, and the table's own.
 
     With `keeps_bytes` there is one more for the values that cannot be read.
@@ -158,31 +162,31 @@ def table_shape(
         ConfigurationError: the binlog has no names of its columns and none are declared, or two are equal but
             for their case.
     """
+    schema = shape.schema
     if not schema.has_names:
         raise ConfigurationError(
             f"{schema.name}: its columns have no names in this binlog (binlog_row_metadata is not FULL); "
             "declare them with option schema"
         )
-    own = tuple(ShapeField(column.name, column_type(column, zero_dates)) for column in schema.columns)
+    own = tuple(ShapeField(field_name(column.name), column_type(column, zero_dates)) for column in shape.columns)
     fields = (*GROUP_FIELDS, *CHANGE_FIELDS[1:], *own, *([UNDECODABLE_FIELD] if keeps_bytes else []))
     names = [field.name.lower() for field in fields]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigurationError(f"{schema.name} has two columns that differ only in their case: {', '.join(twice)}")
-    return pick((*fields, ABSENT_FIELD), columns or [field.name for field in fields])
+    return TableFields.of(pick((*fields, ABSENT_FIELD), columns or [field.name for field in fields]), shape)
 
 
-def expect_names(schema: TableSchema) -> None:
-    """See that a table has names for its columns in this part of a log: else they could not be distinguished.
+def expect_readable(table: str, column: Column, wanted: Column, field: ShapeField, zero_dates: ZeroDates) -> str:
+    """The type of a column's own cells, which must be those of a field, or can be made so; the field is of `wanted`.
 
     Raises:
-        EventError: it has none, and none are declared.
+        EventError: the column has another type than the DataFrame was made with.
     """
-    if not schema.has_names:
-        raise EventError(
-            f"{schema.name}: its columns have no names here (binlog_row_metadata was not FULL); "
-            "declare them with option schema"
-        )
+    found = column_type(column, zero_dates)
+    if found != field.type and not is_wider(column, wanted):
+        raise EventError(f"{table} column {field.name} is {found} here, the DataFrame has {field.type}")
+    return found
 
 
 def column_type(column: Column, zero_dates: ZeroDates) -> str:

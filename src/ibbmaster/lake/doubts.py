@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.plan import open_log
+from ibbmaster.arrow.plan import find_versions, open_log
 from ibbmaster.arrow.read_options import ReadOptions, ZeroDates
-from ibbmaster.arrow.shape import own_name
+from ibbmaster.arrow.shape import field_name, own_name
 from ibbmaster.event.rows.column import TableSchema, ValueKind
 from ibbmaster.lake.stories import START, Cascade, Doubt, Place, Stories, Story
 from ibbmaster.lake.text import array_of, named, struct_of, text_literal
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.shape import TableShape, changed_columns
+from ibbmaster.schema.versions import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +29,7 @@ def find_doubts(
     options: ReadOptions,
     changes: DataFrame,
     stories: Stories,
-    table: TableSchema,
+    shape: TableShape,
     keys: Sequence[str],
     *,
     with_history: bool = False,
@@ -34,10 +38,16 @@ def find_doubts(
 
     `changes` are those of the table that have taken effect. With history rows count that are gone now, too.
     """
+    table = shape.schema
     story = stories.of(table.name)
     begin = START if with_history else story.begin
-    seen = _first_places(changes, begin, story, table, keys, options)
     doubts = [*(story.past_doubts if with_history else ()), *story.doubts]
+    known = _known_versions(find_versions(options).of(table.database, table.table), shape, begin)
+    if known and shape.version is not None:
+        of_columns = list(_column_doubts(known, shape, shape.version))
+        doubts = [*(doubt for doubt in doubts if doubt.column is None), *of_columns]
+    added = {doubt.column: doubt.place for doubt in doubts if doubt.column is not None}
+    seen = _first_places(changes, begin, story, table, keys, options, added)
     if not story.is_whole and (start := _start_of(options)):
         place = f"the log begins behind {start} and does not tell what the table held before"
         doubts.insert(0, Doubt(place=START, gtid=start, reason=place))
@@ -54,6 +64,39 @@ def find_doubts(
     return list(dict.fromkeys(f"not sure since {doubt.gtid}: {doubt.reason}" for doubt in certain))
 
 
+def _known_versions(versions: Sequence[TableState], shape: TableShape, begin: Place) -> list[TableVersion]:
+    """The versions that a table had since a place; none if one of them is not known."""
+    lived = [
+        one for one, following in zip_longest(versions, versions[1:]) if following is None or _place(following) > begin
+    ]
+    known = [one for one in lived if isinstance(one, TableVersion)]
+    return known if shape.version is not None and len(known) == len(lived) else []
+
+
+def _place(table: TableState) -> Place:
+    return START if table.since is None else (table.since.position.file_no, table.since.position.offset)
+
+
+def _column_doubts(versions: Sequence[TableVersion], shape: TableShape, newest: TableVersion) -> Iterator[Doubt]:
+    """Where an ALTER TABLE gave a column values in rows that were there, and no statement tells which."""
+    lasting = {column.id for column in newest.columns}
+    name = newest.full_name
+    for old, new in pairwise(versions):
+        before = {column.id: column for column in old.columns}
+        if not before.keys() & {column.id for column in new.columns}:
+            continue  # another table is called so now
+        untold, changed = shape.untold(old), changed_columns(old, new)
+        for column in (column for column in new.columns if column.id in lasting):
+            why = None
+            if column.id not in before:
+                if column.id in untold:
+                    why = f"ADD COLUMN {column.name} gives it a value in old rows"
+            elif column.id in changed:
+                why = f"MODIFY or CHANGE of column {column.name} may change its values"
+            if why is not None:
+                yield Doubt(place=_place(new), gtid=new.gtid or "", reason=why, rows_of=name, column=column.name)
+
+
 def _start_of(options: ReadOptions) -> str:
     """Where the log begins; empty if at its very beginning."""
     with closing(open_log(options)) as log:
@@ -64,18 +107,31 @@ Seen = tuple[Place, str]
 
 
 def _first_places(
-    changes: DataFrame, begin: Place, story: Story, table: TableSchema, keys: Sequence[str], options: ReadOptions
+    changes: DataFrame,
+    begin: Place,
+    story: Story,
+    table: TableSchema,
+    keys: Sequence[str],
+    options: ReadOptions,
+    added: Mapping[str, Place],
 ) -> dict[str, Seen]:
-    """The first change of rows, and the first image that lacks what only the server knew; place and GTID by reason."""
-    names = {own_name(column.name): column.name for column in table.columns}
+    """The first change of rows, and the first image that lacks what only the server knew; place and GTID by reason.
+
+    `added` has columns about whose values there is a doubt, and where that is.
+    """
+    names = {column.name: field_name(column.name) for column in table.columns}
     columns = {names[name]: definition for name, definition in (story.columns or {}).items() if name in names}
     lower = {name.lower(): field for name, field in names.items()}
     told = [field for field, definition in columns.items() if definition.is_null_at_first]
     untold = [name for name in names.values() if name not in told]
+    lacks = [f"arrays_overlap(_absent, {array_of(name for name in untold if own_name(name) not in added)})"]
+    for name in (name for name in untold if own_name(name) in added):  # rows from before it are another doubt
+        place = struct_of(added[own_name(name)])
+        lacks.append(f"(array_contains(_absent, {text_literal(name)}) AND {PLACE} > {place})")
     conditions = {
         "rows": "true",
         "an INSERT has no value for some columns, which the server has filled in": (
-            f"_change_type = 'insert' AND arrays_overlap(_absent, {array_of(untold)})"
+            f"_change_type = 'insert' AND ({' OR '.join(lacks)})"
         ),
         "an image has no value for columns of the key": (
             f"_change_type IN ('delete', 'update_preimage') AND arrays_overlap(_absent, {array_of(keys)})"
@@ -90,7 +146,8 @@ def _first_places(
             f"_change_type = 'update_postimage' AND array_contains(_absent, {text_literal(field)}) "
             f"AND size(array_except({array_of(sources)}, _absent)) > 0"
         )
-    dates = [column.name for column in table.columns if column.name in keys and column.kind in OF_DATES]
+    dates = [names[column.name] for column in table.columns if column.kind in OF_DATES]
+    dates = [name for name in dates if name in keys]
     if options.zero_dates is ZeroDates.NULL:
         for name in dates:
             reason = f"a value of the key column {own_name(name)} is no date: --zero-dates text keeps it"

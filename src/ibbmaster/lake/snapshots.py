@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.plan import find_table
+from ibbmaster.arrow.plan import find_shape
 from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, field_name
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.rows.column import TableSchema
@@ -50,15 +50,15 @@ def snapshot(
     if at:
         given["endingGtid"] = at
     options = parse_options(given)
-    found = find_table(options, table)
-    keys = key_of(found, key)
-    names = [column.name for column in found.columns]
+    shape = find_shape(options, table)
+    keys = key_of(shape.schema, key)
+    names = [field_name(column.name) for column in shape.columns]
     columns = [*(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD)), *names]
     changes = session.read.format("ibb").options(**given, columns=listed(columns)).load()
     statements = read_statements(session, path, at)
     changes = _effective(changes, dict(completions(statements)))
     stories = Stories.declared(options.declarations).tell(statements)
-    doubts = find_doubts(session, options, changes, stories, found, keys, with_history=with_history)
+    doubts = find_doubts(session, options, changes, stories, shape, keys, with_history=with_history)
     if doubts and on_doubt is None:
         raise InexactError(table, doubts)
     for doubt in doubts:
@@ -78,7 +78,7 @@ def key_of(table: TableSchema, key: Iterable[str]) -> list[str]:
     Raises:
         ConfigurationError: the table has no such column, or no key.
     """
-    names = [column.name for column in table.columns]
+    names = [field_name(column.name) for column in table.columns]
     keys = [name if name in names else field_name(name) for name in key]
     keys = keys or [names[number] for number in table.primary_key]
     missing = [name for name in keys if name not in names]

@@ -21,11 +21,16 @@ from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
 from ibbmaster.event.types import EventType
+from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
+from ibbmaster.schema.names import named, unknown_names
+from ibbmaster.schema.versions import TableState
 
 EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what is around it
 DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
+UNPLACED = SchemaPlace(NOWHERE, 0)
 _TABLE_ID_END = EVENT_HEADER_SIZE + TABLE_ID_SIZE
 
 
@@ -91,12 +96,56 @@ class TableFilter:
         return not self.patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.patterns)
 
 
+FindVersion = Callable[[str, str, SchemaPlace], TableState | None]
+"""The version of a table, by database and name, at a place of the log."""
+
+
+MakeReaders = Callable[[TableSchema, TableVersion | None], Callable[[Column], Reader]]
+
+
+class TableDecoder(RowDecoder):
+    """Reads the row events of one version of a table; `version` is None where nobody knows it."""
+
+    def __init__(
+        self,
+        schema: TableSchema,
+        version: TableState | None,
+        *,
+        keeps_bytes: bool = False,
+        reader_of: Callable[[Column], Reader] = value_reader,
+    ) -> None:
+        super().__init__(schema, keeps_bytes=keeps_bytes, reader_of=reader_of)
+        self.version = version
+        self.reader_of = reader_of
+
+    @property
+    def known_version(self) -> TableVersion | None:
+        """The version, if its columns are known."""
+        return self.version if isinstance(self.version, TableVersion) else None
+
+    def expect_names(self) -> None:
+        """See that the columns have names: else they cannot be told apart.
+
+        Raises:
+            EventError: they have none, and none are declared.
+        """
+        if self.schema.has_names:
+            return
+        if isinstance(self.version, UnknownTable):
+            raise unknown_names(self.version)
+        raise EventError(
+            f"{self.schema.name}: its columns have no names here (binlog_row_metadata was not FULL); "
+            "declare them with option schema"
+        )
+
+
 class RowReader:
     """Reads the changes of groups; remembers the tables, which come again in every group.
 
-    `declarations` say what the binlog does not, by table (`db.t`). With `keeps_bytes` a value that
-    cannot be read is given as its bytes. `named` changes how the columns are called, `reader_of`
-    what their values are read as.
+    `find_version` tells the version of a table at a place, with `asks_seldom` only where a
+    TABLE_MAP has no names; `declarations` tell what the binlog does not say, by table (`db.t`).
+    With `keeps_bytes` a value that cannot be read is given as its bytes. `make_readers` gives, for
+    a table and its version, what the values of its columns are read as.
     """
 
     def __init__(
@@ -105,30 +154,41 @@ class RowReader:
         declarations: Mapping[str, Declaration] | None = None,
         *,
         keeps_bytes: bool = False,
-        named: Callable[[TableSchema], TableSchema] | None = None,
-        reader_of: Callable[[Column], Reader] = value_reader,
+        find_version: FindVersion | None = None,
+        asks_seldom: bool = False,
+        make_readers: MakeReaders | None = None,
     ) -> None:
-        self._reader_of = reader_of
-        self._named = named
+        self._make_readers = make_readers
+        self._asks_seldom = asks_seldom
+        self._have_names: dict[bytes, bool] = {}
         self._keeps_bytes = keeps_bytes
         self._tables = tables or TableFilter()
         self._declarations = declarations or {}
-        self._decoders: dict[bytes, RowDecoder] = {}
+        self._find_version = find_version
+        self._decoders: dict[tuple[bytes, SchemaPlace | None], TableDecoder] = {}
 
-    def changes(self, events: Iterable[bytes]) -> Iterator[tuple[TableSchema, RowChange]]:
+    def changes(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[tuple[TableSchema, RowChange]]:
         """The changes that the events of one group make, in order, with the table as the binlog has it.
 
+        `start` is where the group begins: versions of tables are told by that.
+
         Raises:
-            EventError: an event is damaged, or belongs to no table.
+            EventError: an event is damaged, or belongs to no table, or a table contradicts its version.
             UndecodableError: a value cannot be read.
         """
-        mapped: dict[int, RowDecoder | None] = {}  # None: a table that is not wanted
+        return ((decoder.schema, change) for decoder, change in self.decoded(events, start))
+
+    def decoded(
+        self, events: Iterable[bytes], start: LogPosition = NOWHERE
+    ) -> Iterator[tuple[TableDecoder, RowChange]]:
+        """As `changes`, with what reads the table."""
+        mapped: dict[int, TableDecoder | None] = {}  # None: a table that is not wanted
         partial = PartialRows()
-        for event in events:
+        for number, event in enumerate(events):
             event_type = event[TYPE_OFFSET]
             if event_type == EventType.TABLE_MAP:
                 table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
-                mapped[table_id] = self.decoder(event)
+                mapped[table_id] = self.decoder(event, SchemaPlace(start, number))
                 continue
             if event_type == EventType.PARTIAL_ROW_DATA:
                 whole = partial.take(event)
@@ -141,36 +201,73 @@ class RowReader:
                     raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
                 decoder = mapped[table_id]
                 for change in decoder.changes(event) if decoder is not None else ():
-                    yield decoder.schema, change  # type: ignore[union-attr]
+                    yield decoder, change  # type: ignore[misc]
         if partial.is_open:
             raise EventError("the group ends inside the fragments of a row event")
 
-    def schemas(self, events: Iterable[bytes]) -> Iterator[TableSchema]:
-        """The tables that the events of a group name."""
-        for event in events:
-            if event[TYPE_OFFSET] == EventType.TABLE_MAP and (decoder := self.decoder(event)) is not None:
-                yield decoder.schema
+    def decoders(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[TableDecoder]:
+        """What reads the tables that the events of a group name."""
+        for number, event in enumerate(events):
+            if event[TYPE_OFFSET] == EventType.TABLE_MAP:
+                decoder = self.decoder(event, SchemaPlace(start, number))
+                if decoder is not None:
+                    yield decoder
 
-    def decoder(self, event: bytes) -> RowDecoder | None:
+    def decoder(self, event: bytes, place: SchemaPlace = UNPLACED) -> TableDecoder | None:
         """What reads the row events of the table that a TABLE_MAP event names; None if it is not wanted.
 
         Raises:
-            EventError: the event is damaged.
+            EventError: the event is damaged, or contradicts what is known of the table at that place.
             ConfigurationError: the table is declared as it cannot be.
         """
         if not self._tables.takes(table_name(event)):
             return None
-        key = event[EVENT_HEADER_SIZE:]
+        version = self._version_at(event, place)
+        key = event[EVENT_HEADER_SIZE:], None if version is None else version.since
         decoder = self._decoders.get(key)
         if decoder is None:
-            schema = decode_table_schema(event)
-            if schema.name in self._declarations:
-                schema = declare(schema, self._declarations[schema.name])
+            schema, version = self._named(decode_table_schema(event), version)
             if len(self._decoders) >= DECODERS_MAX:
                 del self._decoders[next(iter(self._decoders))]
-            decoder = self._decoders[key] = RowDecoder(
-                schema if self._named is None else self._named(schema),
-                keeps_bytes=self._keeps_bytes,
-                reader_of=self._reader_of,
-            )
+            known = version if isinstance(version, TableVersion) else None
+            reader_of = value_reader if self._make_readers is None else self._make_readers(schema, known)
+            decoder = TableDecoder(schema, version, keeps_bytes=self._keeps_bytes, reader_of=reader_of)
+            self._decoders[key] = decoder
         return decoder
+
+    def _version_at(self, event: bytes, place: SchemaPlace) -> TableState | None:
+        if self._find_version is None or place.position == NOWHERE or self._is_told_enough(event):
+            return None
+        head = decode_table_map(event)
+        database, table = (name.decode("utf-8", "surrogateescape") for name in (head.database, head.table))
+        return self._find_version(database, table, place)
+
+    def _is_told_enough(self, event: bytes) -> bool:
+        """Whether a TABLE_MAP has names, and that is why nobody is asked for its version."""
+        if not self._asks_seldom:
+            return False
+        data = event[EVENT_HEADER_SIZE:]
+        if data not in self._have_names:
+            if len(self._have_names) >= DECODERS_MAX:
+                self._have_names.clear()
+            self._have_names[data] = decode_table_schema(event).has_names
+        return self._have_names[data]
+
+    def _named(self, schema: TableSchema, version: TableState | None) -> tuple[TableSchema, TableState | None]:
+        """A table with what is known beyond its TABLE_MAP; and the version, if it is that of the event."""
+        declaration = self._declarations.get(schema.name)
+        is_base = version is not None and version.since is None
+        if isinstance(version, TableVersion) and not (is_base and declaration is not None):
+            try:
+                return named(schema, version), version
+            except EventError:
+                if declaration is None and not schema.has_names:
+                    raise
+                version = None
+        if declaration is not None:
+            schema = declare(schema, declaration)
+            if isinstance(version, TableVersion) and [one.name for one in version.columns] != [
+                one.name for one in schema.columns
+            ]:
+                version = None
+        return schema, version

@@ -44,6 +44,7 @@ from ibbmaster.schema.column_type import converted, zero_of
 from ibbmaster.schema.indexing import as_definitions
 from ibbmaster.schema.model import UNKNOWN_VALUE, TableColumn, TableVersion
 from ibbmaster.schema.partitioning import altered_partitions
+from ibbmaster.schema.reading import with_new_names
 from ibbmaster.schema.session import SchemaSession
 
 _LITERAL = re.compile(
@@ -82,6 +83,7 @@ class _Alteration:
         self, table: TableVersion, clauses: list[AlterClause], collation: str, session: SchemaSession, new_id: NewId
     ) -> None:
         self._old = table
+        self._checks = table.checks
         self._names = {column.name.lower(): column for column in table.columns}
         self._old_names = tuple(
             {one.name.lower() for one in parts} for parts in (table.indexes, table.checks, table.foreign_keys)
@@ -169,6 +171,8 @@ class _Alteration:
         names = {one.name.lower(): one.to for one in self._clauses if isinstance(one, RenameColumn)}
         defaults = {one.name.lower(): one.default for one in self._clauses if isinstance(one, SetColumnDefault)}
         self._expect_columns([*dropped, *redefined, *names, *defaults])
+        new_names = names | {key: one.definition.name for key, one in redefined.items()}
+        new_names = {key: name for key, name in new_names.items() if name.lower() != key}
         convert = any(isinstance(one, ConvertCharset) for one in self._clauses)
         loses_period = self._old.is_versioned and not self._versioned
         draft = self._draft
@@ -194,6 +198,7 @@ class _Alteration:
                 column = replace(column, type=converted(column.type, self._default))
             if key in names:
                 column = replace(column, name=names[key])
+            column = _with_new_names(column, new_names)
             if key in defaults:
                 column = replace(column, default=_new_default(column, defaults[key]))
             draft.columns.append(column)
@@ -210,7 +215,7 @@ class _Alteration:
             draft.columns += hidden_period(draft.new_id)
         if loses_period:
             draft.periods = [period for period in draft.periods if period[0].upper() != SYSTEM_TIME]
-        self._rename_parts(names | {key: clause.definition.name for key, clause in redefined.items()})
+        self._rename_parts(new_names)
 
     def _has_system_period(self) -> bool:
         added = [one.definition for one in self._clauses if isinstance(one, AddDefinition)]
@@ -235,12 +240,15 @@ class _Alteration:
             columns.insert(place + 1, column)
 
     def _rename_parts(self, names: Mapping[str, str]) -> None:
-        """Periods and generated columns follow new names."""
+        """Periods and the table's CHECKs follow new names."""
         if names:
             self._draft.periods = [
                 (name, names.get(start.lower(), start), names.get(end.lower(), end))
                 for name, start, end in self._draft.periods
             ]
+            self._checks = tuple(
+                replace(check, expression=with_new_names(check.expression, names)) for check in self._old.checks
+            )
 
     def _keep_indexes(self) -> None:
         """Indexes and constraints of before, but those that are dropped."""
@@ -272,8 +280,21 @@ class _Alteration:
         ]
         if draft.engine != WITH_FOREIGN_KEYS:
             draft.foreign_keys = []
-        draft.checks = [check for check in self._old.checks if check.name.lower() not in gone["constraint"]]
+        draft.checks = [check for check in self._checks if check.name.lower() not in gone["constraint"]]
         draft.periods = [period for period in draft.periods if period[0].lower() not in gone["period"]]
+
+
+def _with_new_names(column: TableColumn, names: Mapping[str, str]) -> TableColumn:
+    """A column whose expressions follow columns that are renamed."""
+    if not names:
+        return column
+    default = column.default
+    return replace(
+        column,
+        expression=column.expression and with_new_names(column.expression, names),
+        check=column.check and with_new_names(column.check, names),
+        default=default if default is None or is_literal(default) else with_new_names(default, names),
+    )
 
 
 def _defined(clauses: Iterable[AlterClause]) -> Iterator[NewColumn]:

@@ -56,6 +56,15 @@ class BaseRows:
     rows: Iterator[tuple[Literal, ...]]
 
 
+def expect_statement(head: str) -> None:
+    """See that a text begins as one that `read_base` takes; the first 4 KiB of it are enough.
+
+    Raises:
+        ConfigurationError: it does not.
+    """
+    _look(head[:_HEAD_SIZE], "")
+
+
 def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
     """The schema of a dump, or of CREATE statements; `database` is the one they begin in.
 

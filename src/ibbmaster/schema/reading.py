@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import StatementToken, TokenKind
+from ibbmaster.event.statement.token import StatementToken, TokenKind, tokens
 from ibbmaster.schema.clause import CharsetClause, FullName, NotUnderstoodError
 
 SHOWN = 60  # characters of a statement in an error
@@ -35,6 +35,17 @@ def written(tokens: Iterable[StatementToken]) -> str:
             text = quoted_name(text)
         parts.append(f" {text}" if token.is_spaced and parts else text)
     return "".join(parts)
+
+
+def with_new_names(expression: str, names: Mapping[str, str]) -> str:
+    """An expression in which columns have new names, by the old ones in lower case."""
+    found = list(tokens(expression))
+    for index, token in enumerate(found):
+        following = found[index + 1] if index + 1 < len(found) else StatementToken(TokenKind.SIGN, "")
+        is_name = token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and not following.is_sign("("))
+        if is_name and not following.is_sign(".") and token.text.lower() in names:
+            found[index] = StatementToken(TokenKind.NAME, names[token.text.lower()], token.is_spaced)
+    return written(found)
 
 
 def fail(cursor: Cursor, expected: str) -> NotUnderstoodError:

@@ -10,6 +10,7 @@ from ibbmaster.capture.client import groups_between, logged_position
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import NOWHERE
+from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 from ibbmaster.spark.tracking import Limits
 
@@ -35,6 +36,10 @@ class LiveTracker:
 
     def latest(self) -> Offset:
         return encode_offset(logged_position(self._primary), NOWHERE)
+
+    def versions(self, end: Mapping[str, object]) -> TableVersions:
+        """Nothing: a primary sends its statements, and not those from before."""
+        return NO_VERSIONS
 
     def freeze(self) -> None:
         self._target = logged_position(self._primary)

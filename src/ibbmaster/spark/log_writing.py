@@ -30,6 +30,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.gtid_order import is_newer
+from ibbmaster.log.schema_history import CACHE_FILE
 from ibbmaster.spark.write_options import WriteOptions
 from ibbmaster.store.appending import AppendedLog, open_log
 from ibbmaster.store.redo_log import SEGMENT_NAMES
@@ -278,7 +279,7 @@ def _replace(directory: Path, target: Path) -> None:
         foreign = [
             path.name
             for path in target.iterdir()
-            if parse_file_name(path.name) is None and path.name not in SEGMENT_NAMES
+            if parse_file_name(path.name) is None and path.name not in (*SEGMENT_NAMES, CACHE_FILE)
         ]
         if foreign:
             raise StoreError(f"{target}: holds {foreign[0]}, which is no binlog file: nothing was replaced")

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from ibbmaster.arrow.read_options import PARTITION_BYTES, SERVER_ID, Granularity, ReadOptions, Undecodable, ZeroDates
+from ibbmaster.arrow.read_options import (
+    PARTITION_BYTES,
+    SERVER_ID,
+    Granularity,
+    ReadOptions,
+    Undecodable,
+    ZeroDates,
+    parse_schema_mode,
+)
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import ID_MAX, GtidPosition
@@ -45,6 +53,7 @@ NAMES = (
     "failOnDataLoss",
     "partitionBytes",
     "schema",
+    "schemaMode",
     "zeroDates",
     "startingOffsets",
     "maxBytesPerTrigger",
@@ -75,6 +84,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     if bool(given.get("path")) == bool(host):
         raise ConfigurationError("give either a path, as in load(PATH), or option host")
     table = given.get("table", "").strip()
+    schema_mode, schema_at = parse_schema_mode("option schemaMode", given.get("schemamode", "latest"))
     parsed = ReadOptions(
         path=local_path(given.get("path") or ""),
         is_classic=is_classic,
@@ -90,6 +100,8 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         is_strict=flag_of("failOnDataLoss", given.get("failondataloss", "true")),
         partition_bytes=size_of("partitionBytes", given.get("partitionbytes")) or PARTITION_BYTES,
         declarations=parse_declarations_option(given.get("schema")),
+        schema_mode=schema_mode,
+        schema_at=schema_at,
         zero_dates=_choice(ZeroDates, "zeroDates", given.get("zerodates", "null")),
         starting_offsets=_starting_offsets(given.get("startingoffsets", "earliest")),
         bytes_per_trigger_max=size_of("maxBytesPerTrigger", given.get("maxbytespertrigger")),
@@ -107,6 +119,8 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
     if parsed.table is not None and (not all(parsed.table.partition(".")) or _WILDCARD.search(parsed.table)):
         raise ConfigurationError(f"option table is {_shown(parsed.table)}, expected database.table without * and ?")
+    if host is not None and schema_at is not None:
+        raise ConfigurationError("option schemaMode at:GTID: a primary does not tell what its tables were; give a path")
     if host is not None and parsed.granularity in (Granularity.PAGES, Granularity.RECORDS):
         raise ConfigurationError(f"granularity {parsed.granularity.value}: a primary tells nothing of its files")
     is_of_pages = parsed.granularity in (Granularity.PAGES, Granularity.RECORDS)

@@ -68,7 +68,8 @@ class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end_time=self._options.ending_time,
         )
         ranges = self._offsets().ranges(start, end)
-        return partitions_of(tasks_between(self._options, self._fields, selection, ranges))
+        versions = self._offsets().versions(end)
+        return partitions_of(tasks_between(self._options, self._fields, selection, ranges, versions))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ibbmaster.arrow.plan import OF_ROWS, logged_schema
 from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.arrow.schema_reading import readable_history, versions_of
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.group_content import TableFilter
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 
 
@@ -37,6 +41,7 @@ class OffsetTracker:
         self._on_fault = damage_handler(is_strict=options.is_strict)
         self._points: dict[str, LogPosition] = {}
         self._target: LogPosition | None = None
+        self._schema = logged_schema(options, self._log)
 
     def close(self) -> None:
         """Give back descriptors."""
@@ -100,6 +105,16 @@ class OffsetTracker:
     def ranges(self, start: Mapping[str, object], end: Mapping[str, object]) -> list[LogRange]:
         """The ranges of the log between two offsets."""
         return self._log.ranges(self.point(start), self.point(end), size=self._options.partition_bytes)
+
+    def versions(self, end: Mapping[str, object]) -> TableVersions:
+        """The versions of the tables that options ask for, up to an offset; what came since the last call is folded."""
+        if self._options.granularity not in OF_ROWS:
+            return NO_VERSIONS
+        if self._on_fault is not None:
+            history = readable_history(self._log, self._options.declarations, self._on_fault)
+        else:
+            history = self._schema.history()
+        return versions_of(history, TableFilter(self._options.tables).takes)
 
     def _is_enough(self, begin: LogPosition, place: LogPosition, count: int, limits: Limits) -> bool:
         """Whether a batch that has `count` groups must not take the one at `place`."""

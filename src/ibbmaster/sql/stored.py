@@ -8,42 +8,13 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.event.rows.kinds.registry import BY_TYPE, kind_of
-from ibbmaster.schema.collations import character_sets
+from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
+from ibbmaster.schema.names import column_of, named
 
 LAYOUTS_MAX = 1 << 16
 
 Span = tuple[int, int] | None  # where the bytes of a value are, without their length; None: it is NULL
-
-_CONTENT_KINDS = {
-    "uuid": ValueKind.UUID,
-    "inet4": ValueKind.INET4,
-    "inet6": ValueKind.INET6,
-    "vector": ValueKind.VECTOR,
-}
-_WORDS: dict[int, frozenset[str]] = {
-    ColumnType.TINY: frozenset(("tinyint",)),
-    ColumnType.SHORT: frozenset(("smallint",)),
-    ColumnType.INT24: frozenset(("mediumint",)),
-    ColumnType.LONG: frozenset(("int",)),
-    ColumnType.LONGLONG: frozenset(("bigint",)),
-    ColumnType.FLOAT: frozenset(("float",)),
-    ColumnType.DOUBLE: frozenset(("double",)),
-    ColumnType.NEWDECIMAL: frozenset(("decimal",)),
-    ColumnType.BIT: frozenset(("bit",)),
-    ColumnType.YEAR: frozenset(("year",)),
-    ColumnType.DATE: frozenset(("date",)),
-    ColumnType.NEWDATE: frozenset(("date",)),
-    ColumnType.TIME: frozenset(("time",)),
-    ColumnType.TIME2: frozenset(("time",)),
-    ColumnType.DATETIME: frozenset(("datetime",)),
-    ColumnType.DATETIME2: frozenset(("datetime",)),
-    ColumnType.TIMESTAMP: frozenset(("timestamp",)),
-    ColumnType.TIMESTAMP2: frozenset(("timestamp",)),
-    ColumnType.ENUM: frozenset(("enum",)),
-    ColumnType.SET: frozenset(("set",)),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,85 +132,27 @@ def mapped_columns(schema: TableSchema, table: TableVersion) -> list[StoredColum
     Raises:
         EventError: the two contradict each other.
     """
-    if len(schema.columns) != len(table.columns):
-        raise EventError(
-            f"its TABLE_MAP has {len(schema.columns)} columns, the schema that follows from its statements "
-            f"{len(table.columns)}"
-        )
-    return [_stored(column, known) for column, known in zip(schema.columns, table.columns, strict=True)]
-
-
-_TYPES = {
-    **{word: code for code, words in _WORDS.items() for word in words},
-    "time": ColumnType.TIME2,
-    "datetime": ColumnType.DATETIME2,
-    "timestamp": ColumnType.TIMESTAMP2,
-    "date": ColumnType.DATE,
-}
-_LENGTH_SIZES = {"tiny": 1, "": 2, "medium": 3, "long": 4}
-_SIZES = {"uuid": 16, "inet6": 16, "inet4": 4}
+    columns = named(schema, table).columns
+    return [_stored(column, known) for column, known in zip(columns, table.columns, strict=True)]
 
 
 def own_columns(table: TableVersion) -> list[StoredColumn]:
     """How row events of a version of a table would lie, of a server since 10.1."""
-    return [_stored(_own_column(column), column) for column in table.columns]
-
-
-def _own_column(known: TableColumn) -> Column:
-    kind, word = known.type, known.type.word
-    length = 0 if kind.length is None else kind.length
-    code, size, scale, meaning = ColumnType.VARCHAR, length, 0, ValueKind.BINARY
-    if word in _TYPES:
-        code = ColumnType(_TYPES[word])
-        meaning = BY_TYPE[code].values[code]
-        match word:
-            case "decimal":
-                size, scale = kind.length or 10, kind.scale or 0
-            case "enum":
-                size = 1 if len(kind.labels) < 256 else 2
-            case "set":
-                size = (len(kind.labels) + 7) // 8 if len(kind.labels) <= 32 else 8
-            case "bit":
-                size = kind.length or 1
-            case _:
-                size, scale = 0, kind.scale or 0
-    elif word.endswith(("text", "blob")):
-        code = ColumnType.BLOB_COMPRESSED if kind.is_compressed else ColumnType.BLOB
-        size = _LENGTH_SIZES[word[:-4]]
-    elif word in _SIZES or word in ("char", "binary"):
-        code, size = ColumnType.STRING, _SIZES.get(word, (1 if kind.length is None else length) * _unit(kind))
-    elif word in ("varchar", "varbinary", "vector"):
-        code = ColumnType.VARCHAR_COMPRESSED if kind.is_compressed else ColumnType.VARCHAR
-        size = (4 if word == "vector" else _unit(kind)) * length + kind.is_compressed
-    else:
-        code, size, meaning = ColumnType.GEOMETRY, 4, ValueKind.GEOMETRY
-    return Column(name=known.name, type=code, metadata=0, kind=meaning, size=size, scale=scale)
-
-
-def _unit(kind: SqlType) -> int:
-    found = character_sets().get(kind.charset or "binary")
-    return 1 if found is None else found.size_max
+    return [_stored(column_of(column), column) for column in table.columns]
 
 
 def _stored(column: Column, known: TableColumn) -> StoredColumn:
-    words = _WORDS.get(column.type)
-    if words is not None and known.type.word not in words:
-        raise EventError(f"its TABLE_MAP has column {known.name} as {column.type_name}, it is {known.type.word}")
-    named = dataclasses.replace(
+    """A column with nothing that differs between a TABLE_MAP and a definition of the same values."""
+    plain = dataclasses.replace(
         column,
-        name=known.name,
         metadata=0,
-        kind=_CONTENT_KINDS.get(known.type.word, column.kind),
+        is_nullable=True,
         is_unsigned=known.type.is_unsigned,
         charset=known.type.charset or ("binary" if column.charset is None else column.charset),
         labels=known.type.labels or None,
     )
-    if known.type.charset is not None and named.kind is ValueKind.BINARY:
-        named = dataclasses.replace(named, kind=ValueKind.TEXT)
-    if named.type in (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP):  # which tell no digits
-        named = dataclasses.replace(named, scale=known.type.scale or 0)
-    kind = kind_of(named)
-    return StoredColumn(known.id, named, known.type, kind.fixed_size(named), kind.length_size(named))
+    kind = kind_of(plain)
+    return StoredColumn(known.id, plain, known.type, kind.fixed_size(plain), kind.length_size(plain))
 
 
 SortKey = Callable[[bytes], bytes]

@@ -127,6 +127,15 @@ def value_of_text(column: Column, text: str | None) -> object:
     return text
 
 
+NOT_TOLD = (ValueKind.UUID, ValueKind.INET4, ValueKind.INET6, ValueKind.VECTOR)  # the tool knows them as bytes
+
+
+def without_untold(columns: tuple[Column, ...], printed: Printed) -> Printed:
+    """What the tool prints, without values of types that it does not know."""
+    table, kind, image = printed
+    return table, kind, [one for one in image if columns[one[0] - 1].kind not in NOT_TOLD]
+
+
 def printed_map(columns: tuple[Column, ...], cells: dict[str, str | None]) -> list[tuple[int, bytes]]:
     """A map of a generic DataFrame as the tool prints its image."""
     return printed_image(

@@ -1,0 +1,83 @@
+"""The versions of tables in a log, for those who read its rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ibbmaster.event.rows.ddl import KEY_MARK, is_primary_key
+from ibbmaster.event.rows.declared import Declaration
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.log.interface import LogEngine, OnFault
+from ibbmaster.log.locating import readable_groups
+from ibbmaster.log.schema_history import LoggedSchema, Scan, fold_group
+from ibbmaster.position import LOG_START
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.schema.versions import TableVersions
+
+
+def schema_of_log(
+    log: LogEngine,
+    declarations: Mapping[str, Declaration],
+    directory: Path | None,
+    *,
+    is_kept: bool,
+    scan: Scan | None = None,
+) -> LoggedSchema:
+    """The schema history of a log; `declarations` are what its tables were when it began.
+
+    It is taken from its cache in the directory, and kept there if `is_kept`; one that begins with
+    declarations is not. `scan` is a faster way to begin.
+    """
+    base = declared_schema(declarations)
+    if base.tables:
+        return LoggedSchema(log, base=base, scan=scan)
+    return LoggedSchema(log, directory=directory, is_kept=is_kept, scan=scan)
+
+
+def readable_history(log: LogEngine, declarations: Mapping[str, Declaration], on_fault: OnFault) -> SchemaHistory:
+    """The history of what can be read of a log that is damaged."""
+    history = SchemaHistory(declared_schema(declarations))
+    for group in readable_groups(log, LOG_START, on_fault):
+        if group.gtid is not None:
+            fold_group(history, group)
+    return history
+
+
+def declared_schema(declarations: Mapping[str, Declaration]) -> SchemaCatalog:
+    """What a user has declared, as the tables that were there when the log began."""
+    history = SchemaHistory()
+    place = SchemaPlace(LOG_START, 0)
+    for name, declaration in declarations.items():
+        database, _, table = name.partition(".")
+        if any(column.startswith("@") for column in declaration):
+            continue  # by position: not all of the table
+        history.add(place, "", 0, LoggedStatement(_create_table(table, declaration), database, 0, 0, True))
+    catalog = history.at()
+    known = {
+        name: dataclasses.replace(one, since=None, gtid=None, is_created_in_log=False)
+        for name, one in catalog.tables.items()
+        if isinstance(one, TableVersion)
+    }
+    return SchemaCatalog(tables=known)
+
+
+def _create_table(table: str, declaration: Declaration) -> str:
+    parts = [f"{_quoted(name)} {text.removesuffix(KEY_MARK)}" for name, text in declaration.items()]
+    key = [_quoted(name) for name, text in declaration.items() if text.endswith(KEY_MARK)]
+    if key and not any(is_primary_key(text.removesuffix(KEY_MARK)) for text in declaration.values()):
+        parts.append(f"PRIMARY KEY ({', '.join(key)})")
+    return f"CREATE TABLE {_quoted(table)} ({', '.join(parts)})"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def versions_of(history: SchemaHistory, takes: Callable[[str], bool]) -> TableVersions:
+    """The versions of the tables whose names are taken."""
+    wanted = [(database, table) for database, table in history.names() if takes(f"{database}.{table}")]
+    return TableVersions({name: history.versions(*name) for name in wanted})

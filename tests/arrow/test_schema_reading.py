@@ -1,0 +1,103 @@
+"""What a user declares is how the tables were when the log began; its statements go on from there."""
+
+from __future__ import annotations
+
+import pytest
+from tests.table_versions import inserts, write_log
+
+import ibbmaster
+from ibbmaster.arrow.plan import find_shape, find_versions
+from ibbmaster.arrow.schema_reading import declared_schema
+from ibbmaster.errors import ConfigurationError, EventError, PositionError
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.spark.options import parse_options
+
+DECLARED = "CREATE TABLE db.t (id INT, a VARCHAR(20), PRIMARY KEY (id, a))"
+ALTER = "ALTER TABLE t CHANGE a b VARCHAR(20) FIRST, ADD n INT DEFAULT 5"
+CREATE = "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20) CHARACTER SET utf8mb4)"
+
+
+OLD = inserts({"id": "int", "a": "varchar(20)"}, [(1, "x")])
+NEW = inserts({"b": "varchar(20)", "id": "int", "n": "int"}, [("y", 2, 6)])
+
+
+def test_a_declared_table_is_a_table_from_before_the_log() -> None:
+    found = declared_schema({"db.t": {"id": "int PRIMARY KEY", "a": "varchar(20) PRIMARY KEY"}, "db.p": {"@1": "uuid"}})
+
+    (table,) = found.tables.values()
+    assert isinstance(table, TableVersion)
+    assert (table.full_name, table.since, table.is_created_in_log) == ("db.t", None, False)
+    assert [column.name for column in table.columns] == ["id", "a"]
+    assert table.primary_key is not None
+    assert len(table.primary_key.parts) == 2
+
+
+@pytest.mark.parametrize("mode", ["latest", "asWritten", "at:0-1-1"])
+def test_a_declaration_is_followed_through_the_statements_of_the_log(tmp_path, mode) -> None:
+    expected = {
+        "latest": [{"b": "x", "id": 1, "n": 5}, {"b": "y", "id": 2, "n": 6}],
+        "asWritten": [{"id": 1, "a": "x"}, {"b": "y", "id": 2, "n": 6}],
+        "at:0-1-1": [{"id": 1, "a": "x"}, {"id": 2, "a": "y"}],
+    }[mode]
+    with ibbmaster.open(write_log(tmp_path, OLD, ALTER, NEW), schema=DECLARED) as log:
+        rows = [change.after for group in log.groups(schema_mode=mode) for _, change in group.rows()]
+        table = log.to_arrow(table="db.t", schema_mode=mode)
+
+    assert rows == expected
+    names = {name for row in expected for name in row}
+    assert set(table.column_names) >= names
+    assert table.select(sorted(names)).to_pylist() == [{name: row.get(name) for name in names} for row in expected]
+
+
+def test_the_statements_of_the_log_are_enough(tmp_path) -> None:
+    path = write_log(tmp_path, CREATE, OLD, ALTER, NEW)
+    with ibbmaster.open(path) as log:
+        assert log.to_arrow(table="db.t", columns=["b", "id", "n"]).to_pylist() == [
+            {"b": "x", "id": 1, "n": 5},
+            {"b": "y", "id": 2, "n": 6},
+        ]
+        assert [change.after for group in log for _, change in group.rows()] == [
+            {"id": 1, "a": "x"},
+            {"b": "y", "id": 2, "n": 6},
+        ]
+        until = log.to_arrow(table="db.t", until="0-1-2")
+    assert until.column_names[-2:] == ["id", "a"]
+    shape = find_shape(parse_options({"path": str(path), "table": "db.t"}), "db.t")
+    assert [shape.columns[number].name for number in shape.schema.primary_key] == ["id"]
+
+
+def test_a_log_that_grows_is_followed(tmp_path) -> None:
+    path = write_log(tmp_path, CREATE, OLD)
+    with ibbmaster.open(path) as log:
+        assert [change.after for group in log for _, change in group.rows()] == [{"id": 1, "a": "x"}]
+        write_log(path, ALTER, NEW, first=3)
+        assert [change.after for group in log for _, change in group.rows()][-1] == {"b": "y", "id": 2, "n": 6}
+
+
+def test_rows_that_the_statements_contradict_name_gtid_table_and_remedy(tmp_path) -> None:
+    with (
+        ibbmaster.open(write_log(tmp_path, CREATE, NEW)) as log,
+        pytest.raises(EventError, match=r"group 0-1-2: db\.t: .* since GTID 0-1-1; declare the table with option"),
+    ):
+        [change for group in log for _, change in group.rows()]
+
+
+def test_a_table_of_nothing_known_is_read_by_position_and_refused_by_name(tmp_path) -> None:
+    path = write_log(tmp_path, CREATE, "ALTER TABLE t FROBNICATE", OLD)
+    with ibbmaster.open(path) as log:
+        assert [change.after for group in log for _, change in group.rows()] == [{"@1": 1, "@2": b"x"}]
+        with pytest.raises(
+            ConfigurationError, match=r"db\.t: its columns are not known since GTID 0-1-2: .*FROBNICATE"
+        ):
+            log.to_arrow(table="db.t")
+
+
+def test_a_shape_is_taken_only_where_it_is_known(tmp_path) -> None:
+    path = write_log(tmp_path, OLD, CREATE, OLD)
+    with ibbmaster.open(path) as log:
+        with pytest.raises(ConfigurationError, match=r"db\.t: its columns at GTID 0-1-1 are not known"):
+            log.to_arrow(table="db.t", schema_mode="at:0-1-1")
+        with pytest.raises(PositionError):
+            log.to_arrow(table="db.t", schema_mode="at:0-1-9")
+    assert len(find_versions(parse_options({"path": str(path), "tables": "db.*"})).of("db", "t")) == 1
+    assert not find_versions(parse_options({"path": str(path), "tables": "other.*"})).of("db", "t")

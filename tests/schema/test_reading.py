@@ -1,0 +1,35 @@
+"""Expressions of DDL as SQL."""
+
+from __future__ import annotations
+
+from tests.table_versions import logged_statement
+
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.schema.reading import with_new_names
+
+
+def test_columns_of_an_expression_get_their_new_names() -> None:
+    names = {"a": "b", "b": "a b", "concat": "x"}
+
+    assert with_new_names("a + `B`*t.a", names) == "`b` + `a b`*t.`b`"
+    assert with_new_names("concat(a, 'a', a.c)", names) == "concat(`b`, 'a', a.c)"
+
+
+def test_expressions_follow_a_column_that_is_renamed() -> None:
+    history = SchemaHistory()
+    for number, text in enumerate(
+        (
+            "CREATE TABLE t (a INT, g INT AS (a + 1), d INT DEFAULT (a * 2) CHECK (d > a), CHECK (a < 9))",
+            "ALTER TABLE t RENAME COLUMN a TO b",
+            "ALTER TABLE t CHANGE b c BIGINT, MODIFY g INT AS (c + 2)",
+        )
+    ):
+        history.add(SchemaPlace(LogPosition(0, number), 1), f"0-1-{number}", 0, logged_statement(text))
+
+    _, renamed, changed = history.versions("db", "t")
+    assert [one.expression for one in renamed.columns] == [None, "`b` + 1", None]
+    assert (renamed.columns[2].default, renamed.columns[2].check) == ("(`b` * 2)", "d > `b`")
+    assert renamed.checks[0].expression == "`b` < 9"
+    assert changed.columns[1].expression == "c + 2"

@@ -1,0 +1,192 @@
+"""One shape over the versions of a table: identity through renames, first values, wider types, formulas."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from tests.table_versions import BIGINT, INT, TEXT, column, named_by_event, place, version
+
+from ibbmaster.event.rows.changes import ABSENT
+from ibbmaster.schema.model import SqlType
+from ibbmaster.schema.names import column_of
+from ibbmaster.schema.shape import (
+    SchemaMode,
+    TableShape,
+    changed_columns,
+    is_wider,
+    keeps_values,
+    united,
+    version_shape,
+    widening,
+)
+
+ID = column(1, "id")
+
+
+def schema_of(table):
+    return version_shape("db.t", table).schema
+
+
+def values(newest, older, image):
+    """An image of one version in the shape of another."""
+    shape = version_shape("db.t", newest)
+    return [origin.value(image) for origin in shape.origins(schema_of(older), older)]
+
+
+def test_columns_are_the_same_through_renames_and_in_any_order() -> None:
+    old = version(ID, column(2, "a"), column(3, "b", TEXT))
+    new = version(column(3, "a", TEXT), ID, column(2, "b"), since=place(5))
+
+    assert values(new, old, (1, 2, "three")) == ["three", 1, 2]
+
+
+def test_an_added_column_holds_what_its_alter_table_gave() -> None:
+    new = version(
+        ID,
+        column(2, "n", default="9", first_value="7"),
+        column(3, "t", TEXT, first_value="''"),
+        column(4, "u", first_value="?"),
+        since=place(5),
+    )
+
+    assert values(new, version(ID), (1,)) == [1, 7, "", ABSENT]
+
+
+def test_a_column_dropped_and_added_again_is_another_one() -> None:
+    old = version(ID, column(2, "a"))
+    new = version(ID, column(3, "a", first_value="NULL"), since=place(5))
+
+    assert values(new, old, (1, 2)) == [1, None]
+    assert values(old, new, (1, 2)) == [1, None]  # dropped since: nothing to say of it
+
+
+def test_another_table_of_that_name_is_read_by_name() -> None:
+    old = version(column(11, "id"), column(12, "b"), key=11)
+    new = version(ID, column(2, "a"), column(3, "b"), since=place(5))
+
+    assert values(new, old, (1, 2)) == [1, None, 2]
+
+
+def test_types_widen() -> None:
+    old = version(ID, column(2, "d", SqlType(word="decimal", length=4, scale=1)), column(3, "w", SqlType(word="date")))
+    new = version(
+        column(1, "id", SqlType(word="decimal", length=20, scale=2)),
+        column(2, "d", SqlType(word="decimal", length=8, scale=3)),
+        column(3, "w", SqlType(word="datetime", scale=1)),
+        since=place(5),
+    )
+
+    found = values(new, old, (-1, Decimal("1.5"), "2020-00-01"))
+    assert list(map(str, found)) == ["-1.00", "1.500", "2020-00-01 00:00:00.0"]
+    assert values(new, old, (None, None, None)) == [None, None, None]
+    assert values(new, old, (ABSENT, None, None))[0] is ABSENT
+
+
+def test_a_generated_column_that_an_image_leaves_out_is_computed() -> None:
+    table = version(
+        ID,
+        column(2, "a"),
+        column(3, "double", expression="`a` * 2"),
+        column(4, "half", expression="`a` / 2"),
+        column(5, "of a generated one", expression="`double` + 1"),
+    )
+
+    assert values(table, table, (1, 5, ABSENT, ABSENT, ABSENT)) == [1, 5, 10, ABSENT, ABSENT]
+    assert values(table, table, (1, ABSENT, ABSENT, ABSENT, 4)) == [1, ABSENT, ABSENT, ABSENT, 4]
+    assert values(table, table, (1, 5, 11, 2, 3)) == [1, 5, 11, 2, 3]
+
+
+def test_a_generated_column_is_computed_for_rows_from_before_it_was_added() -> None:
+    old = version(ID, column(2, "n"))
+    new = version(
+        ID,
+        column(2, "renamed", BIGINT),
+        column(3, "k", first_value="3"),
+        column(4, "sum", BIGINT, expression="renamed + k"),
+        column(5, "other", expression="rand()"),
+        since=place(5),
+    )
+
+    assert values(new, old, (1, 4)) == [1, 4, 3, 7, ABSENT]
+
+
+def test_which_columns_images_tell_is_known_without_their_values() -> None:
+    old = version(ID, column(2, "a"), column(3, "g", expression="a+1"))
+    new = version(ID, column(2, "a"), column(3, "g", expression="a+1"), column(4, "u", first_value="?"), since=place(5))
+    origins = version_shape("db.t", new).origins(schema_of(old), old)
+
+    assert [origin.is_told(0b011) for origin in origins] == [True, True, True, False]
+    assert [origin.is_told(0b101) for origin in origins] == [True, False, True, False]
+    assert [origin.is_told(0b001) for origin in origins] == [True, False, False, False]
+
+
+def test_as_written_columns_are_those_of_all_versions_by_name() -> None:
+    old = version(ID, column(2, "a"))
+    new = version(column(1, "id", BIGINT), column(3, "b", TEXT), since=place(5))
+    shape = united(version_shape("db.t", new, SchemaMode.AS_WRITTEN), [version_shape("db.t", old)])
+
+    assert [(one.name, one.type) for one in shape.columns] == [("id", 8), ("b", 15), ("a", 3)]
+    assert [origin.value((1, 2)) for origin in shape.origins(schema_of(old), old)] == [1, None, 2]
+
+
+def test_without_versions_columns_are_the_same_by_name() -> None:
+    shape = TableShape(schema=named_by_event({"a": "int", "b": "int"}))
+
+    assert [origin.value((7, 8)) for origin in shape.origins(named_by_event({"b": "int", "c": "int"}), None)] == [
+        None,
+        7,
+    ]
+
+
+def typed(word, length=None, **more):
+    return column(1, "c", SqlType(word=word, length=length, **more))
+
+
+WIDER = [
+    (typed("int", 11), typed("bigint", 20)),
+    (typed("int", 10, is_unsigned=True), typed("bigint", 20)),
+    (typed("int", 10, is_zerofill=True), typed("int", 10, is_unsigned=True)),
+    (typed("decimal", 10, scale=2), typed("decimal", 12, scale=4)),
+    (typed("float"), typed("double")),
+    (typed("varchar", 10, charset="latin1"), typed("varchar", 20, charset="utf8mb4")),
+    (typed("varchar", 10, charset="utf8mb4"), typed("text", charset="utf8mb4")),
+    (typed("enum", labels=("a", "b"), charset="utf8mb4"), typed("enum", labels=("b", "n", "a"), charset="utf8mb4")),
+    (typed("datetime"), typed("datetime", scale=3)),
+    (typed("date"), typed("datetime")),
+    (typed("varbinary", 5), typed("blob")),
+    (typed("bit", 5), typed("bit", 64)),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), WIDER, ids=[f"{old.type.word} {new.type.word}" for old, new in WIDER])
+def test_a_wider_column_keeps_every_value(old, new) -> None:
+    assert is_wider(column_of(old), column_of(new))
+    assert keeps_values(old, new)
+    assert not keeps_values(new, old) or old.type.is_zerofill
+
+
+def test_a_column_that_may_change_values_does_not_keep_them() -> None:
+    null, filled = column(1, "c", INT), column(1, "c", INT, is_nullable=False)
+    assert keeps_values(filled, null)
+    assert not keeps_values(null, filled)
+    assert not keeps_values(typed("varchar", 5, charset="utf8mb4"), typed("char", 5, charset="utf8mb4"))
+    assert not keeps_values(typed("timestamp"), typed("datetime"))
+
+
+def test_a_generated_column_changes_with_its_expression_and_what_that_takes() -> None:
+    old = version(ID, column(2, "a"), column(3, "g", expression="a + 1"), column(4, "h", expression="id"))
+    renamed = version(ID, column(2, "b"), column(3, "g", expression="`b` + 1"), column(4, "h", expression="id"))
+    wider = version(ID, column(2, "a", BIGINT), *old.columns[2:])
+    other = version(ID, column(2, "a"), column(3, "g", expression="a + 2"), column(4, "h", expression="id"))
+
+    assert changed_columns(old, renamed) == set()
+    assert changed_columns(old, wider) == {3}
+    assert changed_columns(old, other) == {3}
+
+
+def test_a_set_lists_its_labels_in_the_new_order() -> None:
+    old, new = (typed("set", labels=labels, charset="utf8mb4") for labels in (("a", "b"), ("b", "a", "c")))
+    convert = widening(column_of(old), column_of(new))
+
+    assert (convert("a,b"), convert("a"), convert("")) == ("b,a", "a", "")
