@@ -9,6 +9,7 @@ import threading
 
 import pymysql
 import pytest
+import trio
 
 from ibbmaster.server.observing import Step
 from ibbmaster.testkit import FixturePrimary
@@ -23,9 +24,14 @@ def orders(ibb_primary):
 
 
 @contextlib.contextmanager
-def connected(primary, *statements, **options):
-    connection = pymysql.connect(host=primary.host, port=primary.port, user=primary.user, ssl_disabled=True, **options)
+def connected(primary, *statements, buffer_bytes=None, **options):
+    stream = socket.socket()
+    if buffer_bytes is not None:
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+    stream.connect((primary.host, primary.port))
+    connection = pymysql.connect(user=primary.user, ssl_disabled=True, defer_connect=True, **options)
     try:
+        connection.connect(stream)
         for statement in statements:
             connection.query(statement)
         yield connection
@@ -38,9 +44,7 @@ def connected(primary, *statements, **options):
 def dumping(primary, position="", *, server_id=7, buffer_bytes=None):
     """A replica that has asked for a dump, and reads nothing by itself."""
     start = f"SET @slave_connect_state='{position}', @mariadb_slave_capability=4"
-    with connected(primary, start) as connection:
-        if buffer_bytes is not None:
-            connection._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+    with connected(primary, start, buffer_bytes=buffer_bytes) as connection:
         connection._execute_command(0x12, struct.pack("<IHI", 4, 0, server_id))
         yield connection
 
@@ -103,6 +107,7 @@ def test_a_reader_that_does_not_read_has_not_everything(ibb_primary):
     with dumping(ibb_primary, buffer_bytes=4096):
         for number in range(8):
             table.insert(id=number, data=bytes(1 << 20))
+        assert ibb_primary.witness.wait(lambda: any(seen.sent_bytes for seen in ibb_primary.connections), 60)
         with pytest.raises(TimeoutError) as caught:
             ibb_primary.wait_for(7, timeout=0.05)
         (seen,) = ibb_primary.connections
@@ -120,6 +125,7 @@ def test_groups_are_told_in_every_profile(profile, read_by_python):
         with primary.transaction(domain=5, is_transactional=False):
             table.insert(id=2)
         read_by_python(primary)
+        primary.wait_for(4711, timeout=60)  # a client may have read what is about to be noted
         seen = next(one for one in primary.connections if one.dump_file is not None)
         assert [str(gtid) for gtid in seen.sent_gtids] == ["0-1-1", "0-1-2", "0-1-3", "5-1-1"]
         assert seen.sent[0].gtid is None
@@ -184,6 +190,46 @@ class Shortening:
 
     def note_sent(self, size):
         raise AssertionError
+
+
+class Cutting:
+    """Cuts a dump off once enough of it was sent, by a reset or in order."""
+
+    only_counts = False
+
+    def __init__(self, session, is_enough, resets):
+        self._socket, self._is_enough, self._resets = session.socket, is_enough, resets
+
+    async def pass_on(self, block, send):
+        await send(block)
+        if self._is_enough():
+            if self._resets:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            raise trio.BrokenResourceError("cut by the test")
+
+    def note_sent(self, size):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("resets", [True, False])
+def test_a_reset_throws_away_what_the_other_side_had_not_acknowledged(resets):
+    faults = Interfering()
+    with FixturePrimary(faults=faults) as primary:
+        faults.stage = lambda session: Cutting(session, lambda: len(primary.connections[0].sent_gtids) == 3, resets)
+        primary.table("shop.t", id="int primary key", data="mediumblob").insert(id=1, data=bytes(12_000))
+        with dumping(primary, buffer_bytes=4096) as connection:
+            (seen,) = primary.connections
+            assert primary.witness.wait(lambda: not seen.is_connected, 60)
+            assert seen.reason == "cut by the test"
+            last = seen.sent_gtids[-1]
+            assert str(last) == "0-1-3"
+            assert seen.has(last) is not resets
+            received, data = 0, b"x"
+            with contextlib.suppress(ConnectionResetError):
+                while data:
+                    data = connection._sock.recv(1 << 20)
+                    received += len(data)
+            assert (received == seen.sent_bytes) is not resets
 
 
 def test_it_notes_what_is_left_of_a_stream_behind_the_faults():

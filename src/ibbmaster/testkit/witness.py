@@ -6,6 +6,7 @@ It is written in the primary's event loop and read by the test, in any thread.
 from __future__ import annotations
 
 import fcntl
+import socket
 import struct
 import termios
 import threading
@@ -34,6 +35,9 @@ from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLO
 from ibbmaster.wire.response import Response
 
 SIOCOUTQ = termios.TIOCOUTQ  # bytes of a socket that the other side has not acknowledged
+TCP_ESTABLISHED = 1  # both sides may send
+LINGER = struct.Struct("ii")  # whether it is on, and how long
+RESETS = LINGER.pack(1, 0)  # a close throws away what is not acknowledged
 POLL_S = 0.002  # between looks at what the other side has acknowledged
 
 
@@ -107,7 +111,10 @@ class SeenConnection:
 
     @property
     def acknowledged_bytes(self) -> int | None:
-        """Bytes of the dump that the system of the other side has; None where that cannot be told, as under TLS."""
+        """Bytes of the dump that the system of the other side has.
+
+        None where that cannot be told: under TLS, and behind an end in order that left some on their way.
+        """
         waiting = self._unacknowledged()
         return None if waiting is None else max(0, self.sent_bytes - waiting)
 
@@ -188,6 +195,8 @@ class Witness:
             seen = self._seen.pop(session, None)
             if seen is not None:
                 waiting = seen._unacknowledged()
+                if waiting and _delivers_the_rest(session):
+                    waiting = None
                 seen._unacknowledged = lambda: waiting
                 seen.reason = session.reason
             self._changed.notify_all()
@@ -227,10 +236,10 @@ class Witness:
                 seen._is_dumping = True
 
     def _begin(self, session: Session) -> None:
-        socket = session.socket
-        assert socket is not None
-        seen = SeenConnection(number=len(self.connections) + 1, host=session.host, port=socket.getpeername()[1])
-        seen._unacknowledged = lambda: _unacknowledged(socket)
+        stream = session.socket
+        assert stream is not None
+        seen = SeenConnection(number=len(self.connections) + 1, host=session.host, port=stream.getpeername()[1])
+        seen._unacknowledged = lambda: _unacknowledged(stream)
         self.connections.append(seen)
         self._seen[session] = seen
 
@@ -347,10 +356,21 @@ class _SentStage:
         return self._boundary.ends_with(header, event) or self._boundary.ends_with(header, without_checksum)
 
 
-def _unacknowledged(socket: trio.socket.SocketType) -> int | None:
+def _delivers_the_rest(session: Session) -> bool:
+    """Whether the system will bring to the other side what was sent, once the socket is closed."""
+    assert session.socket is not None
+    try:
+        (state,) = session.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+        linger = session.socket.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER.size)
+    except OSError:
+        return False
+    return state == TCP_ESTABLISHED and linger != RESETS
+
+
+def _unacknowledged(stream: trio.socket.SocketType) -> int | None:
     """Bytes that were sent and that the other side has not acknowledged; None if that cannot be told."""
     try:
-        found = fcntl.ioctl(socket.fileno(), SIOCOUTQ, b"\0\0\0\0")
+        found = fcntl.ioctl(stream.fileno(), SIOCOUTQ, b"\0\0\0\0")
     except (OSError, ValueError):
         return None
     return int(struct.unpack("i", found)[0])
