@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ibbmaster.testkit.action import ACTIONS, UNANSWERED, FaultAction
 from ibbmaster.testkit.control import QUESTIONS
-from ibbmaster.testkit.place import MOMENTS, Side
+from ibbmaster.testkit.place import LANDMARKS, Side
 from ibbmaster.testkit.scenario import parse_scenario
 from ibbmaster.testkit.versions import VERSIONS
 
@@ -24,8 +24,8 @@ def table(heading: str) -> list[list[str]]:
 
 def place_rows() -> list[list[str]]:
     return [
-        [f"`{moment.value}`", " ".join(side.value for side in Side if side in sides), text]
-        for moment, (sides, text) in MOMENTS.items()
+        [f"`{landmark.value}`", " ".join(side.value for side in Side if side in sides), text]
+        for landmark, (sides, text) in LANDMARKS.items()
     ]
 
 

@@ -16,6 +16,7 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import MariadbGtidEvent, XidEvent
 from tests.tap import framed, listen_in, serving, tap
 
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.types import EventType
 from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
@@ -43,12 +44,12 @@ async def plain(log):
     return _plain[log]
 
 
-def nth(packets, moment, number=1):
+def nth(packets, landmark, number=1):
     """Where the nth event of a kind is; found by types alone."""
-    if moment == "commit":
+    if landmark == "commit":
         begins = [index for index, packet in enumerate(packets) if packet[0] == 0 and packet[5] == EventType.GTID]
         return begins[number] - 1
-    wanted = TYPES[moment]
+    wanted = TYPES[landmark]
     found = [index for index, packet in enumerate(packets) if packet[0] == 0 and wanted in (None, packet[5])]
     return found[number - 1]
 
@@ -95,8 +96,8 @@ async def test_a_cut_comes_exactly_where_it_was_asked_for(side, by, end):
     for place in ["opening rotate", "opening gtid list", *PLACES]:
         if by == "silence" and place not in ("gtid 2", "commit"):
             continue  # each costs the time that shows the silence
-        moment, number = place.rstrip(" 0123456789"), int(place.split()[-1]) if place[-1].isdigit() else 1
-        where = nth(packets, moment, number) + (side == "after")
+        landmark, number = place.rstrip(" 0123456789"), int(place.split()[-1]) if place[-1].isdigit() else 1
+        where = nth(packets, landmark, number) + (side == "after")
         faults = Faults()
         faults.add(f"{side} {place}", action="cut", by=by)
         expected = framed(packets[:where])
@@ -562,3 +563,17 @@ def test_kill_query_interrupts_a_statement():
                 ask(connection, "SELECT 17")
             assert caught.value.args == (1317, "Query execution was interrupted")
             assert ask(connection, "SELECT 17") == ((17,),)
+
+
+def test_a_replica_is_known_from_its_registration_on():
+    with FixturePrimary() as primary:
+        for step in ("before registration", "before dump"):
+            primary.fault(step, action="error", text=step, replica=9)
+            primary.fault(step, action="error", text="another one", replica=10)
+            with pytest.raises(pymysql.err.MySQLError, match=step):
+                converse(primary)
+
+
+def test_what_has_a_time_needs_a_scenario():
+    with FixturePrimary() as primary, pytest.raises(ConfigurationError, match="belongs into a scenario"):
+        primary.faults.add(action="crash", at=1)

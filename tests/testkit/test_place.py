@@ -6,7 +6,7 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.types import EventType
-from ibbmaster.testkit.place import MOMENTS, Landmark, Place, Side, moment_of
+from ibbmaster.testkit.place import LANDMARKS, Landmark, Place, Side, landmark_of
 
 WRONG = [
     *("", "gtid", "after", "after nothing", "beside gtid", "after gtid 0", "after gtid -1", "after gtid at byte 3"),
@@ -15,13 +15,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("moment", Landmark)
+@pytest.mark.parametrize("landmark", Landmark)
 @pytest.mark.parametrize("side", Side)
-def test_a_place_is_written_as_it_is_read(side, moment):
+def test_a_place_is_written_as_it_is_read(side, landmark):
     byte = " at byte -12" if side is Side.INSIDE else ""
     for number in ("", " 7"):
-        text = f"{side.value} {moment.value}{number}{byte}"
-        if side in MOMENTS[moment][0]:
+        text = f"{side.value} {landmark.value}{number}{byte}"
+        if side in LANDMARKS[landmark][0]:
             assert str(Place.parse(text.upper())) == text
         else:
             with pytest.raises(ConfigurationError, match="is no place"):
@@ -46,7 +46,7 @@ def test_groups_and_statements_belong_to_places_that_have_them():
 
 
 @pytest.mark.parametrize(
-    ("event_type", "is_opening", "ends_group", "moment"),
+    ("event_type", "is_opening", "ends_group", "landmark"),
     [
         (EventType.ROTATE, True, False, Landmark.OPENING_ROTATE),
         (EventType.ROTATE, False, False, Landmark.FILE_END),
@@ -63,5 +63,5 @@ def test_groups_and_statements_belong_to_places_that_have_them():
         (77, False, False, Landmark.EVENT),
     ],
 )
-def test_an_event_is_what_its_type_and_its_place_in_the_stream_say(event_type, is_opening, ends_group, moment):
-    assert moment_of(event_type, is_opening=is_opening, ends_group=ends_group) is moment
+def test_an_event_is_what_its_type_and_its_place_in_the_stream_say(event_type, is_opening, ends_group, landmark):
+    assert landmark_of(event_type, is_opening=is_opening, ends_group=ends_group) is landmark

@@ -82,9 +82,7 @@ class ControlSocket:
     def _fault(self, asked: dict[str, Any]) -> Answer:
         line = asked.get("line")
         fault = PlannedFault.of(asked) if line is None else PlannedFault.parse(expect("line", str, line))
-        if fault.place is None:
-            raise ConfigurationError("what happens at a time belongs into a scenario: expected a place, or do 'now'")
-        return {"fault": str(self._primary.faults.plan.add(fault))}
+        return {"fault": str(self._primary.faults.add_fault(fault))}
 
     def _now(self, asked: dict[str, Any]) -> Answer:
         self._primary.faults.act(PlannedFault.of({**asked, "at": 0.0}))

@@ -82,7 +82,7 @@ class PlannedFault:
                 raise ConfigurationError(f"{word}: it needs a place; only what concerns the whole primary has a time")
             return
         if place.is_in_conversation:
-            allowed = self.action.in_conversation and (place.moment, place.side) not in self.action.not_at
+            allowed = self.action.in_conversation and (place.landmark, place.side) not in self.action.not_at
         else:
             allowed = place.side in self.action.sides
         if not allowed:
@@ -93,7 +93,7 @@ class PlannedFault:
                     "a step of the conversation that can be answered" if self.action.not_at else "any step before"
                 )
             raise ConfigurationError(f"{word}: it cannot happen '{place}': expected {', or '.join(places)}")
-        if place.moment is not Landmark.GTID and self.action.word == "swap":
+        if place.landmark is not Landmark.GTID and self.action.word == "swap":
             raise ConfigurationError("swap: it is about whole groups: expected the place 'at gtid'")
 
     def __str__(self) -> str:

@@ -93,7 +93,17 @@ class Faults:
         Raises:
             ConfigurationError: a key or a value means nothing.
         """
-        return self.plan.add(PlannedFault.of({**({} if place is None else {"place": place}), **given}))
+        return self.add_fault(PlannedFault.of({**({} if place is None else {"place": place}), **given}))
+
+    def add_fault(self, fault: PlannedFault) -> PlannedFault:
+        """Plan a fault that was read already.
+
+        Raises:
+            ConfigurationError: there are too many, or it has no place.
+        """
+        if fault.place is None:
+            raise ConfigurationError("what happens at a time belongs into a scenario: expected a place")
+        return self.plan.add(fault)
 
     def clear(self) -> None:
         """Plan nothing any more."""
@@ -148,17 +158,16 @@ class Faults:
             answer = self._answer_to_admin(command.sql)
             if answer is not None:
                 return (answer,)
-        moments = []
+        landmarks = []
         if step is Step.ASKED and not conversation.has_asked:
             conversation.has_asked = True
-            moments.append((Side.AFTER, Landmark.HANDSHAKE))
+            landmarks.append((Side.AFTER, Landmark.HANDSHAKE))
         if step in _EARLY:
-            moments.append(_EARLY[step])
+            landmarks.append(_EARLY[step])
         elif step is not Step.DUMPING and type(command) in _OF_COMMAND:
-            moments.append((Side.BEFORE if step is Step.ASKED else Side.AFTER, _OF_COMMAND[type(command)]))
-        sql = command.sql.decode("utf-8", "replace") if isinstance(command, QueryCommand) else ""
-        for side, moment in moments:
-            answer = await self._happen(session, conversation, side, moment, sql)
+            landmarks.append((Side.BEFORE if step is Step.ASKED else Side.AFTER, _OF_COMMAND[type(command)]))
+        for side, landmark in landmarks:
+            answer = await self._happen(session, conversation, side, landmark, command)
             if answer is not None:
                 return (answer,)
         return None
@@ -207,21 +216,25 @@ class Faults:
         return None
 
     async def _happen(
-        self, session: Session, conversation: _Conversation, side: Side, moment: Landmark, sql: str
+        self, session: Session, conversation: _Conversation, side: Side, landmark: Landmark, command: AnyCommand | None
     ) -> Response | None:
-        conversation.counts[side, moment] += 1
-        count = conversation.counts[side, moment]
+        sql = command.sql.decode("utf-8", "replace") if isinstance(command, QueryCommand) else ""
+        replica = session.replica_server_id
+        if isinstance(command, RegisterReplica | BinlogDump):
+            replica = command.server_id
+        conversation.counts[side, landmark] += 1
+        count = conversation.counts[side, landmark]
         seen = {fault.place.sql for fault in self.plan.pending if fault.place is not None and fault.place.sql}
         for text in seen:
             conversation.counts_of_sql[side, text] += text.lower() in sql.lower()
 
         def is_due(fault: PlannedFault) -> bool:
             place = fault.place
-            if place is None or (place.side, place.moment) != (side, moment):
+            if place is None or (place.side, place.landmark) != (side, landmark):
                 return False
             if (fault.connection or conversation.number) != conversation.number:
                 return False
-            if fault.replica is not None and fault.replica != session.replica_server_id:
+            if fault.replica is not None and fault.replica != replica:
                 return False
             if place.sql is not None:
                 number = conversation.counts_of_sql[side, place.sql]
@@ -245,10 +258,7 @@ class Faults:
             self.clear()
             return Ok()
         try:
-            fault = PlannedFault.parse(text)
-            if fault.place is None:
-                raise ConfigurationError("what happens at a time belongs into a scenario: expected a place")
-            self.plan.add(fault)
+            self.add_fault(PlannedFault.parse(text))
         except ConfigurationError as error:
             return Err(code=1231, sqlstate="42000", text=f"ibb_fault: {error}")
         return Ok()
@@ -287,7 +297,7 @@ class FaultStage:
         size = max(1, round(self._bytes_per_s / DRIP_PIECES_PER_S))
         for start in range(0, len(data), size):
             await send(plain_block(data[start : start + size], block.after))
-            await trio.sleep(size / self._bytes_per_s)
+            await _wait(self._session, size / self._bytes_per_s)
 
 
 async def _wait(session: Session, seconds: float) -> None:

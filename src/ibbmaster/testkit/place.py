@@ -40,7 +40,7 @@ class Landmark(enum.Enum):
 
 
 class Side(enum.Enum):
-    """Where a place is to its moment; `AT` is the event itself."""
+    """Where a place is to its landmark; `AT` is the event itself."""
 
     BEFORE = "before"
     INSIDE = "inside"
@@ -48,8 +48,8 @@ class Side(enum.Enum):
     AT = "at"
 
 
-#: Every moment, on which sides it has places, and what it is.
-MOMENTS: dict[Landmark, tuple[frozenset[Side], str]] = {
+#: Every landmark, on which sides it has places, and what it is.
+LANDMARKS: dict[Landmark, tuple[frozenset[Side], str]] = {
     Landmark.HANDSHAKE: (frozenset((Side.BEFORE, Side.AFTER)), "the greeting of a new connection; its first command"),
     Landmark.GREETING: (frozenset((Side.AFTER,)), "the client has the greeting, and has said nothing yet"),
     Landmark.TLS: (frozenset((Side.BEFORE,)), "the client asks for TLS"),
@@ -102,12 +102,12 @@ _OPENING: dict[int, Landmark] = {
     EventType.GTID_LIST: Landmark.OPENING_GTID_LIST,
 }
 _TEXT = re.compile(
-    r"(?P<side>before|inside|after|at) (?P<moment>[a-z ]+?)(?: (?P<nth>[1-9][0-9]{0,8}))?"
+    r"(?P<side>before|inside|after|at) (?P<landmark>[a-z ]+?)(?: (?P<nth>[1-9][0-9]{0,8}))?"
     r"(?: at byte (?P<byte>-?[0-9]{1,9}))?"
 )
 
 
-def moment_of(event_type: int, *, is_opening: bool, ends_group: bool) -> Landmark:
+def landmark_of(event_type: int, *, is_opening: bool, ends_group: bool) -> Landmark:
     """What an event of a type is; `is_opening`: no group came yet, `ends_group`: it is the last of one."""
     if is_opening and event_type in _OPENING:
         return _OPENING[event_type]
@@ -127,7 +127,7 @@ class Place:
     """
 
     side: Side
-    moment: Landmark
+    landmark: Landmark
     nth: int | None = None
     byte: int | None = None
     gtid: str | None = None
@@ -141,24 +141,24 @@ class Place:
             ConfigurationError: they name none.
         """
         match = _TEXT.fullmatch(text.strip().lower()) if len(text) <= TEXT_SIZE_MAX else None
-        moments = {moment.value: moment for moment in Landmark}
-        if match is None or match["moment"] not in moments:
-            expected = f"before, inside, after or at, and one of: {', '.join(moments)}; then a number, or 'at byte n'"
+        landmarks = {landmark.value: landmark for landmark in Landmark}
+        if match is None or match["landmark"] not in landmarks:
+            expected = f"before, inside, after or at, and one of: {', '.join(landmarks)}; then a number, or 'at byte n'"
             raise ConfigurationError(f"{text[:80]!r} is no place: expected {expected}")
-        side, moment = Side(match["side"]), moments[match["moment"]]
-        sides = MOMENTS[moment][0]
+        side, landmark = Side(match["side"]), landmarks[match["landmark"]]
+        sides = LANDMARKS[landmark][0]
         if side not in sides:
             expected = " or ".join(choice.value for choice in Side if choice in sides)
-            raise ConfigurationError(f"{text!r} is no place: expected {expected} {moment.value}")
+            raise ConfigurationError(f"{text!r} is no place: expected {expected} {landmark.value}")
         if (match["byte"] is not None) != (side is Side.INSIDE):
             raise ConfigurationError(f"{text!r}: a place inside an event needs 'at byte n', and no other has it")
-        if gtid is not None and (moment in OF_CONVERSATION or moment is Landmark.PACKET):
+        if gtid is not None and (landmark in OF_CONVERSATION or landmark is Landmark.PACKET):
             raise ConfigurationError(f"{text!r} is in no group: it takes no gtid")
-        if sql is not None and moment is not Landmark.STATEMENT:
+        if sql is not None and landmark is not Landmark.STATEMENT:
             raise ConfigurationError(f"{text!r} is at no statement: it takes no sql")
         return cls(
             side=side,
-            moment=moment,
+            landmark=landmark,
             nth=None if match["nth"] is None else int(match["nth"]),
             byte=None if match["byte"] is None else int(match["byte"]),
             gtid=gtid,
@@ -168,11 +168,11 @@ class Place:
     @property
     def is_in_conversation(self) -> bool:
         """Whether it comes before any event is sent."""
-        return self.moment in OF_CONVERSATION
+        return self.landmark in OF_CONVERSATION
 
     def __str__(self) -> str:
         number = "" if self.nth is None else f" {self.nth}"
         byte = "" if self.byte is None else f" at byte {self.byte}"
         group = "" if self.gtid is None else f" of {self.gtid}"
         statement = "" if self.sql is None else f" with {self.sql!r}"
-        return f"{self.side.value} {self.moment.value}{number}{byte}{group}{statement}"
+        return f"{self.side.value} {self.landmark.value}{number}{byte}{group}{statement}"

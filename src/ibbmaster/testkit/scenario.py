@@ -69,7 +69,7 @@ class Scenario:
             self._write(primary)
             for fault in self.faults:
                 if fault.place is not None:
-                    faults.plan.add(fault)
+                    faults.add_fault(fault)
             primary.start()
             over = threading.Event()
             timeline = threading.Thread(target=self._follow_clock, args=(primary, over), name="ibbmaster-scenario")

@@ -33,7 +33,7 @@ from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultAction
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
-from ibbmaster.testkit.place import Landmark, Side, moment_of
+from ibbmaster.testkit.place import Landmark, Side, landmark_of
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, PacketReader, frame_packets
 from ibbmaster.wire.response import Eof, Err, encode_eof, encode_err
 
@@ -66,7 +66,7 @@ class _Seen(NamedTuple):
     payload: bytes
     prefix: bytes  # what comes before the event
     header: EventHeader | None  # None: it is no event
-    moments: tuple[Landmark, ...]
+    landmarks: tuple[Landmark, ...]
 
     @property
     def event(self) -> bytes:
@@ -156,14 +156,16 @@ class StreamEditor:
             is_query = header.event_type == EventType.QUERY
             body = event[:-CHECKSUM_SIZE] if is_query and has_valid_checksum(event) else event
             ends_group = self._boundary.ends_with(header, body)
-        moment = moment_of(header.event_type, is_opening=self._is_opening, ends_group=ends_group)
-        moments = (
-            (moment, Landmark.EVENT, Landmark.PACKET) if moment is not Landmark.EVENT else (moment, Landmark.PACKET)
+        landmark = landmark_of(header.event_type, is_opening=self._is_opening, ends_group=ends_group)
+        landmarks = (
+            (landmark, Landmark.EVENT, Landmark.PACKET)
+            if landmark is not Landmark.EVENT
+            else (landmark, Landmark.PACKET)
         )
-        self._in_dump.update(moments)
+        self._in_dump.update(landmarks)
         if self._gtid is not None:
-            self._in_group.update(moments)
-        return _Seen(payload, prefix, header, moments), ends_group
+            self._in_group.update(landmarks)
+        return _Seen(payload, prefix, header, landmarks), ends_group
 
     def _begin_group(self, header: EventHeader, event: memoryview) -> None:
         gtid, flags = decode_gtid(header, event)
@@ -174,13 +176,13 @@ class StreamEditor:
 
     def _is_due(self, fault: PlannedFault, seen: _Seen) -> bool:
         place = fault.place
-        if place is None or place.moment not in seen.moments:
+        if place is None or place.landmark not in seen.landmarks:
             return False
         if (fault.connection or self._number) != self._number or (fault.replica or self._replica) != self._replica:
             return False
         if place.gtid is not None and place.gtid != self._gtid:
             return False
-        count = (self._in_dump if place.gtid is None else self._in_group)[place.moment]
+        count = (self._in_dump if place.gtid is None else self._in_group)[place.landmark]
         return (place.nth or count) == count and self._fits(fault, seen)
 
     def _fits(self, fault: PlannedFault, seen: _Seen) -> bool:
@@ -188,7 +190,7 @@ class StreamEditor:
         place, size = fault.place, len(seen.event)
         assert place is not None
         if place.byte is not None:
-            size += PACKET_HEADER_SIZE if place.moment is Landmark.PACKET else 0
+            size += PACKET_HEADER_SIZE if place.landmark is Landmark.PACKET else 0
             return -size <= place.byte < size
         match fault.action:
             case actions.FlipBits(byte=byte):
@@ -197,7 +199,7 @@ class StreamEditor:
                 return has_valid_checksum(seen.event) is not (be == "unexpected")
             case actions.InsertEvent(event="format"):
                 return bool(self._format)
-            case actions.SwapGroups() | actions.SendTwice() | actions.LeaveOut() if Landmark.GTID in seen.moments:
+            case actions.SwapGroups() | actions.SendTwice() | actions.LeaveOut() if Landmark.GTID in seen.landmarks:
                 return self._of_group is None and not self._is_holding
         return True
 
@@ -208,14 +210,14 @@ class StreamEditor:
             if not isinstance(fault.action, _EDITS):
                 continue
             notes.append(_Piece(record=self._record(fault, seen)))
-            if isinstance(fault.action, _OF_GROUPS) and Landmark.GTID in seen.moments:
+            if isinstance(fault.action, _OF_GROUPS) and Landmark.GTID in seen.landmarks:
                 self._of_group, self._held, self._held_size = fault, [], 0
             else:
                 events = [changed for event in events for changed in _changed(event, fault.action)]
         pieces = [_Piece(payload=seen.prefix + event) for event in events]
         for fault in faults:
             if fault.place is not None and fault.place.byte is not None and pieces:
-                of_packet = fault.place.moment is Landmark.PACKET
+                of_packet = fault.place.landmark is Landmark.PACKET
                 offset = fault.place.byte + (0 if of_packet else len(seen.prefix))
                 if fault.place.byte < 0:
                     offset = len(pieces[0].payload) + fault.place.byte
