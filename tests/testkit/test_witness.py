@@ -11,7 +11,7 @@ import pymysql
 import pytest
 import trio
 
-from ibbmaster.server.observing import Step
+from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.wire.command import BinlogDump
@@ -169,7 +169,7 @@ class Interfering(Faults):
         self.left_count = 0
 
     async def reached(self, step, session, command):
-        if step is Step.ASKED and isinstance(command, BinlogDump) and command.server_id == 13:
+        if step is ConnectionStep.ASKED and isinstance(command, BinlogDump) and command.server_id == 13:
             return (Err(code=1236, sqlstate="HY000", text="unlucky"),)
         return None
 

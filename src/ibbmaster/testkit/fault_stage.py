@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import trio
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
-from ibbmaster.server.observing import Step
+from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.streaming.block import Block, plain_block
 from ibbmaster.streaming.stage import Send
@@ -38,10 +38,10 @@ _SET_FAULT = re.compile(
     rb"\s*SET\s+GLOBAL\s+ibb_fault\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|\"([^\"\\]*)\")\s*;?\s*", re.I | re.S
 )
 _EARLY = {
-    Step.ACCEPTED: (Side.BEFORE, Landmark.HANDSHAKE),
-    Step.GREETED: (Side.AFTER, Landmark.GREETING),
-    Step.TLS: (Side.BEFORE, Landmark.TLS),
-    Step.LOGGED_IN: (Side.BEFORE, Landmark.LOGIN),
+    ConnectionStep.ACCEPTED: (Side.BEFORE, Landmark.HANDSHAKE),
+    ConnectionStep.GREETED: (Side.AFTER, Landmark.GREETING),
+    ConnectionStep.TLS: (Side.BEFORE, Landmark.TLS),
+    ConnectionStep.LOGGED_IN: (Side.BEFORE, Landmark.LOGIN),
 }
 _OF_COMMAND = {QueryCommand: Landmark.STATEMENT, RegisterReplica: Landmark.REGISTRATION, BinlogDump: Landmark.DUMP}
 
@@ -145,27 +145,29 @@ class Faults:
         self._dumps += 1
         return FaultStage(self, session, self._dumps)
 
-    async def reached(self, step: Step, session: Session, command: AnyCommand | None) -> Sequence[Response] | None:
+    async def reached(
+        self, step: ConnectionStep, session: Session, command: AnyCommand | None
+    ) -> Sequence[Response] | None:
         """An observer's part: everything before the stream."""
         if self._is_down:
             close_by_reset(session)
             raise trio.BrokenResourceError("the primary has crashed")
         conversation = self._conversations.get(session.connection_id)
-        if step is Step.ACCEPTED or conversation is None:
+        if step is ConnectionStep.ACCEPTED or conversation is None:
             self._connections += 1
             conversation = self._conversations[session.connection_id] = _Conversation(self._connections)
-        if step is Step.ASKED and self.takes_statements and isinstance(command, QueryCommand):
+        if step is ConnectionStep.ASKED and self.takes_statements and isinstance(command, QueryCommand):
             answer = self._answer_to_admin(command.sql)
             if answer is not None:
                 return (answer,)
         landmarks = []
-        if step is Step.ASKED and not conversation.has_asked:
+        if step is ConnectionStep.ASKED and not conversation.has_asked:
             conversation.has_asked = True
             landmarks.append((Side.AFTER, Landmark.HANDSHAKE))
         if step in _EARLY:
             landmarks.append(_EARLY[step])
-        elif step is not Step.DUMPING and type(command) in _OF_COMMAND:
-            landmarks.append((Side.BEFORE if step is Step.ASKED else Side.AFTER, _OF_COMMAND[type(command)]))
+        elif step is not ConnectionStep.DUMPING and type(command) in _OF_COMMAND:
+            landmarks.append((Side.BEFORE if step is ConnectionStep.ASKED else Side.AFTER, _OF_COMMAND[type(command)]))
         for side, landmark in landmarks:
             answer = await self._happen(session, conversation, side, landmark, command)
             if answer is not None:
