@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import pathlib
 import socket
 import struct
@@ -476,6 +477,7 @@ def test_tls_fails(given):
         primary.fault("before tls", **given)
         with pytest.raises((pymysql.err.OperationalError, ConnectionError)):
             connect(primary, ssl_disabled=False, ssl={"ca": None, "check_hostname": False})
+        gc.collect()  # the socket that PyMySQL has forgotten
         connect(primary, ssl_disabled=False, ssl={"ca": None, "check_hostname": False}).close()
 
 
