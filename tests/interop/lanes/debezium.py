@@ -38,6 +38,7 @@ class Debezium:
         program, *rest = driver_command("debezium", "Follow")
         account = [primary.host, str(primary.port), primary.user, primary.password]
         self.records: list[Record] = []
+        self.stored = 0  # so many of them come not again in another run
         self._log = directory / "log"
         self._changed = threading.Condition()
         self._end: str | None = None
@@ -66,26 +67,30 @@ class Debezium:
         with self._process.stdout as lines:
             for line in lines:
                 parts = line.rstrip("\n").split("\t")
+                if parts == ["stored"]:
+                    with self._changed:
+                        self.stored = len(self.records)
+                        self._changed.notify_all()
+                    continue
                 if len(parts) == 1 or parts[0] == "failed":
                     end = line.strip()
                     continue
                 record = parts[0], parsed(parts[1]), parsed(parts[2])
                 with self._changed:
                     self.records.append(record)
-                    self._changed.notify_all()
         with self._changed:
             self._end = end
             self._changed.notify_all()
 
     def wait_for(self, is_there: Callable[[list[Record]], object]) -> None:
-        """Wait until its records fulfil a condition.
+        """Wait until the records fulfil a condition behind which its offset is stored.
 
         Raises:
             DebeziumError: it ended before, or it took too long.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._end is not None or is_there(self.records), TIMEOUT_S)
-            if not is_there(self.records):
+            self._changed.wait_for(lambda: self._end is not None or is_there(self.records[: self.stored]), TIMEOUT_S)
+            if not is_there(self.records[: self.stored]):
                 raise DebeziumError(self.log_text())
 
     def finish(self) -> list[Record]:

@@ -5,7 +5,8 @@ import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * Follows a primary with Debezium's MariaDB connector, and prints each record: destination, key and value as JSON.
+ * Follows a primary with Debezium's MariaDB connector, and prints each record: destination, key and value as JSON;
+ * "stored" when the offset behind those before is on the disk.
  *
  * Arguments: host, port, user, password, snapshot mode, a directory for offsets and schema history,
  * a text in a record behind which it stops, and more properties as name=value.
@@ -60,6 +61,7 @@ public class Follow {
                         }
                     }
                     committer.markBatchFinished();
+                    System.out.println("stored");
                     System.out.flush();
                     if (seen[0]) {
                         ended.countDown();
