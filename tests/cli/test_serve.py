@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+import signal
+import socket
 import subprocess
 import sys
 
+import pymysql
 import pytest
 
 from ibbmaster.api.writing import WritableLog
@@ -170,3 +175,73 @@ def test_options_about_the_files_are_checked(tmp_path, options, message):
     crashed_store(tmp_path)
     with pytest.raises(ConfigurationError, match=message), open_log(options_of(tmp_path, *options)):
         pass
+
+
+SCENARIO = """
+[primary]
+profile = "10.6"
+server_id = 3
+[tables]
+"shop.t" = {id = "int primary key"}
+[[fault]]
+place = "before dump"
+action = "error"
+text = "as the scenario says"
+"""
+
+
+def served_scenario(tmp_path, *options):
+    """`serve --scenario` as a process."""
+    file = tmp_path / "scenario.toml"
+    file.write_text(SCENARIO)
+    command = [sys.executable, "-m", "ibbmaster", "serve", "--scenario", str(file), "--listen", "127.0.0.1:0", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_scenario_is_served_until_its_control_socket_says_stop(tmp_path):
+    with served_scenario(tmp_path, "--json", "--user", "ada", "--server-id", "9") as process:
+        said = json.loads(process.stdout.readline())
+        assert (said["host"], said["user"], said["server_id"]) == ("127.0.0.1", "ada", 9)
+        connection = pymysql.connect(host=said["host"], port=said["port"], user="ada")
+        assert connection.get_server_info().endswith("10.6.22-MariaDB-log")
+        connection.close()
+        host, port = said["control"].split(":")
+        with socket.create_connection((host, int(port))) as control, control.makefile("rw") as file:
+            for question in ("position", "stop"):
+                file.write(json.dumps({"do": question}) + "\n")
+                file.flush()
+                assert json.loads(file.readline())["ok"]
+        assert process.wait(60) == 0
+
+
+def test_a_scenario_is_served_until_a_signal_comes(tmp_path):
+    with served_scenario(tmp_path) as process:
+        assert re.fullmatch(
+            r"serving .*scenario\.toml on 127\.0\.0\.1:\d+, control socket 127\.0\.0\.1:\d+\n",
+            process.stdout.readline(),
+        )
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("options", [[], ["DIR", "--scenario", "FILE"]])
+def test_a_directory_or_a_scenario_is_served(options, capsys):
+    assert main(["serve", *options]) != 0
+    assert "expected a directory of binlogs, or --scenario FILE, and not both" in capsys.readouterr().err
+
+
+def test_a_scenario_that_means_nothing_is_refused_in_a_line(tmp_path, capsys):
+    file = tmp_path / "scenario.toml"
+    file.write_text("[[fault]]\nplace = 'after gtid'\naction = 'fly'\n")
+    assert main(["serve", "--scenario", str(file)]) != 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{file}: fault 1: action 'fly': expected one of cut, stall" in line
+
+
+def test_without_a_scenario_nothing_of_it_is_there(tmp_path):
+    """No stage and no observer: dumps and conversations pay nothing; nor does a start, which imports nothing of it."""
+    options = read_options(build_parser().parse_args(["serve", str(tmp_path)]))
+    assert (options.primary.stage, options.primary.observer) == (None, None)
+    code = "import sys, ibbmaster.api.serving, ibbmaster.cli.serve; print([n for n in sys.modules if 'testkit' in n])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

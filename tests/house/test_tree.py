@@ -63,6 +63,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "schema/test_base_dump.py": ("schema/dump_text.py",),
     # A version of a table is seen in the rows that are written of it.
     "testkit/test_tables.py": ("testkit/table_version.py",),
+    "testkit/test_fault.py": ("testkit/action.py",),
+    "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),

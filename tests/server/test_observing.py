@@ -9,7 +9,7 @@ import pymysql
 import pytest
 import trio
 
-from ibbmaster.server.observing import Step
+from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.wire.command import BinlogDump, QueryCommand
 from ibbmaster.wire.packet import EVENT_STATUS
 from ibbmaster.wire.response import Err
@@ -26,7 +26,7 @@ class Note:
 
     async def reached(self, step, session, command):
         self.steps.append((step, command.sql.decode() if isinstance(command, QueryCommand) else type(command)))
-        if isinstance(command, BinlogDump) and step is Step.DUMPING:
+        if isinstance(command, BinlogDump) and step is ConnectionStep.DUMPING:
             self.dumps.append((str(session.dump_start), session.socket.getpeername()[0]))
         return await self._act() if step is self._step else None
 
@@ -55,17 +55,17 @@ async def test_every_step_is_told_in_order(serving, archive):
     note = Note()
     async with serving(archive, observer=note) as (_, port):
         assert await trio.to_thread.run_sync(dump, port) == EVENT_STATUS
-    sql = [given for step, given in note.steps if step is Step.ASKED and isinstance(given, str)]
+    sql = [given for step, given in note.steps if step is ConnectionStep.ASKED and isinstance(given, str)]
     assert "SET @slave_connect_state='', @mariadb_slave_capability=4" in sql
     steps = [step for step, _ in note.steps]
-    assert steps[:3] == [Step.ACCEPTED, Step.GREETED, Step.LOGGED_IN]
-    assert steps[3:-2] == [Step.ASKED, Step.ANSWERED] * len(sql)
-    assert note.steps[-2:] == [(Step.ASKED, BinlogDump), (Step.DUMPING, BinlogDump)]
+    assert steps[:3] == [ConnectionStep.ACCEPTED, ConnectionStep.GREETED, ConnectionStep.LOGGED_IN]
+    assert steps[3:-2] == [ConnectionStep.ASKED, ConnectionStep.ANSWERED] * len(sql)
+    assert note.steps[-2:] == [(ConnectionStep.ASKED, BinlogDump), (ConnectionStep.DUMPING, BinlogDump)]
     assert note.dumps == [("", "127.0.0.1")]
     assert len(note.reasons) == 1
 
 
-@pytest.mark.parametrize("step", [Step.ACCEPTED, Step.LOGGED_IN, Step.ASKED])
+@pytest.mark.parametrize("step", [ConnectionStep.ACCEPTED, ConnectionStep.LOGGED_IN, ConnectionStep.ASKED])
 async def test_an_error_instead_of_what_would_have_come_ends_the_connection(serving, archive, ask, step):
     async with serving(archive, observer=Note(step, answer)) as (_, port):
         with pytest.raises(pymysql.err.MySQLError) as caught:
@@ -75,11 +75,11 @@ async def test_an_error_instead_of_what_would_have_come_ends_the_connection(serv
 
 async def test_a_dump_is_refused_by_an_answer_in_its_place(serving, archive):
     asked = trio.Event()
-    note = Note(Step.DUMPING, answer)
+    note = Note(ConnectionStep.DUMPING, answer)
     refusing = note.reached
 
     async def reached(step, session, command):
-        if step is Step.ASKED and isinstance(command, BinlogDump):
+        if step is ConnectionStep.ASKED and isinstance(command, BinlogDump):
             asked.set()
             return (REFUSAL,)
         return await refusing(step, session, command)
@@ -92,13 +92,13 @@ async def test_a_dump_is_refused_by_an_answer_in_its_place(serving, archive):
     assert note.dumps == []
 
 
-@pytest.mark.parametrize("step", list(Step))
+@pytest.mark.parametrize("step", list(ConnectionStep))
 async def test_a_connection_is_cut_at_any_step(serving, archive, step):
     note = Note(step, cut)
-    async with serving(archive, observer=note, tls=step is Step.TLS) as (_, port):
+    async with serving(archive, observer=note, tls=step is ConnectionStep.TLS) as (_, port):
 
         def work():
-            if step is not Step.TLS:
+            if step is not ConnectionStep.TLS:
                 return dump(port)
             return pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl={"ca": None})
 
@@ -114,7 +114,7 @@ async def test_no_limit_of_time_runs_while_a_login_is_held_up(serving, archive, 
     async def look():
         deadlines.append(trio.current_effective_deadline())
 
-    for step in (Step.ACCEPTED, Step.GREETED, Step.LOGGED_IN):
+    for step in (ConnectionStep.ACCEPTED, ConnectionStep.GREETED, ConnectionStep.LOGGED_IN):
         async with serving(archive, observer=Note(step, look)) as (_, port):
             await ask(port, "SELECT 1")
     assert deadlines == [math.inf] * 3

@@ -11,8 +11,9 @@ import pymysql
 import pytest
 import trio
 
-from ibbmaster.server.observing import Step
+from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.testkit import FixturePrimary
+from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.wire.command import BinlogDump
 from ibbmaster.wire.response import Err
 
@@ -160,14 +161,15 @@ def test_under_tls_what_was_sent_is_all_that_is_known():
             assert [str(gtid) for gtid in seen.sent_gtids] == ["0-1-1"]
 
 
-class Interfering:
+class Interfering(Faults):
     """Refuses dumps of one server id, and cuts off the last byte of every block of another."""
 
     def __init__(self):
+        super().__init__()
         self.left_count = 0
 
     async def reached(self, step, session, command):
-        if step is Step.ASKED and isinstance(command, BinlogDump) and command.server_id == 13:
+        if step is ConnectionStep.ASKED and isinstance(command, BinlogDump) and command.server_id == 13:
             return (Err(code=1236, sqlstate="HY000", text="unlucky"),)
         return None
 

@@ -17,10 +17,10 @@ def add_directory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
 
 
-def add_log(parser: argparse.ArgumentParser) -> None:
+def add_log(parser: argparse.ArgumentParser, *, is_needed: bool = True) -> None:
     """Add the log a command reads."""
     what = "directory with binlog-NNNNNN.ibb files; or traditional files: their directory, index, or one of them"
-    parser.add_argument("directory", type=Path, metavar="DIR", help=what)
+    parser.add_argument("directory", type=Path, metavar="DIR", nargs=None if is_needed else "?", help=what)
 
 
 def size(text: str) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import functools
 import gc
+import inspect
 import json
 import logging
 import resource
+import signal
 import sys
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibbmaster.cli import credentials
 from ibbmaster.cli.arguments import add_log
@@ -18,7 +21,7 @@ from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from ibbmaster.api.log import Log
-    from ibbmaster.api.serving import CheckedOptions, RunningPrimary
+    from ibbmaster.api.serving import CheckedOptions, RunningPrimary, ServingOptions
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +31,7 @@ EXAMPLES = """examples:
   ibbmaster serve /var/lib/binlogs
   ibbmaster serve /var/lib/binlogs --listen 0.0.0.0:3307 --user repl --password-file /run/secrets/repl
   ibbmaster serve captured --profile classic-10.11 --listen 127.0.0.1:0 --json
+  ibbmaster serve --scenario cut-after-gtid.toml --listen 127.0.0.1:0 --json
 
 then, on the replica:
   CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=3307, MASTER_USER='repl',
@@ -49,7 +53,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_log(parser)
+    add_log(parser, is_needed=False)
+    parser.add_argument(
+        "--scenario",
+        type=Path,
+        metavar="FILE",
+        help="instead of DIR: the log of a scenario, with its faults, for tests (protocol/guide/faults.md)",
+    )
     parser.add_argument(
         "--listen",
         default=DEFAULT_LISTEN,
@@ -135,6 +145,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
+    if (args.directory is None) == (args.scenario is None):
+        raise ConfigurationError("expected a directory of binlogs, or --scenario FILE, and not both")
+    if args.scenario is not None:
+        return _run_scenario(args)
     options = read_options(args)
 
     import trio
@@ -147,6 +161,33 @@ def run(args: argparse.Namespace) -> int:
     with open_log(args) as opened:
         announcement = _Announcement(as_json=args.json)
         trio.run(functools.partial(run_primary, opened, options, handle_signals=True, task_status=announcement))
+    return 0
+
+
+def _run_scenario(args: argparse.Namespace) -> int:
+    """Serve a scenario until a signal comes, or its control socket says so."""
+    from ibbmaster.api.serving import check_options
+    from ibbmaster.testkit.control import ControlSocket
+    from ibbmaster.testkit.scenario import read_scenario
+
+    begin_log(is_verbose=args.verbose)
+    allow_open_files(args.max_connections)
+    scenario = read_scenario(args.scenario)
+    default = inspect.signature(check_options).parameters
+    given: Any = {name: value for name, value in serving_options(args).items() if value != default[name].default}
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: over.set())
+    with scenario.serving(**given) as primary, ControlSocket(primary, over.set) as control:
+        said = {"host": primary.host, "port": primary.port, "server_id": primary.server_id, "user": primary.user}
+        if args.json:
+            print(json.dumps({**said, "control": control.address}), flush=True)
+        else:
+            print(
+                f"serving {args.scenario} on {primary.host}:{primary.port}, control socket {control.address}",
+                flush=True,
+            )
+        over.wait()
     return 0
 
 
@@ -199,26 +240,35 @@ def read_options(args: argparse.Namespace) -> CheckedOptions:
     """
     from ibbmaster.api.serving import check_options
 
+    return check_options(**serving_options(args))
+
+
+def serving_options(args: argparse.Namespace) -> ServingOptions:
+    """The options as `ibbmaster.serve` takes them.
+
+    Raises:
+        ConfigurationError: the address or a file with an account cannot be used.
+    """
     host, port = parse_listen(args.listen)
     user, password = credentials.find_account(args)
-    return check_options(
-        host=host,
-        port=port,
-        user=user,
-        password=password,
-        auth=args.auth,
-        grant=args.grant,
-        accounts=args.accounts,
-        tls=args.tls,
-        tls_cert=args.tls_cert,
-        tls_key=args.tls_key,
-        profile=args.profile,
-        server_version=args.server_version,
-        opening_timestamp=args.opening_timestamp,
-        server_id=args.server_id,
-        max_connections=args.max_connections,
-        base=args.base,
-    )
+    return {
+        "host": host,
+        "port": port,
+        "user": user,
+        "password": password,
+        "auth": args.auth,
+        "grant": args.grant,
+        "accounts": args.accounts,
+        "tls": args.tls,
+        "tls_cert": args.tls_cert,
+        "tls_key": args.tls_key,
+        "profile": args.profile,
+        "server_version": args.server_version,
+        "opening_timestamp": args.opening_timestamp,
+        "server_id": args.server_id,
+        "max_connections": args.max_connections,
+        "base": args.base,
+    }
 
 
 def parse_listen(text: str) -> tuple[str, int]:

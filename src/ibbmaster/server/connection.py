@@ -31,7 +31,7 @@ from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan
 from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
-from ibbmaster.server.observing import Observer, Step
+from ibbmaster.server.observing import ConnectionStep, Observer
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.server.sending import Sender
@@ -128,16 +128,18 @@ class _Connection:
 
     async def run(self) -> None:
         if self._observer is not None:
-            if await self._replaces_packet(self._observer, Step.ACCEPTED):
+            if await self._replaces_packet(self._observer, ConnectionStep.ACCEPTED):
                 return
-            await self._observer.reached(Step.GREETED, self._session, None)
+            await self._observer.reached(ConnectionStep.GREETED, self._session, None)
         with trio.move_on_after(LOGIN_TIMEOUT_S) as login_timer:
             is_in = await self._login()
         if login_timer.cancelled_caught:
             self._session.reason = f"it did not log in within {LOGIN_TIMEOUT_S:g} s"
             log.info("%s did not log in within %g s", self, LOGIN_TIMEOUT_S)
             return
-        if not is_in or (self._observer is not None and await self._replaces_packet(self._observer, Step.LOGGED_IN)):
+        if not is_in or (
+            self._observer is not None and await self._replaces_packet(self._observer, ConnectionStep.LOGGED_IN)
+        ):
             return
         if (command := await self._converse()) is not None:
             await self._dump(command)
@@ -147,7 +149,7 @@ class _Connection:
         if data := self._wire.data_to_send():
             await self._sender.send(data)
 
-    async def _replaces_packet(self, observer: Observer, step: Step) -> bool:
+    async def _replaces_packet(self, observer: Observer, step: ConnectionStep) -> bool:
         """Send the packet that is ready, or what the observer says instead: then the connection ends."""
         responses = await observer.reached(step, self._session, None)
         if responses is None:
@@ -166,7 +168,7 @@ class _Connection:
             match await self._next_event():
                 case NeedTls():
                     if self._observer is not None:
-                        await self._observer.reached(Step.TLS, self._session, None)
+                        await self._observer.reached(ConnectionStep.TLS, self._session, None)
                     await self._start_tls()
                 case LoggedIn() as login:
                     self._session.user = login.user
@@ -222,14 +224,14 @@ class _Connection:
                             await self._answer(command)
                         elif not await self._replaces_answer(self._observer, command):
                             await self._answer(command)
-                            await self._observer.reached(Step.ANSWERED, session, command)
+                            await self._observer.reached(ConnectionStep.ANSWERED, session, command)
                     case _:
                         break
         return None
 
     async def _replaces_answer(self, observer: Observer, command: commands.AnyCommand) -> bool:
         """Whether the observer answers a command itself."""
-        responses = await observer.reached(Step.ASKED, self._session, command)
+        responses = await observer.reached(ConnectionStep.ASKED, self._session, command)
         if responses is None:
             return False
         for piece in self._wire.answer(*responses):
@@ -349,7 +351,7 @@ class _Connection:
             return
         session.dump_server_id = command.server_id
         if self._observer is not None:
-            await self._observer.reached(Step.DUMPING, session, command)
+            await self._observer.reached(ConnectionStep.DUMPING, session, command)
         session.note("Binlog Dump", "", time.monotonic())
         await self._run_dump(dump, groups)
         if dump.error is not None:

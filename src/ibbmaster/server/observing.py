@@ -11,7 +11,7 @@ from ibbmaster.wire.command import AnyCommand
 from ibbmaster.wire.response import Response
 
 
-class Step(enum.Enum):
+class ConnectionStep(enum.Enum):
     """What a connection is about to do, or has just done."""
 
     ACCEPTED = "is there; the greeting comes next"
@@ -26,7 +26,9 @@ class Step(enum.Enum):
 class Observer(Protocol):
     """Who follows every connection of a primary, in its event loop; without one, connections pay nothing for it."""
 
-    async def reached(self, step: Step, session: Session, command: AnyCommand | None) -> Sequence[Response] | None:
+    async def reached(
+        self, step: ConnectionStep, session: Session, command: AnyCommand | None
+    ) -> Sequence[Response] | None:
         """Let a connection continue by returning None, soon or late; `command` is that of the last three steps.
 
         At ACCEPTED, LOGGED_IN and ASKED, responses are sent instead of what would have come: an

@@ -32,9 +32,13 @@ from ibbmaster.server.registry import Registry
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.testkit.classic_files import write_classic_files
 from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.testkit.fault import PlannedFault
+from ibbmaster.testkit.fault_stage import Faults
+from ibbmaster.testkit.mishap import Mishaps
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
 from ibbmaster.testkit.transactions import FixtureTransaction, FixtureWriter, GtidOptions, TransactionOptions
-from ibbmaster.testkit.witness import POLL_S, FaultMaker, SeenConnection, Witness
+from ibbmaster.testkit.versions import profile_of, version_options
+from ibbmaster.testkit.witness import POLL_S, SeenConnection, Witness
 
 FILE_BYTES = "1M"  # so small that a log is made at once
 REDO_BYTES = "1M"
@@ -84,24 +88,29 @@ class FixturePrimary:
         image: RowImage | str = RowImage.FULL,
         metadata: RowMetadata | str = RowMetadata.FULL,
         is_compressed: bool = False,
-        faults: FaultMaker | None = None,
+        faults: Faults | None = None,
         **serving: Unpack[ServingOptions],
     ) -> None:
         """Prepare a primary of a log: one that is there, or a new one at a path, or for as long as this lives.
 
-        `serving` are the options of `ibbmaster.serve`: `profile`, `server_id`, `tls` ("off" here), ...
+        `serving` are the options of `ibbmaster.serve`: `profile`, which may be a version here, as "10.6", `server_id`,
+        `tls` ("off" here), ...
 
         Raises:
             ConfigurationError: an option cannot be used.
         """
         serving.setdefault("tls", "off")  # a certificate takes long to make
+        serving.update(version_options(serving.get("profile")))
         checked = check_options(**serving)
         format = _row_format(image, metadata, is_compressed)
         self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
         self._is_own = not isinstance(log, WritableLog)
         self.log = log if isinstance(log, WritableLog) else fixture_log(Path(log or self._scratch or ""))
         self.clock = clock or FixtureClock()
-        self.witness = Witness(self.clock, faults)
+        self.faults = faults or Faults()
+        self._mishaps = Mishaps(self, self.faults.set_down, fixture_log)
+        self.faults.attach(self._mishaps)
+        self.witness = Witness(self.clock, self.faults)
         primary = replace(checked.primary, has_kernels=False, observer=self.witness, stage=self.witness.stage)
         self._checked = replace(checked, primary=primary)
         self._writer = FixtureWriter(
@@ -140,9 +149,44 @@ class FixturePrimary:
         if running is not None:
             running.stop()
 
+    def become(
+        self, *, profile: str | None = None, log: WritableLog | None = None, server_id: int | None = None
+    ) -> None:
+        """Be another kind of server, or one with another log, when it is started the next time.
+
+        Raises:
+            ConfigurationError: there is no such profile.
+        """
+        given = self._checked.primary
+        if profile is not None:
+            given = replace(given, profile=profile_of(profile))
+        if server_id is not None:
+            given = replace(given, server_id=server_id)
+        if log is not None:
+            if self._is_own:
+                self.log.close()
+            self.log = log
+            self._is_own = False
+            self._writer.log = log
+        self._checked = replace(self._checked, primary=given, has_profile=True, has_version=True)
+
+    def end_mishaps(self) -> None:
+        """Wait for nothing that is to happen to the whole primary, and let nothing more happen to it."""
+        self._mishaps.end()
+
+    def fault(self, place: str, **given: object) -> PlannedFault:
+        """Let something go wrong: `fault("after gtid", action="cut", gtid="0-1-7")`.
+
+        Raises:
+            ConfigurationError: a key or a value means nothing.
+        """
+        return self.faults.add(place, **given)
+
     def close(self) -> None:
         """Stop, and let go of the log if it is this primary's own; a second call does nothing."""
+        self._mishaps.end()
         self.stop()
+        self._mishaps.clean_up()
         if self._is_own:
             self.log.close()
         if self._scratch is not None:
@@ -206,6 +250,7 @@ class FixturePrimary:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._mishaps.end()
         try:
             self.stop()
             if error is None and self._is_own:

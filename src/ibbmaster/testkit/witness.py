@@ -25,7 +25,7 @@ from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import CHECKSUM_SIZE, EventHeader, decode_event_header
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.server.observing import Step
+from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.stage import Send, Stage
@@ -163,7 +163,9 @@ class SeenConnection:
 class FaultMaker(Protocol):
     """What makes faults: asked at every step, behind the witness, and for a stage for each dump."""
 
-    async def reached(self, step: Step, session: Session, command: AnyCommand | None) -> Sequence[Response] | None: ...
+    async def reached(
+        self, step: ConnectionStep, session: Session, command: AnyCommand | None
+    ) -> Sequence[Response] | None: ...
 
     def left(self, session: Session) -> None: ...
 
@@ -182,7 +184,9 @@ class Witness:
 
     # In the event loop --------------------------------------------------------------------------
 
-    async def reached(self, step: Step, session: Session, command: AnyCommand | None) -> Sequence[Response] | None:
+    async def reached(
+        self, step: ConnectionStep, session: Session, command: AnyCommand | None
+    ) -> Sequence[Response] | None:
         """Note a step, then ask who makes faults."""
         with self._changed:
             self._note(step, session, command)
@@ -208,30 +212,30 @@ class Witness:
         inner = None if self.faults is None else self.faults.stage(session)
         return _SentStage(self._seen[session], inner, self._changed)
 
-    def _note(self, step: Step, session: Session, command: AnyCommand | None) -> None:
-        if step is Step.ACCEPTED:
+    def _note(self, step: ConnectionStep, session: Session, command: AnyCommand | None) -> None:
+        if step is ConnectionStep.ACCEPTED:
             self._begin(session)
         seen = self._seen[session]
         match step, command:
-            case Step.LOGGED_IN, _:
+            case ConnectionStep.LOGGED_IN, _:
                 seen.user = session.user
-            case Step.TLS, _:
+            case ConnectionStep.TLS, _:
                 seen._unacknowledged = lambda: None
-            case Step.ASKED, BinlogDump():
+            case ConnectionStep.ASKED, BinlogDump():
                 seen.dump_file = command.file_name, command.position
                 seen.server_id = command.server_id or seen.server_id
-            case Step.ASKED, RegisterReplica():
+            case ConnectionStep.ASKED, RegisterReplica():
                 seen.server_id = command.server_id
                 self._add_statement(seen, "REGISTER REPLICA")
-            case Step.ASKED, QueryCommand():
+            case ConnectionStep.ASKED, QueryCommand():
                 self._add_statement(seen, command.sql.decode("utf-8", "replace"))
-            case Step.ASKED, InitDb():
+            case ConnectionStep.ASKED, InitDb():
                 self._add_statement(seen, f"USE {command.database}")
-            case Step.ASKED, Ping():
+            case ConnectionStep.ASKED, Ping():
                 self._add_statement(seen, "PING")
-            case Step.ASKED, _:
+            case ConnectionStep.ASKED, _:
                 self._add_statement(seen, type(command).__name__.upper())
-            case Step.DUMPING, _:
+            case ConnectionStep.DUMPING, _:
                 seen.dump_start = session.dump_start
                 seen._is_dumping = True
 

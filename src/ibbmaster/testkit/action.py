@@ -1,0 +1,346 @@
+"""What goes wrong at a place: every action as a frozen value, and where it can happen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from ibbmaster.testkit.place import Landmark, Side
+
+BORDERS = frozenset((Side.BEFORE, Side.AFTER))
+ANYWHERE = BORDERS | {Side.INSIDE}
+EVENTS = frozenset((Side.AT,))
+#: Steps of a conversation at which nothing can be sent in place of what would have come.
+UNANSWERED = frozenset(
+    (
+        (Landmark.GREETING, Side.AFTER),
+        (Landmark.TLS, Side.BEFORE),
+        (Landmark.STATEMENT, Side.AFTER),
+        (Landmark.REGISTRATION, Side.AFTER),
+    )
+)
+LOGIN = frozenset(((Landmark.HANDSHAKE, Side.BEFORE), (Landmark.LOGIN, Side.BEFORE)))
+
+
+class MovableClock(Protocol):
+    """The clock of a primary of tests."""
+
+    def advance(self, seconds: float) -> None:
+        """Move it, back if negative."""
+
+
+class FaultyPrimary(Protocol):
+    """What a primary of tests can do as a whole; each call may wait, and comes from a thread of its own."""
+
+    @property
+    def clock(self) -> MovableClock: ...
+
+    def crash(self) -> None:
+        """Reset every connection, close the port, leave the log as a crash does."""
+
+    def stop(self) -> None:
+        """Shut down in order."""
+
+    def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
+        """Listen on the same port again, so many seconds later, perhaps as another kind of server."""
+
+    def purge(self) -> None:
+        """Remove every file but the newest."""
+
+    def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
+        """Serve another log on the same port: without the last groups, and with some of its own behind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultAction:
+    """What goes wrong at a place. `word` names it in scenarios.
+
+    `sides` are those of an event or a packet it can happen on; `not_at` are steps of a
+    conversation at which it cannot, if it can be `in_conversation` at all.
+    """
+
+    word: ClassVar[str]
+    sides: ClassVar[frozenset[Side]] = EVENTS
+    in_conversation: ClassVar[bool] = False
+    not_at: ClassVar[frozenset[tuple[Landmark, Side]]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutConnection(FaultAction):
+    """End the connection: `by` a "reset" (RST), an orderly "end" (FIN), or "silence", which never ends."""
+
+    word = "cut"
+    sides = ANYWHERE
+    in_conversation = True
+    by: str = "reset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall(FaultAction):
+    """Send nothing for so many `seconds`, heartbeats neither."""
+
+    word = "stall"
+    sides = ANYWHERE
+    in_conversation = True
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drip(FaultAction):
+    """From here on send `bytes_per_s` bytes a second, one by one; 0 sends at full speed again."""
+
+    word = "drip"
+    sides = ANYWHERE
+    bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MuteHeartbeats(FaultAction):
+    """From here on send no heartbeats in this dump."""
+
+    word = "mute"
+    sides = BORDERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndDump(FaultAction):
+    """Send the packet that ends a dump in order, and close; to a statement it is the answer."""
+
+    word = "eof"
+    sides = BORDERS
+    in_conversation = True
+    not_at = UNANSWERED | LOGIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendError(FaultAction):
+    """Send an error of this `code`, `state` and `text`, and end."""
+
+    word = "error"
+    sides = BORDERS
+    in_conversation = True
+    not_at = UNANSWERED
+    code: int = 1236
+    state: str = "HY000"
+    text: str = "a fault of the test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOtherwise(FaultAction):
+    """Answer a statement with one row of one column, `value`, instead."""
+
+    word = "answer"
+    sides = frozenset()
+    in_conversation = True
+    not_at = UNANSWERED | LOGIN
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendGarbage(FaultAction):
+    """Send so many random bytes that are no packet; the seed decides which."""
+
+    word = "garbage"
+    sides = ANYWHERE
+    in_conversation = True
+    count: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillConnection(FaultAction):
+    """KILL it; with `query` true KILL QUERY, which ends a dump in order, and a statement by error 1317."""
+
+    word = "kill"
+    sides = BORDERS
+    in_conversation = True
+    query: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeOver(FaultAction):
+    """End the dump as a newer dump of the same server id does."""
+
+    word = "newer dump"
+    sides = BORDERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipBits(FaultAction):
+    """Change a `byte` of the event by XOR with `bits`; -1 is the last one. Its checksum stays as it was."""
+
+    word = "alter"
+    byte: int = -1
+    bits: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpoilChecksum(FaultAction):
+    """Make the event's checksum "wrong", "missing", or "unexpected": there where the stream has none."""
+
+    word = "checksum"
+    be: str = "wrong"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortenEvent(FaultAction):
+    """Leave out the last `count` bytes of the event; its header still counts them."""
+
+    word = "shorten"
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthenEvent(FaultAction):
+    """Add `count` zeros to the event, which its header does not count."""
+
+    word = "lengthen"
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveOut(FaultAction):
+    """Leave the event out; at a GTID event the whole group, which makes a gap."""
+
+    word = "drop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendTwice(FaultAction):
+    """Send the event twice; at a GTID event the whole group."""
+
+    word = "repeat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapGroups(FaultAction):
+    """At a GTID event: send the group behind the one that follows it."""
+
+    word = "swap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeHeader(FaultAction):
+    """Give the event another `timestamp`, `server_id`, `log_pos`, `flags` or `event_type`, and a right checksum."""
+
+    word = "header"
+    timestamp: int | None = None
+    server_id: int | None = None
+    log_pos: int | None = None
+    flags: int | None = None
+    event_type: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsertEvent(FaultAction):
+    """Send an `event` nobody expects there: "rotate" to `file` and `position`, "format", "heartbeat", or "stop"."""
+
+    word = "insert"
+    sides = BORDERS
+    event: str = "rotate"
+    file: str = "elsewhere.000001"
+    position: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimaryAction(FaultAction):
+    """What happens to the primary as a whole, at a place or at a time."""
+
+    word = ""
+    sides = ANYWHERE
+    in_conversation = True
+
+    def happen(self, primary: FaultyPrimary) -> None:
+        """Do it; this may take as long as it says."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashPrimary(PrimaryAction):
+    """Reset everybody and close the port; `closed_s` seconds later listen again, with a new file."""
+
+    word = "crash"
+    closed_s: float = 0.0
+
+    def happen(self, primary: FaultyPrimary) -> None:
+        primary.crash()
+        primary.restart(self.closed_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartPrimary(PrimaryAction):
+    """Shut down in order; `closed_s` seconds later listen again, as another `profile` or version if given."""
+
+    word = "restart"
+    closed_s: float = 0.0
+    profile: str | None = None
+
+    def happen(self, primary: FaultyPrimary) -> None:
+        primary.stop()
+        primary.restart(self.closed_s, profile=self.profile)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurgeFiles(PrimaryAction):
+    """Remove every file of the log but the newest; dumps that read them are reset, and find their place purged."""
+
+    word = "purge"
+
+    def happen(self, primary: FaultyPrimary) -> None:
+        primary.purge()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailOver(PrimaryAction):
+    """From now on another primary is there: it lacks the last `lose` groups, and has `add` groups of its own."""
+
+    word = "failover"
+    lose: int = 0
+    add: int = 0
+    server_id: int | None = None
+
+    def happen(self, primary: FaultyPrimary) -> None:
+        primary.fail_over(lose=self.lose, add=self.add, server_id=self.server_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveClock(PrimaryAction):
+    """Let the primary's clock jump by so many `seconds`, back if negative."""
+
+    word = "clock"
+    seconds: float
+
+    def happen(self, primary: FaultyPrimary) -> None:
+        primary.clock.advance(self.seconds)
+
+
+ACTIONS: dict[str, type[FaultAction]] = {
+    kind.word: kind
+    for kind in (
+        *(CutConnection, Stall, Drip, MuteHeartbeats, EndDump, SendError, AnswerOtherwise, SendGarbage),
+        *(KillConnection, TakeOver, FlipBits, SpoilChecksum, ShortenEvent, LengthenEvent, LeaveOut, SendTwice),
+        *(SwapGroups, ChangeHeader, InsertEvent),
+        *(CrashPrimary, RestartPrimary, PurgeFiles, FailOver, MoveClock),
+    )
+}
+CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("cut", "by"): ("reset", "end", "silence"),
+    ("checksum", "be"): ("wrong", "missing", "unexpected"),
+    ("insert", "event"): ("rotate", "format", "heartbeat", "stop"),
+}
+#: From where to where numbers may be, where that is not from 0 to `NUMBER_MAX`; sizes of texts, from 0.
+NUMBER_MAX = 3600
+BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
+    **dict.fromkeys((("garbage", "count"), ("shorten", "count"), ("lengthen", "count")), (0, 1 << 24)),
+    **dict.fromkeys((("header", "timestamp"), ("header", "server_id"), ("header", "log_pos")), (0, (1 << 32) - 1)),
+    ("drip", "bytes_per_s"): (0, 1 << 30),
+    ("error", "code"): (1, (1 << 16) - 1),
+    ("alter", "byte"): (-(1 << 30), 1 << 30),
+    ("alter", "bits"): (1, 255),
+    ("header", "flags"): (0, (1 << 16) - 1),
+    ("header", "event_type"): (0, 255),
+    ("insert", "position"): (0, (1 << 63) - 1),
+    ("failover", "lose"): (0, 1 << 31),
+    ("failover", "server_id"): (1, (1 << 32) - 1),
+    ("clock", "seconds"): (-(1 << 31), 1 << 31),
+}
+TEXT_SIZES: dict[tuple[str, str], tuple[int, int]] = {("error", "state"): (5, 5), ("insert", "file"): (0, 511)}

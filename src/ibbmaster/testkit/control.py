@@ -1,0 +1,214 @@
+"""A socket over which a test in any language asks a served scenario: one line of JSON each way."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.testkit.fault import PlannedFault
+from ibbmaster.testkit.fault_plan import FaultRecord
+from ibbmaster.testkit.primary import FixturePrimary
+from ibbmaster.testkit.witness import SeenConnection
+from ibbmaster.testkit.written import WrittenGroup, expect, only
+
+LINE_SIZE_MAX = 1 << 20
+CONNECTIONS_MAX = 16
+WAIT_S_MAX = 3600.0
+
+Answer = Mapping[str, Any]
+
+
+class ControlSocket:
+    """Listens on a port of this machine, in threads of its own, until it is closed.
+
+    A question is an object whose `do` names it; the answer has `ok`, and `error` if that is
+    false. `stop` calls `on_stop`.
+    """
+
+    def __init__(self, primary: FixturePrimary, on_stop: Callable[[], None] = lambda: None) -> None:
+        self._primary = primary
+        self._on_stop = on_stop
+        self._places = threading.BoundedSemaphore(CONNECTIONS_MAX)
+        self._server = _Server(("127.0.0.1", 0), self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """Where it listens: `127.0.0.1:PORT`."""
+        return f"127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def answer(self, line: bytes) -> Answer:
+        """The answer to one line."""
+        try:
+            if len(line) > LINE_SIZE_MAX:
+                raise ConfigurationError(f"a line of more than {LINE_SIZE_MAX} bytes")
+            asked = expect("a line", dict, json.loads(line))
+            verb = asked.pop("do", None)
+            do = _QUESTIONS.get(verb) if isinstance(verb, str) else None
+            if do is None:
+                raise ConfigurationError(f"do {repr(verb)[:80]}: expected one of {', '.join(_QUESTIONS)}")
+            return {"ok": True, **do(self, asked)}
+        except (IbbMasterError, ValueError, TimeoutError, RecursionError) as error:
+            return {"ok": False, "error": " ".join(str(error).split())}
+
+    def take_place(self) -> bool:
+        """Whether one more connection may come."""
+        return self._places.acquire(blocking=False)
+
+    def leave(self) -> None:
+        """A connection has ended."""
+        self._places.release()
+
+    # Questions ----------------------------------------------------------------------------------
+
+    def _fault(self, asked: dict[str, Any]) -> Answer:
+        line = asked.get("line")
+        fault = PlannedFault.of(asked) if line is None else PlannedFault.parse(expect("line", str, line))
+        return {"fault": str(self._primary.faults.add_fault(fault))}
+
+    def _now(self, asked: dict[str, Any]) -> Answer:
+        self._primary.faults.act(PlannedFault.of({**asked, "at": 0.0}))
+        problem = self._primary.faults.done[-1].problem
+        if problem:
+            raise ConfigurationError(problem)
+        return {}
+
+    def _clear(self, asked: dict[str, Any]) -> Answer:
+        only("clear", asked, ())
+        self._primary.faults.clear()
+        return {}
+
+    def _faults(self, asked: dict[str, Any]) -> Answer:
+        if "timeout" in asked:
+            self._primary.faults.wait(_seconds(asked.pop("timeout")))
+        only("faults", asked, ())
+        faults = self._primary.faults
+        return {"pending": [str(fault) for fault in faults.pending], "done": [_told(record) for record in faults.done]}
+
+    def _group(self, asked: dict[str, Any]) -> Answer:
+        gtid = WrittenGroup.of({key: value for key, value in asked.items() if key != "at"}).write(self._primary)
+        return {"gtid": None if gtid is None else str(gtid)}
+
+    def _table(self, asked: dict[str, Any]) -> Answer:
+        only("table", asked, ("name", "columns"))
+        columns = expect("columns", dict, asked.get("columns", {}))
+        table = self._primary.table(expect("name", str, asked.get("name")), **columns)
+        return {"rows": [{name: _shown(value) for name, value in row.items()} for row in table.rows]}
+
+    def _position(self, asked: dict[str, Any]) -> Answer:
+        only("position", asked, ())
+        return {"position": str(self._primary.log.position), "port": self._primary.port}
+
+    def _connections(self, asked: dict[str, Any]) -> Answer:
+        only("connections", asked, ())
+        return {"connections": [_seen(connection) for connection in self._primary.connections]}
+
+    def _wait(self, asked: dict[str, Any]) -> Answer:
+        only("wait", asked, ("replica", "gtid", "timeout"))
+        replica = expect("replica", (int, str), asked.get("replica"))
+        gtid = None if asked.get("gtid") is None else expect("gtid", str, asked["gtid"])
+        self._primary.wait_for(replica, gtid, _seconds(asked.get("timeout", 10)))
+        return {}
+
+    def _stop(self, asked: dict[str, Any]) -> Answer:
+        only("stop", asked, ())
+        self._on_stop()
+        return {}
+
+
+_QUESTIONS: dict[str, Callable[[ControlSocket, dict[str, Any]], Answer]] = {
+    "fault": ControlSocket._fault,
+    "now": ControlSocket._now,
+    "clear": ControlSocket._clear,
+    "faults": ControlSocket._faults,
+    "group": ControlSocket._group,
+    "table": ControlSocket._table,
+    "position": ControlSocket._position,
+    "connections": ControlSocket._connections,
+    "wait": ControlSocket._wait,
+    "stop": ControlSocket._stop,
+}
+QUESTIONS = tuple(_QUESTIONS)
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+
+    def __init__(self, address: tuple[str, int], control: ControlSocket) -> None:
+        self.control = control
+        super().__init__(address, _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass  # who asks has gone
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    server: _Server
+
+    def handle(self) -> None:
+        control = self.server.control
+        if not control.take_place():
+            self.wfile.write(b'{"ok": false, "error": "too many connections"}\n')
+            return
+        try:
+            while line := self.rfile.readline(LINE_SIZE_MAX + 1):
+                answer = control.answer(line)
+                self.wfile.write(json.dumps(answer).encode() + b"\n")
+                if len(line) > LINE_SIZE_MAX:
+                    return
+        finally:
+            control.leave()
+
+
+def _told(record: FaultRecord) -> Answer:
+    told = {**dataclasses.asdict(dataclasses.replace(record, fault=None)), "fault": str(record.fault)}  # type: ignore[arg-type]
+    return {**told, "event": record.event.hex()}
+
+
+def _seen(connection: SeenConnection) -> Answer:
+    return {
+        "number": connection.number,
+        "user": connection.user,
+        "server_id": connection.server_id,
+        "statements": [statement.text for statement in connection.statements],
+        "dump_start": None if connection.dump_start is None else str(connection.dump_start),
+        "sent_gtids": [str(gtid) for gtid in connection.sent_gtids],
+        "sent_bytes": connection.sent_bytes,
+        "is_connected": connection.is_connected,
+        "reason": connection.reason,
+        "text": str(connection),
+    }
+
+
+def _shown(value: object) -> object:
+    """A value as JSON has it; what it has no form for as text, bytes in hexadecimal digits."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _seconds(value: object) -> float:
+    seconds = float(expect("timeout", (int, float), value))
+    if not 0 <= seconds <= WAIT_S_MAX:
+        raise ConfigurationError(f"timeout {value!r}: expected seconds from 0 to {WAIT_S_MAX:.0f}")
+    return seconds

@@ -1,0 +1,211 @@
+"""Faults as values: what goes wrong, where, and how often.
+
+A fault is written as a table of TOML, as keyword arguments, or as a line: `place = "after gtid"`,
+`gtid = "0-1-7"`, `action = "cut"`, and what the action needs; or `cut after gtid; gtid=0-1-7`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from ibbmaster.errors import ConfigurationError, GtidError
+from ibbmaster.gtid import Gtid
+from ibbmaster.testkit.action import ACTIONS, BOUNDS, CHOICES, NUMBER_MAX, TEXT_SIZES, FaultAction, PrimaryAction
+from ibbmaster.testkit.place import Landmark, Place, Side
+
+TEXT_SIZE_MAX = 4000
+LINE_SIZE_MAX = 4000
+_COMMON = ("place", "at", "gtid", "sql", "replica", "times", "connection", "action")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedFault:
+    """An action at a place, or at a time.
+
+    Attributes:
+        place: None: it happens `at` so many seconds on the scenario's clock.
+        replica: the server id whose dump it happens in; None: any.
+        connection: the number of the dump, or of the connection before a dump, counted from 1; None: any.
+        times: how often it happens, over all connections; None: whenever its place comes.
+    """
+
+    place: Place | None
+    at: float | None = None
+    action: FaultAction
+    replica: int | None = None
+    connection: int | None = None
+    times: int | None = 1
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Self:
+        """A fault from a table of a scenario.
+
+        Raises:
+            ConfigurationError: it has a key or a value that means nothing.
+        """
+        word = given.get("action")
+        kind = ACTIONS.get(word) if isinstance(word, str) else None
+        if kind is None:
+            raise ConfigurationError(f"action {_short(word)}: expected one of {', '.join(ACTIONS)}")
+        common = {
+            "place": _checked(kind, "place", str | None, given.get("place")),
+            "at": _checked(kind, "at", float | None, given.get("at")),
+            "gtid": _checked(kind, "gtid", str | None, given.get("gtid")),
+            "sql": _checked(kind, "sql", str | None, given.get("sql")),
+        }
+        counts = {name: _count(kind, name, given[name]) for name in ("replica", "connection", "times") if name in given}
+        action = _action(kind, {name: value for name, value in given.items() if name not in _COMMON})
+        place = _place(kind, common)
+        fault = cls(place=place, at=typing.cast("float | None", common["at"]), action=action, **counts)
+        fault._check()
+        return fault
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """A fault from one line: action and place, then `; key=value`, as `cut after gtid; gtid=0-1-7; by=end`.
+
+        Raises:
+            ConfigurationError: it says no fault.
+        """
+        return cls.of(table_of(line))
+
+    def _check(self) -> None:
+        word, place = self.action.word, self.place
+        if place is None:
+            if not isinstance(self.action, PrimaryAction):
+                raise ConfigurationError(f"{word}: it needs a place; only what concerns the whole primary has a time")
+            return
+        if place.is_in_conversation:
+            allowed = self.action.in_conversation and (place.landmark, place.side) not in self.action.not_at
+        else:
+            allowed = place.side in self.action.sides
+        if not allowed:
+            sides = ", ".join(side.value for side in Side if side in self.action.sides)
+            places = [f"{sides} an event"] if sides else []
+            if self.action.in_conversation:
+                places.append(
+                    "a step of the conversation that can be answered" if self.action.not_at else "any step before"
+                )
+            raise ConfigurationError(f"{word}: it cannot happen '{place}': expected {', or '.join(places)}")
+        if place.landmark is not Landmark.GTID and self.action.word == "swap":
+            raise ConfigurationError("swap: it is about whole groups: expected the place 'at gtid'")
+
+    def __str__(self) -> str:
+        return f"{self.action.word} {self.place or f'at {self.at:g} s'}"
+
+
+def table_of(line: str) -> dict[str, object]:
+    """The table that a line stands for.
+
+    Raises:
+        ConfigurationError: it says no fault.
+    """
+    if len(line) > LINE_SIZE_MAX:
+        raise ConfigurationError(f"a fault of {len(line)} characters: expected at most {LINE_SIZE_MAX}")
+    first, *rest = (part.strip() for part in line.split(";"))
+    word = next((word for word in sorted(ACTIONS, key=len, reverse=True) if f"{first} ".startswith(f"{word} ")), "")
+    if not word:
+        raise ConfigurationError(f"{_short(first)}: expected an action first: one of {', '.join(ACTIONS)}")
+    given: dict[str, object] = {"action": word}
+    if place := first[len(word) :].strip():
+        given["place"] = place
+    texts = {"gtid", "sql", *(name for name, hint in typing.get_type_hints(ACTIONS[word]).items() if _is_text(hint))}
+    for part in filter(None, rest):
+        key, is_pair, value = part.partition("=")
+        if not is_pair:
+            raise ConfigurationError(f"{word}: {_short(part)}: expected key=value")
+        given[key.strip()] = _value(value.strip(), is_text=key.strip() in texts)
+    return given
+
+
+def _place(kind: type[FaultAction], common: Mapping[str, object]) -> Place | None:
+    text, gtid, sql = (typing.cast("str | None", common[name]) for name in ("place", "gtid", "sql"))
+    if (text is None) == (common["at"] is None):
+        raise ConfigurationError(
+            f"{kind.word}: expected a place as 'after gtid', or at, seconds on the clock: one of both"
+        )
+    if gtid is not None:
+        try:
+            gtid = str(Gtid.parse(gtid))
+        except GtidError as error:
+            raise ConfigurationError(f"{kind.word}: gtid {error}") from None
+    if text is None:
+        return None
+    try:
+        return Place.parse(text, gtid=gtid, sql=sql)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{kind.word}: place {error}") from None
+
+
+def _action(kind: type[FaultAction], given: Mapping[str, object]) -> FaultAction:
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    hints = typing.get_type_hints(kind)
+    unknown = next((name for name in given if name not in fields), None)
+    if unknown is not None:
+        raise ConfigurationError(
+            f"{kind.word}: {_short(unknown)} means nothing here; it takes {', '.join(fields) or 'nothing'}"
+        )
+    missing = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name not in given]
+    if missing:
+        raise ConfigurationError(f"{kind.word}: {missing[0]!r} is missing")
+    return kind(**{name: _checked(kind, name, hints[name], value) for name, value in given.items()})
+
+
+def _checked(kind: type[FaultAction], name: str, wanted: object, value: object) -> object:
+    """A value of the type a field has, and within its bounds."""
+    choices = CHOICES.get((kind.word, name))
+    if choices is not None and value not in choices:
+        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected one of {', '.join(choices)}")
+    accepted = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    if value is None and types.NoneType in accepted:
+        return None
+    if str in accepted:
+        least, most = TEXT_SIZES.get((kind.word, name), (0, TEXT_SIZE_MAX))
+        if isinstance(value, str) and least <= len(value) <= most:
+            return value
+        size = "five characters" if least == most == 5 else f"a text of up to {most} characters"
+        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected {size}")
+    if bool in accepted:
+        if isinstance(value, bool):
+            return value
+        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected true or false")
+    low, high = BOUNDS.get((kind.word, name), (0, NUMBER_MAX))
+    numbers = (int, float) if float in accepted else int
+    if isinstance(value, numbers) and not isinstance(value, bool) and low <= typing.cast("float", value) <= high:
+        return float(typing.cast("float", value)) if float in accepted else value
+    what = "a number" if float in accepted else "a whole number"
+    raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected {what} from {low} to {high}")
+
+
+def _count(kind: type[FaultAction], name: str, value: object) -> int | None:
+    if name == "times" and value == "always":
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 1 << 32:
+        always = ", or 'always'" if name == "times" else ""
+        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected a number from 1 on{always}")
+    return value
+
+
+def _is_text(hint: object) -> bool:
+    return hint is str or str in typing.get_args(hint)
+
+
+def _value(text: str, *, is_text: bool) -> object:
+    """As TOML has it; a text needs no quotes."""
+    if is_text and not text.startswith(("'", '"')):
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,0 +1,109 @@
+"""The faults that are to come, and those that have happened; asked from every connection and every thread."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.testkit.action import PrimaryAction
+from ibbmaster.testkit.fault import PlannedFault
+
+FAULTS_MAX = 10_000
+RECORDS_MAX = 100_000
+EVENT_KEPT_MAX = 4096  # bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRecord:
+    """A fault that has happened.
+
+    Attributes:
+        connection_id: None: it happened at a time, to the whole primary.
+        sent_bytes: how much of the dump the client was sent before.
+        gtid: the group the stream was in.
+        event: the event as it would have been sent, its first 4096 bytes.
+    """
+
+    fault: PlannedFault
+    connection_id: int | None = None
+    sent_bytes: int = 0
+    gtid: str | None = None
+    event: bytes = b""
+    problem: str = ""  # why it could not happen
+
+
+class FaultPlan:
+    """Faults in the order they were added. The same seed and faults give the same bytes."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.done: list[FaultRecord] = []
+        self._lock = threading.Lock()
+        self._pending: tuple[PlannedFault, ...] = ()
+        self._begun: list[PlannedFault] = []
+
+    @property
+    def pending(self) -> tuple[PlannedFault, ...]:
+        """What is still to come; `times` says how often."""
+        return self._pending
+
+    def add(self, fault: PlannedFault) -> PlannedFault:
+        """Plan one more; a dump that runs meets it as well.
+
+        Raises:
+            ConfigurationError: there are too many.
+        """
+        with self._lock:
+            if len(self._pending) >= FAULTS_MAX:
+                raise ConfigurationError(f"{FAULTS_MAX} faults are planned already: expected fewer")
+            self._pending += (fault,)
+        return fault
+
+    def clear(self) -> None:
+        """Plan nothing any more; what has begun continues."""
+        with self._lock:
+            self._pending = ()
+
+    def take(self, is_due: Callable[[PlannedFault], bool]) -> list[PlannedFault]:
+        """The faults that are due now; each happens once less from now on."""
+        if not any(map(is_due, self._pending)):
+            return []
+        due, kept = [], []
+        with self._lock:
+            for fault in self._pending:
+                if not is_due(fault):
+                    kept.append(fault)
+                    continue
+                due.append(fault)
+                if isinstance(fault.action, PrimaryAction):
+                    self._begun.append(fault)
+                if fault.times is None:
+                    kept.append(fault)
+                elif fault.times > 1:
+                    kept.append(replace(fault, times=fault.times - 1))
+            self._pending = tuple(kept)
+        return due
+
+    @property
+    def unfinished(self) -> list[PlannedFault]:
+        """What is to come once, at a place, or has begun to happen to the whole primary."""
+        waiting = [fault for fault in self._pending if fault.times is not None and fault.place is not None]
+        return [*waiting, *self._begun]
+
+    def finish(self, fault: PlannedFault) -> None:
+        """Say that what happens to the whole primary has happened."""
+        with self._lock, contextlib.suppress(ValueError):
+            self._begun.remove(fault)
+
+    def note(self, record: FaultRecord) -> None:
+        """Say that a fault has happened, or why it could not."""
+        if len(self.done) < RECORDS_MAX:
+            self.done.append(replace(record, event=record.event[:EVENT_KEPT_MAX]))
+
+    def random_bytes(self, fault: PlannedFault, count: int) -> bytes:
+        """Bytes that depend on nothing but the seed and the fault."""
+        return random.Random(f"{self.seed} {fault}").randbytes(count)

@@ -1,0 +1,333 @@
+"""Faults done to real connections: between the source of a dump and its socket, and at each step before."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import fcntl
+import math
+import re
+import termios
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import trio
+
+from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.server.observing import ConnectionStep
+from ibbmaster.server.registry import EndReason, Session
+from ibbmaster.streaming.block import Block, plain_block
+from ibbmaster.streaming.stage import Send
+from ibbmaster.testkit import action as actions
+from ibbmaster.testkit.action import FaultyPrimary, PrimaryAction
+from ibbmaster.testkit.fault import PlannedFault
+from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
+from ibbmaster.testkit.mishap import close_by_reset
+from ibbmaster.testkit.place import Landmark, Side
+from ibbmaster.testkit.stream_editor import StreamEditor
+from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, RegisterReplica
+from ibbmaster.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, Response, ResultSet
+
+POLL_S = 0.005
+DRAIN_S = 5.0  # a client that reads slower loses what it has not read
+DRIP_PIECES_PER_S = 1000  # no more than so many bytes are sent one by one
+_SET_FAULT = re.compile(
+    rb"\s*SET\s+GLOBAL\s+ibb_fault\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|\"([^\"\\]*)\")\s*;?\s*", re.I | re.S
+)
+_EARLY = {
+    ConnectionStep.ACCEPTED: (Side.BEFORE, Landmark.HANDSHAKE),
+    ConnectionStep.GREETED: (Side.AFTER, Landmark.GREETING),
+    ConnectionStep.TLS: (Side.BEFORE, Landmark.TLS),
+    ConnectionStep.LOGGED_IN: (Side.BEFORE, Landmark.LOGIN),
+}
+_OF_COMMAND = {QueryCommand: Landmark.STATEMENT, RegisterReplica: Landmark.REGISTRATION, BinlogDump: Landmark.DUMP}
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """What was counted of one connection."""
+
+    number: int
+    has_asked: bool = False
+    counts: Counter[tuple[Side, Landmark]] = field(default_factory=Counter)
+    counts_of_sql: Counter[tuple[Side, str]] = field(default_factory=Counter)
+
+
+class Faults:
+    """The faults of one primary: plan them here; give `stage` and this object itself to its options.
+
+    With `takes_statements`, `SET GLOBAL ibb_fault = 'cut after gtid; gtid=0-1-7'` plans one
+    over any connection, and `SET GLOBAL ibb_fault = ''` clears the plan.
+    """
+
+    def __init__(self, seed: int = 0, *, takes_statements: bool = False) -> None:
+        self.plan = FaultPlan(seed)
+        self.takes_statements = takes_statements
+        self._primary: FaultyPrimary | None = None
+        self._conversations: dict[int, _Conversation] = {}
+        self._connections = 0
+        self._dumps = 0
+        self._is_down = False
+        self._one_by_one = threading.Lock()  # for what concerns the whole primary
+
+    @property
+    def done(self) -> list[FaultRecord]:
+        """What has happened so far, in this order."""
+        return list(self.plan.done)
+
+    @property
+    def pending(self) -> tuple[PlannedFault, ...]:
+        """What is still to come."""
+        return self.plan.pending
+
+    def attach(self, primary: FaultyPrimary) -> None:
+        """Say which primary crashes, fails over and so on."""
+        self._primary = primary
+
+    def add(self, place: str | None = None, **given: object) -> PlannedFault:
+        """Plan a fault: `add("after gtid", action="cut", gtid="0-1-7", by="end")`.
+
+        Raises:
+            ConfigurationError: a key or a value means nothing.
+        """
+        return self.add_fault(PlannedFault.of({**({} if place is None else {"place": place}), **given}))
+
+    def add_fault(self, fault: PlannedFault) -> PlannedFault:
+        """Plan a fault that was read already.
+
+        Raises:
+            ConfigurationError: there are too many, or it has no place.
+        """
+        if fault.place is None:
+            raise ConfigurationError("what happens at a time belongs into a scenario: expected a place")
+        return self.plan.add(fault)
+
+    def clear(self) -> None:
+        """Plan nothing any more."""
+        self.plan.clear()
+
+    def set_down(self, is_down: bool) -> None:
+        """Say whether the primary has crashed: then whoever connects is reset."""
+        self._is_down = is_down
+
+    def wait(self, timeout: float = 10.0) -> None:
+        """Wait until everything that was planned for a place has happened, and the primary is as that leaves it.
+
+        Raises:
+            TimeoutError: something has not, in so many seconds.
+        """
+        deadline = time.monotonic() + timeout
+        while waiting := self.plan.unfinished:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not happened within {timeout:g} s: {', '.join(map(str, waiting))}")
+            time.sleep(POLL_S)
+
+    def act(self, fault: PlannedFault) -> None:
+        """Do now what concerns the whole primary; not from its event loop."""
+        assert isinstance(fault.action, PrimaryAction)
+        with self._one_by_one:
+            problem = ""
+            try:
+                if self._primary is None:
+                    raise ConfigurationError("there is no primary this could happen to")
+                fault.action.happen(self._primary)
+            except IbbMasterError as error:
+                problem = str(error)
+            if problem or fault.place is None:  # a place has noted it already
+                self.plan.note(FaultRecord(fault=fault, problem=problem))
+        self.plan.finish(fault)
+
+    def stage(self, session: Session) -> FaultStage:
+        """What the bytes of a dump go through."""
+        self._dumps += 1
+        return FaultStage(self, session, self._dumps)
+
+    async def reached(
+        self, step: ConnectionStep, session: Session, command: AnyCommand | None
+    ) -> Sequence[Response] | None:
+        """An observer's part: everything before the stream."""
+        if self._is_down:
+            close_by_reset(session)
+            raise trio.BrokenResourceError("the primary has crashed")
+        conversation = self._conversations.get(session.connection_id)
+        if step is ConnectionStep.ACCEPTED or conversation is None:
+            self._connections += 1
+            conversation = self._conversations[session.connection_id] = _Conversation(self._connections)
+        if step is ConnectionStep.ASKED and self.takes_statements and isinstance(command, QueryCommand):
+            answer = self._answer_to_admin(command.sql)
+            if answer is not None:
+                return (answer,)
+        landmarks = []
+        if step is ConnectionStep.ASKED and not conversation.has_asked:
+            conversation.has_asked = True
+            landmarks.append((Side.AFTER, Landmark.HANDSHAKE))
+        if step in _EARLY:
+            landmarks.append(_EARLY[step])
+        elif step is not ConnectionStep.DUMPING and type(command) in _OF_COMMAND:
+            landmarks.append((Side.BEFORE if step is ConnectionStep.ASKED else Side.AFTER, _OF_COMMAND[type(command)]))
+        for side, landmark in landmarks:
+            answer = await self._happen(session, conversation, side, landmark, command)
+            if answer is not None:
+                return (answer,)
+        return None
+
+    def left(self, session: Session) -> None:
+        """An observer's part: the connection has ended."""
+        self._conversations.pop(session.connection_id, None)
+
+    async def do(self, fault: PlannedFault, session: Session) -> Response | None:
+        """Do to a connection what its place asks for; a response is to be sent instead of what would come.
+
+        Raises:
+            trio.BrokenResourceError: the connection shall end now.
+        """
+        match fault.action:
+            case actions.CutConnection(by="silence"):
+                await _wait(session, math.inf)
+                raise trio.BrokenResourceError(f"fault: {fault}")
+            case actions.CutConnection(by=by):
+                if session.socket is not None:
+                    await _drain(session.socket)
+                if by == "reset":
+                    close_by_reset(session)
+                raise trio.BrokenResourceError(f"fault: {fault}")
+            case actions.Stall(seconds=seconds):
+                await _wait(session, seconds)
+            case actions.EndDump():
+                return Eof()
+            case actions.SendError(code=code, state=state, text=text):
+                return Err(code=code, sqlstate=state, text=text)
+            case actions.AnswerOtherwise(value=value):
+                return _row(value)
+            case actions.SendGarbage(count=count):
+                await _send_raw(session, self.plan.random_bytes(fault, count))
+            case actions.KillConnection(query=False):
+                session.scope.cancel()
+                await trio.lowlevel.checkpoint()
+            case actions.KillConnection() if session.dump_server_id is None:
+                return Err(code=1317, sqlstate="70100", text="Query execution was interrupted")
+            case actions.KillConnection():
+                session.end_dump(EndReason.KILL_QUERY)
+            case actions.TakeOver():
+                session.end_dump(EndReason.NEWER_DUMP)
+            case PrimaryAction():
+                await trio.to_thread.run_sync(self.act, fault, abandon_on_cancel=True)
+        return None
+
+    async def _happen(
+        self, session: Session, conversation: _Conversation, side: Side, landmark: Landmark, command: AnyCommand | None
+    ) -> Response | None:
+        sql = command.sql.decode("utf-8", "replace") if isinstance(command, QueryCommand) else ""
+        replica = session.replica_server_id
+        if isinstance(command, RegisterReplica | BinlogDump):
+            replica = command.server_id
+        conversation.counts[side, landmark] += 1
+        count = conversation.counts[side, landmark]
+        seen = {fault.place.sql for fault in self.plan.pending if fault.place is not None and fault.place.sql}
+        for text in seen:
+            conversation.counts_of_sql[side, text] += text.lower() in sql.lower()
+
+        def is_due(fault: PlannedFault) -> bool:
+            place = fault.place
+            if place is None or (place.side, place.landmark) != (side, landmark):
+                return False
+            if (fault.connection or conversation.number) != conversation.number:
+                return False
+            if fault.replica is not None and fault.replica != replica:
+                return False
+            if place.sql is not None:
+                number = conversation.counts_of_sql[side, place.sql]
+                return place.sql.lower() in sql.lower() and (place.nth or number) == number
+            return (place.nth or count) == count
+
+        answer: Response | None = None
+        for fault in self.plan.take(is_due):
+            self.plan.note(FaultRecord(fault=fault, connection_id=session.connection_id, event=sql.encode()))
+            answer = await self.do(fault, session) or answer
+        return answer
+
+    def _answer_to_admin(self, sql: bytes) -> Response | None:
+        match = _SET_FAULT.fullmatch(sql[: 2 * 4096])
+        if match is None:
+            return None
+        text = re.sub(
+            r"\\(.)|''", lambda found: found[1] or "'", (match[1] or match[2] or b"").decode("utf-8", "replace")
+        )
+        if not text.strip():
+            self.clear()
+            return Ok()
+        try:
+            self.add_fault(PlannedFault.parse(text))
+        except ConfigurationError as error:
+            return Err(code=1231, sqlstate="42000", text=f"ibb_fault: {error}")
+        return Ok()
+
+
+class FaultStage:
+    """One dump: its packets go through a `StreamEditor`, and what that says is done."""
+
+    only_counts = False
+
+    def __init__(self, faults: Faults, session: Session, number: int) -> None:
+        self._faults = faults
+        self._session = session
+        self._editor = StreamEditor(
+            faults.plan, connection_id=session.connection_id, number=number, replica=session.dump_server_id
+        )
+        self._bytes_per_s = 0.0
+
+    async def pass_on(self, block: Block, send: Send) -> None:
+        """Send a block as the plan leaves it."""
+        for item in self._editor.edit(block.data()):
+            if isinstance(item, bytes):
+                await self._send(item, block, send)
+            elif isinstance(item.action, actions.Drip):
+                self._bytes_per_s = item.action.bytes_per_s
+            elif await self._faults.do(item, self._session) is not None:
+                raise trio.BrokenResourceError(f"fault: {item}")
+
+    def note_sent(self, size: int) -> None:
+        """No pump sends past this stage."""
+
+    async def _send(self, data: bytes, block: Block, send: Send) -> None:
+        if not self._bytes_per_s:
+            await send(plain_block(data, block.after))
+            return
+        size = max(1, round(self._bytes_per_s / DRIP_PIECES_PER_S))
+        for start in range(0, len(data), size):
+            await send(plain_block(data[start : start + size], block.after))
+            await _wait(self._session, size / self._bytes_per_s)
+
+
+async def _wait(session: Session, seconds: float) -> None:
+    """Wait, unless the dump is to end: nobody shall have to wait for that."""
+    if session.end_reason is None:
+        with trio.move_on_after(seconds) as session.waiting:
+            await trio.sleep_forever()
+        session.waiting = None
+
+
+async def _drain(connection: trio.socket.SocketType) -> None:
+    """Wait until the other side has what was sent, which a reset would throw away."""
+    unsent = array.array("i", [1])
+    with trio.move_on_after(DRAIN_S):
+        while True:
+            fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, unsent)
+            if not unsent[0]:
+                return
+            await trio.sleep(0.001)
+
+
+async def _send_raw(session: Session, data: bytes) -> None:
+    """Past everything that frames, and past TLS."""
+    if session.socket is not None:
+        with contextlib.suppress(OSError):
+            await session.socket.send(data)
+
+
+def _row(value: str) -> ResultSet:
+    column = ColumnDefinition(name="Value", column_type=FieldType.VAR_STRING, length=4 * len(value))
+    return ResultSet(columns=(column,), rows=((value.encode(),),))

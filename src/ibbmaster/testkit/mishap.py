@@ -1,0 +1,183 @@
+"""What happens to a primary of tests as a whole: it crashes, is restarted as another, purged, or replaced."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+from ibbmaster.api.log import Log
+from ibbmaster.api.writing import WritableLog
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import Gtid
+from ibbmaster.server.registry import Registry, Session
+from ibbmaster.testkit.clock import FixtureClock
+
+BY_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, and zero: closing resets
+PURGE_S = 10.0  # readers of a file that is to be removed leave sooner
+
+
+class RestartablePrimary(Protocol):
+    """What is needed of a `FixturePrimary`."""
+
+    log: WritableLog
+    clock: FixtureClock
+
+    @property
+    def server_id(self) -> int: ...
+
+    def start(self) -> object: ...
+
+    def stop(self) -> None: ...
+
+    def become(self, *, profile: str | None, log: WritableLog | None, server_id: int | None) -> None: ...
+
+    def in_loop(self, function: Callable[[Registry], Any]) -> Any: ...
+
+
+class Mishaps:
+    """Does to one primary what concerns all of it. Not from its event loop; one after the other.
+
+    `set_down` is told whether those who connect are to be reset, `new_log` makes an empty log in
+    a directory with a state that was logged before.
+    """
+
+    def __init__(
+        self,
+        primary: RestartablePrimary,
+        set_down: Callable[[bool], None],
+        new_log: Callable[[Path], WritableLog],
+    ) -> None:
+        self._primary = primary
+        self._set_down = set_down
+        self._new_log = new_log
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._scratch: list[tempfile.TemporaryDirectory[str]] = []
+        self._logs: list[WritableLog] = []
+
+    @property
+    def clock(self) -> FixtureClock:
+        return self._primary.clock
+
+    def crash(self) -> None:
+        """Reset every connection and close the port; nobody is told anything."""
+        self._set_down(True)
+        try:
+            self._primary.in_loop(_reset_all)
+            self._primary.stop()
+        finally:
+            self._set_down(False)
+
+    def stop(self) -> None:
+        """Shut down in order: each dump gets its last packet."""
+        self._primary.stop()
+
+    def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
+        """Listen on the same port again, so many seconds later, with a new file as every server that starts has it."""
+        self._closing.wait(after_s)
+        with self._lock:
+            if self._closing.is_set():
+                return
+            if profile is not None:
+                self._primary.become(profile=profile, log=None, server_id=None)
+            self._primary.log.flush()
+            self._primary.start()
+
+    def purge(self) -> None:
+        """Remove every file but the newest, which is begun for that; dumps that need them are reset.
+
+        Raises:
+            ConfigurationError: something else keeps them.
+        """
+        log = self._primary.log
+        log.flush()
+        active = log.engine.file_name(log.engine.end().file_no)
+        deadline = time.monotonic() + PURGE_S
+        while kept := log.purge(to=active).kept:
+            if time.monotonic() > deadline or self._closing.is_set():
+                raise ConfigurationError(f"purge: {kept}")
+            self._primary.in_loop(_reset_dumps)
+            self._closing.wait(0.005)
+
+    def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
+        """Serve another log on the same port: without the last `lose` groups, and with `add` groups behind.
+
+        Its groups are statements that change nothing; their server id is `server_id`, by default the next one.
+        """
+        primary, old = self._primary, self._primary.log
+        server_id = primary.server_id + 1 if server_id is None else server_id
+        scratch = tempfile.TemporaryDirectory(prefix="ibbmaster-failover-")
+        new = self._new_log(Path(scratch.name))
+        with self._lock:
+            self._scratch.append(scratch)
+            self._logs.append(new)
+        copy_groups(old, new, lose=lose)
+        for number in range(1, add + 1):
+            latest = new.state.latest(0)
+            gtid = Gtid(domain_id=0, server_id=server_id, seq_no=1 if latest is None else latest.seq_no + 1)
+            new.append(gtid, f"FLUSH TABLES /* {number} of the new primary */", timestamp=primary.clock.timestamp)
+        self.crash()
+        primary.become(profile=None, log=new, server_id=server_id)
+        self.restart()
+
+    def end(self) -> None:
+        """Wait for nothing any more, and start nothing."""
+        self._closing.set()
+        with self._lock:
+            pass  # who was just starting it has done so
+
+    def clean_up(self) -> None:
+        """Remove what was made, behind the last use of it."""
+        for log in self._logs:
+            log.close()
+        for scratch in self._scratch:
+            scratch.cleanup()
+
+
+def _reset_all(registry: Registry) -> None:
+    for session in registry:
+        close_by_reset(session)
+        session.scope.cancel()
+
+
+def _reset_dumps(registry: Registry) -> None:
+    for session in registry:
+        if session.dump_server_id is not None:
+            close_by_reset(session)
+            session.scope.cancel()
+
+
+def close_by_reset(session: Session) -> None:
+    """Let a connection end by a reset, whenever it is closed."""
+    if session.socket is not None:
+        session.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, BY_RESET)
+
+
+def copy_groups(source: Log, into: WritableLog, *, lose: int = 0) -> None:
+    """Write every group of a log, but the last few, to another one, event for event."""
+    count = sum(1 for _ in _groups_of(source)) - lose if lose else None
+    for group in itertools.islice(_groups_of(source), None if count is None else max(0, count)):
+        assert group.gtid is not None
+        with into.begin() as copy:
+            for piece in group.body:
+                copy.write(piece)
+            copy.commit(group.gtid, group.gtid_event)
+
+
+def _groups_of(log: Log) -> Iterator[EventGroup]:
+    """Every group that is still there."""
+    if isinstance(log, WritableLog):
+        log.sync()
+    with closing(log.engine.groups(log.engine.start_of_file(log.files[0].file_no))) as groups:
+        while (group := groups.next_group()) is not None:
+            if group.gtid is not None:
+                yield group

@@ -1,0 +1,178 @@
+"""Places in a conversation and in the stream behind it, named by what they mean."""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.table_map import ROW_EVENT_TYPES
+from ibbmaster.event.types import EventType
+
+TEXT_SIZE_MAX = 1000
+
+
+class Landmark(enum.Enum):
+    """What a place is beside: a step of the conversation, or an event of the stream."""
+
+    HANDSHAKE = "handshake"
+    GREETING = "greeting"
+    TLS = "tls"
+    LOGIN = "login"
+    STATEMENT = "statement"
+    REGISTRATION = "registration"
+    DUMP = "dump"
+    OPENING_ROTATE = "opening rotate"
+    OPENING_FORMAT = "opening format description"
+    OPENING_GTID_LIST = "opening gtid list"
+    GTID = "gtid"
+    ANNOTATE = "annotate"
+    TABLE_MAP = "table map"
+    ROWS = "rows"
+    QUERY = "query"
+    COMMIT = "commit"
+    FILE_END = "file end"
+    FORMAT = "format description"
+    HEARTBEAT = "heartbeat"
+    EVENT = "event"
+    PACKET = "packet"
+
+
+class Side(enum.Enum):
+    """Where a place is to its landmark; `AT` is the event itself."""
+
+    BEFORE = "before"
+    INSIDE = "inside"
+    AFTER = "after"
+    AT = "at"
+
+
+#: Every landmark, on which sides it has places, and what it is.
+LANDMARKS: dict[Landmark, tuple[frozenset[Side], str]] = {
+    Landmark.HANDSHAKE: (frozenset((Side.BEFORE, Side.AFTER)), "the greeting of a new connection; its first command"),
+    Landmark.GREETING: (frozenset((Side.AFTER,)), "the client has the greeting, and has said nothing yet"),
+    Landmark.TLS: (frozenset((Side.BEFORE,)), "the client asks for TLS"),
+    Landmark.LOGIN: (frozenset((Side.BEFORE,)), "the password was right; the OK comes next"),
+    Landmark.STATEMENT: (
+        frozenset((Side.BEFORE, Side.AFTER)),
+        "an SQL statement; with `sql`, one that contains this text",
+    ),
+    Landmark.REGISTRATION: (frozenset((Side.BEFORE, Side.AFTER)), "COM_REGISTER_SLAVE"),
+    Landmark.DUMP: (frozenset((Side.BEFORE,)), "COM_BINLOG_DUMP, before it is looked at"),
+    Landmark.OPENING_ROTATE: (frozenset(Side), "the artificial ROTATE that opens a stream"),
+    Landmark.OPENING_FORMAT: (frozenset(Side), "the FORMAT_DESCRIPTION that opens a stream"),
+    Landmark.OPENING_GTID_LIST: (frozenset(Side), "the GTID_LIST of the opening"),
+    Landmark.GTID: (
+        frozenset(Side),
+        "a GTID event; dropped, repeated or swapped, its whole group",
+    ),
+    Landmark.ANNOTATE: (frozenset(Side), "an ANNOTATE_ROWS event"),
+    Landmark.TABLE_MAP: (frozenset(Side), "a TABLE_MAP event"),
+    Landmark.ROWS: (frozenset(Side), "a row event of any type"),
+    Landmark.QUERY: (frozenset(Side), "a QUERY event that ends no transaction"),
+    Landmark.COMMIT: (frozenset(Side), "the event that ends a group: XID, XA PREPARE, COMMIT, or a DDL statement"),
+    Landmark.FILE_END: (frozenset(Side), "the ROTATE or STOP at the end of a traditional file"),
+    Landmark.FORMAT: (frozenset(Side), "a FORMAT_DESCRIPTION behind the opening"),
+    Landmark.HEARTBEAT: (frozenset(Side), "a heartbeat"),
+    Landmark.EVENT: (frozenset(Side), "any event"),
+    Landmark.PACKET: (
+        frozenset((Side.BEFORE, Side.INSIDE, Side.AFTER)),
+        "any packet of the dump; its bytes count the header",
+    ),
+}
+OF_CONVERSATION = frozenset(list(Landmark)[: list(Landmark).index(Landmark.OPENING_ROTATE)])
+
+_OF_TYPE: dict[int, Landmark] = {
+    EventType.GTID: Landmark.GTID,
+    EventType.ANNOTATE_ROWS: Landmark.ANNOTATE,
+    EventType.TABLE_MAP: Landmark.TABLE_MAP,
+    EventType.QUERY: Landmark.QUERY,
+    EventType.QUERY_COMPRESSED: Landmark.QUERY,
+    EventType.EXECUTE_LOAD_QUERY: Landmark.QUERY,
+    EventType.ROTATE: Landmark.FILE_END,
+    EventType.STOP: Landmark.FILE_END,
+    EventType.FORMAT_DESCRIPTION: Landmark.FORMAT,
+    EventType.HEARTBEAT: Landmark.HEARTBEAT,
+    **dict.fromkeys(ROW_EVENT_TYPES, Landmark.ROWS),
+}
+_OPENING: dict[int, Landmark] = {
+    EventType.ROTATE: Landmark.OPENING_ROTATE,
+    EventType.FORMAT_DESCRIPTION: Landmark.OPENING_FORMAT,
+    EventType.GTID_LIST: Landmark.OPENING_GTID_LIST,
+}
+_TEXT = re.compile(
+    r"(?P<side>before|inside|after|at) (?P<landmark>[a-z ]+?)(?: (?P<nth>[1-9][0-9]{0,8}))?"
+    r"(?: at byte (?P<byte>-?[0-9]{1,9}))?"
+)
+
+
+def landmark_of(event_type: int, *, is_opening: bool, ends_group: bool) -> Landmark:
+    """What an event of a type is; `is_opening`: no group came yet, `ends_group`: it is the last of one."""
+    if is_opening and event_type in _OPENING:
+        return _OPENING[event_type]
+    return Landmark.COMMIT if ends_group else _OF_TYPE.get(event_type, Landmark.EVENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place: `before commit`, `after rows 2`, `inside table map at byte 12`, `before statement`.
+
+    Attributes:
+        nth: the how-manieth of its kind: of its group with `gtid`, of its connection in a
+            conversation, else of the dump; None: any.
+        byte: of the event, header included, or of the packet; from its end if negative. Only inside.
+        gtid: the group it is in; None: any.
+        sql: a text in the statement, in any case of letters; None: any.
+    """
+
+    side: Side
+    landmark: Landmark
+    nth: int | None = None
+    byte: int | None = None
+    gtid: str | None = None
+    sql: str | None = None
+
+    @classmethod
+    def parse(cls, text: str, *, gtid: str | None = None, sql: str | None = None) -> Place:
+        """A place from its words.
+
+        Raises:
+            ConfigurationError: they name none.
+        """
+        match = _TEXT.fullmatch(text.strip().lower()) if len(text) <= TEXT_SIZE_MAX else None
+        landmarks = {landmark.value: landmark for landmark in Landmark}
+        if match is None or match["landmark"] not in landmarks:
+            expected = f"before, inside, after or at, and one of: {', '.join(landmarks)}; then a number, or 'at byte n'"
+            raise ConfigurationError(f"{text[:80]!r} is no place: expected {expected}")
+        side, landmark = Side(match["side"]), landmarks[match["landmark"]]
+        sides = LANDMARKS[landmark][0]
+        if side not in sides:
+            expected = " or ".join(choice.value for choice in Side if choice in sides)
+            raise ConfigurationError(f"{text!r} is no place: expected {expected} {landmark.value}")
+        if (match["byte"] is not None) != (side is Side.INSIDE):
+            raise ConfigurationError(f"{text!r}: a place inside an event needs 'at byte n', and no other has it")
+        if gtid is not None and (landmark in OF_CONVERSATION or landmark is Landmark.PACKET):
+            raise ConfigurationError(f"{text!r} is in no group: it takes no gtid")
+        if sql is not None and landmark is not Landmark.STATEMENT:
+            raise ConfigurationError(f"{text!r} is at no statement: it takes no sql")
+        return cls(
+            side=side,
+            landmark=landmark,
+            nth=None if match["nth"] is None else int(match["nth"]),
+            byte=None if match["byte"] is None else int(match["byte"]),
+            gtid=gtid,
+            sql=sql,
+        )
+
+    @property
+    def is_in_conversation(self) -> bool:
+        """Whether it comes before any event is sent."""
+        return self.landmark in OF_CONVERSATION
+
+    def __str__(self) -> str:
+        number = "" if self.nth is None else f" {self.nth}"
+        byte = "" if self.byte is None else f" at byte {self.byte}"
+        group = "" if self.gtid is None else f" of {self.gtid}"
+        statement = "" if self.sql is None else f" with {self.sql!r}"
+        return f"{self.side.value} {self.landmark.value}{number}{byte}{group}{statement}"

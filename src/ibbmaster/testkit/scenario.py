@@ -1,0 +1,186 @@
+"""Scenario files: a log, and what goes wrong while it is served, as TOML. Described in protocol/guide/faults.md."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, Unpack
+
+from ibbmaster.api import opening
+from ibbmaster.api.serving import ServingOptions
+from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.testkit.fault import PlannedFault
+from ibbmaster.testkit.fault_stage import Faults
+from ibbmaster.testkit.mishap import copy_groups
+from ibbmaster.testkit.primary import FixturePrimary
+from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
+
+log = logging.getLogger(__name__)
+
+SCENARIO_SIZE_MAX = 16 << 20  # bytes
+_KEYS = {
+    "": ("seed", "primary", "log", "tables", "group", "fault"),
+    "primary": ("profile", "server_id", "domain", "image", "metadata", "compressed", "user", "password", "tls"),
+    "log": ("directory",),
+}
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A log, how it is served, and what goes wrong.
+
+    Attributes:
+        primary: options of `FixturePrimary`.
+        directory: a log to begin with; None: an empty one.
+        tables: columns of each table that is created first.
+        groups: what is logged then; one with a time is logged when that has come.
+    """
+
+    seed: int = 0
+    primary: Mapping[str, Any] = field(default_factory=dict)
+    directory: Path | None = None
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    groups: tuple[WrittenGroup, ...] = ()
+    faults: tuple[PlannedFault, ...] = ()
+
+    @contextlib.contextmanager
+    def serving(self, **serving: Unpack[ServingOptions]) -> Iterator[FixturePrimary]:
+        """Write the log, plan the faults and serve; options given here go before those of the scenario.
+
+        Clients may plan more faults by `SET GLOBAL ibb_fault`.
+
+        Raises:
+            ConfigurationError: an option, the log or a group cannot be used.
+        """
+        options: dict[str, Any] = {**self.primary, **serving}
+        faults = Faults(self.seed, takes_statements=True)
+        primary = FixturePrimary(faults=faults, **options)
+        with contextlib.ExitStack() as stack:
+            stack.callback(primary.close)
+            self._write(primary)
+            for fault in self.faults:
+                if fault.place is not None:
+                    faults.add_fault(fault)
+            primary.start()
+            over = threading.Event()
+            timeline = threading.Thread(target=self._follow_clock, args=(primary, over), name="ibbmaster-scenario")
+            timeline.daemon = True
+            stack.callback(timeline.join)
+            stack.callback(primary.end_mishaps)
+            stack.callback(over.set)
+            timeline.start()
+            yield primary
+
+    def _write(self, primary: FixturePrimary) -> None:
+        if self.directory is not None:
+            with opening.open(self.directory) as source:
+                copy_groups(source, primary.log)
+        for name, columns in self.tables.items():
+            with naming(f"tables: {name}"):
+                primary.table(name, **columns)
+        for number, group in enumerate(self.groups, 1):
+            if group.at is None:
+                with naming(f"group {number}"):
+                    group.write(primary)
+
+    def _follow_clock(self, primary: FixturePrimary, over: threading.Event) -> None:
+        """Do what has a time, from the moment of serving on; what cannot be logged is said in our own log."""
+        steps: list[WrittenGroup | PlannedFault] = [*self.groups, *self.faults]
+        timed = [(step.at, number, step) for number, step in enumerate(steps) if step.at is not None]
+        begun = time.monotonic()
+        for at, _, step in sorted(timed, key=lambda entry: entry[:2]):
+            if over.wait(max(0.0, begun + at - time.monotonic())):
+                return
+            if isinstance(step, PlannedFault):
+                primary.faults.act(step)
+                continue
+            try:
+                step.write(primary)
+            except (IbbMasterError, ValueError) as error:
+                log.warning("the group at %g s was not logged: %s", at, error)
+
+
+def read_scenario(path: Path | str) -> Scenario:
+    """A scenario from a file; a directory it names is relative to it.
+
+    Raises:
+        ConfigurationError: it cannot be read, or something in it means nothing; the text names the key.
+    """
+    path = Path(path)
+    try:
+        size = os.stat(path).st_size
+        if size > SCENARIO_SIZE_MAX:
+            raise ConfigurationError(f"{path}: {size} bytes: expected a scenario of at most {SCENARIO_SIZE_MAX}")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: no UTF-8 at byte {error.start}") from None
+    with naming(str(path)):
+        return parse_scenario(text, path.parent)
+
+
+def parse_scenario(text: str, base: Path | None = None) -> Scenario:
+    """A scenario from its text.
+
+    Raises:
+        ConfigurationError: something in it means nothing; the text names the key.
+    """
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"no TOML: {error}") from None
+    except RecursionError:
+        raise ConfigurationError("no TOML of ours: tables lie too deep in each other") from None
+    only("", given, _KEYS[""])
+    log = expect_table("log", given.get("log", {}))
+    only("log", log, _KEYS["log"])
+    directory = expect("log.directory", str, log["directory"]) if "directory" in log else None
+    return Scenario(
+        seed=expect("seed", int, given.get("seed", 0)),
+        primary=_primary(expect_table("primary", given.get("primary", {}))),
+        directory=None if directory is None else (base or Path()) / directory,
+        tables={
+            name: {column: expect(f"tables.{name}.{column}", str, text) for column, text in _columns(name, columns)}
+            for name, columns in expect_table("tables", given.get("tables", {})).items()
+        },
+        groups=tuple(_each("group", given, WrittenGroup.of)),
+        faults=tuple(_each("fault", given, PlannedFault.of)),
+    )
+
+
+def _primary(given: Mapping[str, Any]) -> dict[str, Any]:
+    only("primary", given, _KEYS["primary"])
+    kinds = {"server_id": int, "domain": int, "compressed": bool}
+    options = {name: expect(f"primary.{name}", kinds.get(name, str), value) for name, value in given.items()}
+    if "compressed" in options:
+        options["is_compressed"] = options.pop("compressed")
+    return options
+
+
+def _columns(name: str, columns: object) -> Iterator[tuple[str, object]]:
+    yield from expect_table(f"tables.{name}", columns).items()
+
+
+def _each(key: str, given: Mapping[str, Any], make: Callable[[Mapping[str, Any]], Value]) -> Iterator[Value]:
+    for number, table in enumerate(expect_list(key, given.get(key, [])), 1):
+        with naming(f"{key} {number}"):
+            yield make(expect_table(key, table))
+
+
+@contextlib.contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Say in errors where something stands."""
+    try:
+        yield
+    except (IbbMasterError, ValueError) as error:
+        raise ConfigurationError(f"{where}: {error}") from None

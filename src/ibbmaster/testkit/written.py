@@ -1,0 +1,183 @@
+"""Groups of a log as scenario files and control sockets write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.gtid import Gtid
+from ibbmaster.testkit.primary import FixturePrimary
+from ibbmaster.testkit.transactions import FixtureTransaction
+
+SECONDS_MAX = 86_400.0
+CHANGES = ("insert", "update", "delete", "statement", "annotate", "savepoint", "roll_back_to")
+_NAMED = ("gtid", "domain", "server_id", "seq_no")
+_KINDS = ("changes", "ddl", "xa_commit", "xa_rollback", "flush")
+_KEYS = {
+    "changes": (*_NAMED, "commit_id", "is_transactional", "xa_prepare"),
+    "ddl": (*_NAMED, "database"),
+    "xa_commit": _NAMED,
+    "xa_rollback": _NAMED,
+    "flush": (),
+}
+_BESIDE = {
+    **dict.fromkeys(("insert", "delete"), ("values",)),
+    "update": ("where", "values"),
+    "statement": ("database",),
+}
+_TYPES = {"domain": int, "server_id": int, "seq_no": int, "commit_id": int, "is_transactional": bool, "flush": bool}
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenGroup:
+    """One group, or FLUSH BINARY LOGS.
+
+    Attributes:
+        kind: `changes`, `ddl`, `xa_commit`, `xa_rollback` or `flush`.
+        what: the changes in order, or the text.
+        at: when it is logged, in seconds on the scenario's clock; None: before anything is served.
+    """
+
+    kind: str
+    what: Any
+    at: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> WrittenGroup:
+        """A group from a table of a scenario.
+
+        Raises:
+            ConfigurationError: a key or a value means nothing.
+        """
+        kinds = [kind for kind in _KINDS if kind in given]
+        if len(kinds) != 1:
+            raise ConfigurationError(f"expected one of {', '.join(_KINDS)}; found {', '.join(kinds) or 'none'}")
+        kind = kinds[0]
+        only("", given, (kind, "at", *_KEYS[kind]))
+        at = given.get("at")
+        if at is not None and not 0 <= expect("at", (int, float), at) <= SECONDS_MAX:
+            raise ConfigurationError(f"at {at!r}: expected seconds from 0 to {SECONDS_MAX:.0f}")
+        what = given[kind]
+        if kind == "changes":
+            what = tuple(_change(number, change) for number, change in enumerate(expect_list(kind, what), 1))
+        else:
+            expect(kind, _TYPES.get(kind, str), what)
+        options = {
+            name: expect(name, _TYPES.get(name, str), value)
+            for name, value in given.items()
+            if name not in (kind, "at")
+        }
+        return cls(kind=kind, what=what, at=None if at is None else float(at), options=options)
+
+    def write(self, primary: FixturePrimary) -> Gtid | None:
+        """Log it; gives its GTID, if it has got one.
+
+        Raises:
+            IbbMasterError: it cannot be logged.
+        """
+        match self.kind:
+            case "flush":
+                primary.log.flush()
+                return None
+            case "ddl":
+                return primary.ddl(self.what, **self.options)
+            case "xa_commit":
+                return primary.xa_commit(self.what, **self.options)
+            case "xa_rollback":
+                return primary.xa_rollback(self.what, **self.options)
+        options = dict(self.options)
+        prepared = options.pop("xa_prepare", None)
+        with primary.transaction(**options) as transaction:
+            for verb, change in self.what:
+                _do(primary, transaction, verb, change)
+            if prepared is not None:
+                transaction.prepare(prepared)
+        return transaction.gtid
+
+
+def _change(number: int, given: object) -> tuple[str, Mapping[str, Any]]:
+    change = expect_table(f"change {number}", given)
+    verbs = [verb for verb in CHANGES if verb in change]
+    if len(verbs) != 1:
+        raise ConfigurationError(
+            f"change {number}: expected one of {', '.join(CHANGES)}; found {', '.join(verbs) or 'none'}"
+        )
+    verb = verbs[0]
+    only(f"change {number}", change, (verb, *_BESIDE.get(verb, ())))
+    expect(f"change {number}: {verb}", str, change[verb])
+    for name in ("where", "values"):
+        if name in _BESIDE.get(verb, ()) and (name == "values" or name in change):
+            values = change.get(name)
+            rows = values if verb == "insert" and isinstance(values, list) else [values]
+            for row in rows:
+                expect_table(f"change {number}: {name}", row)
+    return verb, change
+
+
+def _do(primary: FixturePrimary, transaction: FixtureTransaction, verb: str, change: Mapping[str, Any]) -> None:
+    match verb:
+        case "insert":
+            rows = change["values"]
+            primary.table(change["insert"]).insert(*(rows if isinstance(rows, list) else [rows]))
+        case "update":
+            primary.table(change["update"]).update(change.get("where"), **change["values"])
+        case "delete":
+            primary.table(change["delete"]).delete(change["values"])
+        case "statement":
+            transaction.statement(change["statement"], database=expect("database", str, change.get("database", "")))
+        case "annotate":
+            transaction.annotate(change["annotate"])
+        case "savepoint":
+            transaction.savepoint(change["savepoint"])
+        case "roll_back_to":
+            transaction.roll_back_to(change["roll_back_to"])
+
+
+def expect(where: str, kind: type[Value] | tuple[type, ...], value: object) -> Any:
+    """A value of a type; truth values are no numbers.
+
+    Raises:
+        ConfigurationError: it is of another one.
+    """
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        names = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", dict: "a table"}
+        raise ConfigurationError(f"{where} {repr(value)[:80]}: expected {names.get(kinds[-1], 'a list of tables')}")
+    return value
+
+
+def expect_table(where: str, value: object) -> Mapping[str, Any]:
+    """A table of TOML or an object of JSON.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    found: Mapping[str, Any] = expect(where, dict, value)
+    return found
+
+
+def expect_list(where: str, value: object) -> Sequence[Any]:
+    """A list.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    found: Sequence[Any] = expect(where, list, value)
+    return found
+
+
+def only(where: str, given: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """See that there are no other keys.
+
+    Raises:
+        ConfigurationError: one means nothing.
+    """
+    strange = next((key for key in given if key not in keys), None)
+    if strange is not None:
+        place = f"{where}: " if where else ""
+        raise ConfigurationError(f"{place}{strange[:80]!r} means nothing here; expected {', '.join(keys) or 'nothing'}")

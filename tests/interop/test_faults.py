@@ -1,0 +1,117 @@
+"""Real replicas come to the right contents after every fault that they can recover from, alone or by START SLAVE."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from lanes.primary import PASSWORD, USER
+from lanes.programs import installed_versions
+from lanes.replica import SERVER_ID, Replica
+
+from ibbmaster.server.registry import Registry
+from ibbmaster.testkit import FixturePrimary
+from ibbmaster.testkit.fault import PlannedFault, table_of
+
+TIMEOUT_S = 60.0
+STEP_S = 0.05
+
+#: Faults in a transaction of several statements, one after the other; `replica` is added.
+FAULTS = [
+    *("cut after gtid", "cut before table map; by=end", "cut after table map", "cut after rows"),
+    *("cut before rows 2", "cut before commit; by=end", "cut after commit", "cut inside rows at byte 25"),
+    *("cut inside commit at byte 0", "cut before opening format description", "cut inside opening rotate at byte 20"),
+    *("cut after gtid; by=silence", "stall after table map; seconds=0.2", "drip after gtid; bytes_per_s=2000"),
+    *("eof after gtid", "eof before commit", "error after rows; code=1105", "error after gtid; code=1236"),
+    *("kill after gtid", "kill after table map; query=true", "newer dump after rows"),
+    *("checksum at rows", "checksum at gtid", "alter at table map; byte=25", "shorten at rows", "lengthen at commit"),
+    *("insert before gtid; event=format", "insert before gtid; event=heartbeat"),
+    *("cut before handshake", "cut after greeting", "cut before login", "error before handshake; code=1040"),
+    *(
+        "cut before registration",
+        "cut after registration",
+        "error before dump; code=1105",
+        "stall before login; seconds=0.2",
+    ),
+    *("cut before statement; sql=slave_connect_state", "cut after handshake"),
+]
+OF_THE_PRIMARY = [
+    *(
+        "crash after gtid; closed_s=0.3",
+        "restart after rows; profile=10.11",
+        "failover after commit",
+    ),
+    "clock after gtid; seconds=-3600",
+]
+
+
+@pytest.mark.parametrize("profile", ["11.8"])
+@pytest.mark.xdist_group("faults")
+def test_replicas_have_the_right_contents_after_every_fault(
+    profile: str,
+    new_replica: Callable[..., Replica],
+    watch_log: Callable[[str, Callable[[], str]], None],
+) -> None:
+    if not (versions := installed_versions()):
+        pytest.skip("no MariaDB replica is on this machine: run `sh .ci/prepare tests`")
+    replicas = [
+        new_replica(version, "--slave-net-timeout=2", server_id=SERVER_ID + number)
+        for number, version in enumerate(versions)
+    ]
+    with FixturePrimary(profile=profile, user=USER, password=PASSWORD, server_id=3) as primary:
+        orders = primary.table("shop.orders", id="int primary key", total="decimal(10,2)", note="varchar(20)")
+        for replica in replicas:
+            replica.follow(primary, heartbeat_period_s=0.5)
+            wait_for(replica, str(primary.log.position))
+        for number, line in enumerate((*FAULTS, *OF_THE_PRIMARY)):
+            place = PlannedFault.parse(line).place
+            assert place is not None
+            given = table_of(line)
+            if not place.is_in_conversation and "opening" not in line and "packet" not in line:
+                given["gtid"] = next_gtid(primary)
+            if line in OF_THE_PRIMARY:
+                primary.faults.add(**given)
+            elif place.is_in_conversation:  # who it is was not said yet
+                primary.faults.add(**given, times=len(replicas))
+            else:
+                for server_id in range(SERVER_ID, SERVER_ID + len(replicas)):
+                    primary.faults.add(**given, replica=server_id)
+            if place.is_in_conversation or "opening" in line:
+                primary.in_loop(end_connections)
+            with primary.transaction() as transaction:
+                transaction.annotate("INSERT INTO orders VALUES …")
+                orders.insert({"id": 3 * number, "total": 1}, {"id": 3 * number + 1, "total": 2})
+                orders.insert(id=3 * number + 2, note=line[:20])
+                orders.update(id=3 * number, total="0.5")
+            position = str(primary.log.position)
+            for replica in replicas:
+                wait_for(replica, position, what=line)
+            primary.faults.wait(TIMEOUT_S)
+            expected = [(row["id"], row["total"], row["note"]) for row in orders.rows]
+            for replica in replicas:
+                assert list(replica.sql("SELECT * FROM shop.orders ORDER BY id")) == expected, line
+        assert [record.problem for record in primary.faults.done if record.problem] == []
+        assert len(primary.faults.done) == len(FAULTS) * len(replicas) + len(OF_THE_PRIMARY)
+
+
+def next_gtid(primary: FixturePrimary) -> str:
+    latest = primary.log.state.latest(0)
+    assert latest is not None
+    return f"0-3-{latest.seq_no + 1}"
+
+
+def end_connections(registry: Registry) -> None:
+    for session in registry:
+        registry.kill(session.connection_id, query_only=False)
+
+
+def wait_for(replica: Replica, position: str, what: str = "") -> None:
+    """Wait until a replica has applied a position; where an error stopped it, an operator starts it again."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while replica.sql("SELECT MASTER_GTID_WAIT(%s, %s)", (position, STEP_S))[0][0] != 0:
+        status = replica.status()
+        assert status["Slave_SQL_Running"] == "Yes", (what, status["Last_SQL_Error"])
+        assert time.monotonic() < deadline, (what, status)
+        if status["Slave_IO_Running"] == "No":
+            replica.sql("START SLAVE")

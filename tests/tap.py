@@ -1,0 +1,104 @@
+"""A primary with faults in this process, and a tap: a client that keeps every byte and says how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import struct
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import trio
+
+import ibbmaster
+from ibbmaster.api.serving import check_options
+from ibbmaster.server.primary import Primary
+from ibbmaster.testkit.fault_stage import Faults
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+LOGS = {"engine": FIXTURES / "ibb" / "domains", "classic": FIXTURES / "classic" / "10.11" / "domains"}
+COM_BINLOG_DUMP = 0x12
+SILENCE_S = 0.2
+TIMEOUT_S = 60.0
+STARTED_AT = 1_800_000_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Tapped:
+    """What came through a wire, and how it ended: by "end", "reset", or "silence"."""
+
+    data: bytes
+    end: str
+    seconds: float
+
+    @property
+    def packets(self) -> list[bytes]:
+        """The whole payloads, whatever their numbers."""
+        found, rest = [], self.data
+        while len(rest) >= 4 and len(rest) >= 4 + int.from_bytes(rest[:3], "little"):
+            size = int.from_bytes(rest[:3], "little")
+            found.append(rest[4 : 4 + size])
+            rest = rest[4 + size :]
+        return found
+
+
+def framed(packets: list[bytes]) -> bytes:
+    """Packets as a dump numbers them."""
+    return b"".join(
+        len(payload).to_bytes(3, "little") + bytes([(number + 1) % 256]) + payload
+        for number, payload in enumerate(packets)
+    )
+
+
+def listen_in(port: int, *, until: int | None = None, server_id: int = 7, position: str = "") -> Tapped:
+    """Dump everything; with `until` wait for so many bytes, and then whether more come or it ends."""
+    begun = time.monotonic()
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="", ssl_disabled=True)
+    with contextlib.ExitStack() as stack:
+        stack.callback(connection._force_close)
+        with connection.cursor() as cursor:
+            cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
+            cursor.execute("SET @mariadb_slave_capability = 4")
+            cursor.execute(f"SET @slave_connect_state = '{position}'")
+        asked = struct.pack("<IHI", 4, 3 if until is None else 2, server_id)  # 1: not to wait at the end; 2: annotate
+        connection._execute_command(COM_BINLOG_DUMP, asked)
+        data, end = bytearray(), "end"
+        connection._sock.settimeout(TIMEOUT_S)
+        try:
+            while True:
+                if until is not None and len(data) >= until:
+                    connection._sock.settimeout(SILENCE_S)
+                piece = connection._sock.recv(1 << 16)
+                if not piece:
+                    break
+                data += piece
+        except ConnectionResetError:
+            end = "reset"
+        except TimeoutError:
+            end = "silence"
+    return Tapped(data=bytes(data), end=end, seconds=time.monotonic() - begun)
+
+
+@contextlib.asynccontextmanager
+async def serving(faults: Faults | None, log: str = "engine", **options: Any) -> AsyncIterator[int]:
+    """Serve a log with faults for the length of a block; gives the port."""
+    with ibbmaster.open(LOGS[log]) as opened:
+        checked = check_options(**{"tls": "off", **options}).for_log(opened)
+        if faults is not None:
+            checked = dataclasses.replace(checked, stage=faults.stage, observer=faults)
+        primary = Primary(opened.engine, checked)
+        primary._surroundings.facts.started_at = STARTED_AT  # a traditional stream opens with it
+        async with trio.open_nursery() as nursery:
+            port = await nursery.start(primary.serve)
+            yield port
+            primary.stop()
+
+
+async def tap(faults: Faults | None, log: str = "engine", **how: Any) -> Tapped:
+    """Serve a log with faults, and listen in on one dump of it."""
+    async with serving(faults, log) as port:
+        return await trio.to_thread.run_sync(lambda: listen_in(port, **how), abandon_on_cancel=True)

@@ -1,0 +1,131 @@
+"""The control socket answers one line of JSON by one line, whatever is asked."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import socket
+
+import pytest
+from tests.tap import listen_in
+
+from ibbmaster.testkit.control import CONNECTIONS_MAX, LINE_SIZE_MAX, QUESTIONS, ControlSocket
+from ibbmaster.testkit.scenario import parse_scenario
+
+TABLE = '[tables]\n"shop.t" = {id = "int primary key", data = "blob"}\n'
+
+
+class Asking:
+    """A connection to a control socket."""
+
+    def __init__(self, address):
+        host, port = address.split(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=60)
+        self._file = self._socket.makefile("rwb")
+
+    def __call__(self, do, **how):
+        return self.raw(json.dumps({"do": do, **how}).encode())
+
+    def raw(self, line):
+        self._file.write(line + b"\n")
+        self._file.flush()
+        return json.loads(self._file.readline())
+
+    def close(self):
+        self._file.close()
+        self._socket.close()
+
+
+@pytest.fixture
+def stopped():
+    return []
+
+
+@pytest.fixture
+def primary():
+    with parse_scenario(TABLE).serving() as primary:
+        yield primary
+
+
+@pytest.fixture
+def ask(primary, stopped):
+    with (
+        ControlSocket(primary, lambda: stopped.append(True)) as control,
+        contextlib.closing(Asking(control.address)) as ask,
+    ):
+        ask.address = control.address
+        yield ask
+
+
+def test_a_test_in_any_language_writes_faults_and_asks(ask, primary, stopped):
+    assert ask("group", changes=[{"insert": "shop.t", "values": {"id": 1, "data": "x"}}]) == {
+        "ok": True,
+        "gtid": "0-1-3",
+    }
+    assert ask("table", name="shop.t") == {"ok": True, "rows": [{"id": 1, "data": "78"}]}
+    assert ask("position") == {"ok": True, "position": "0-1-3", "port": primary.port}
+    assert ask("fault", place="after gtid", action="cut", by="end", gtid="0-1-3")["fault"] == "cut after gtid of 0-1-3"
+    assert ask("fault", line="error before dump 2; text=said")["ok"]
+    assert len(ask("faults")["pending"]) == 2
+    assert [p[5] for p in listen_in(primary.port).packets].count(162) == 3
+    done = ask("faults")["done"]
+    assert [(record["fault"], record["gtid"]) for record in done] == [("cut after gtid of 0-1-3", "0-1-3")]
+    assert bytes.fromhex(done[0]["event"])[4] == 162
+    (seen,) = ask("connections")["connections"]
+    assert (seen["user"], seen["server_id"], seen["sent_gtids"]) == ("repl", 7, ["0-1-1", "0-1-2"])
+    assert ask("wait", replica=7, gtid="0-1-2", timeout=10) == {"ok": True}
+    assert not ask("wait", replica=7, timeout=0.01)["ok"]
+    assert ask("clear") == {"ok": True}
+    assert ask("faults", timeout=1)["pending"] == []
+    assert ask("now", action="clock", seconds=5) == {"ok": True}
+    assert ask("now", action="restart", profile="10.6") == {"ok": True}
+    assert ask("now", action="restart", profile="9.9")["error"] == "there is no profile '9.9': choose one of " + (
+        "engine, compat, classic-10.11, classic-11.8"
+    )
+    assert ask("stop") == {"ok": True}
+    assert stopped == [True]
+
+
+WRONG = [
+    *(b"", b"{", b"5", b"[]", b'{"do": 5}', b'{"do": "fly"}', b"[" * 100_000, b"\xff", b'{"do": "clear", "x": 1}'),
+    *(b'{"do": "fault"}', b'{"do": "fault", "line": 5}', b'{"do": "fault", "action": "crash", "at": 1}'),
+    *(b'{"do": "now", "action": "cut"}', b'{"do": "group"}', b'{"do": "table", "name": "no"}', b'{"do": "wait"}'),
+    *(b'{"do": "wait", "replica": 7, "timeout": 1e9}', b'{"do": "wait", "replica": 7, "gtid": "x"}'),
+    *(b'{"do": "faults", "timeout": NaN}', b'{"do": "table", "name": "a.b", "columns": {"id": 5}}'),
+]
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_what_means_nothing_is_answered_by_one_line(ask, line):
+    answer = ask.raw(line)
+    assert answer["ok"] is False
+    assert answer["error"]
+    assert "\n" not in answer["error"]
+    assert ask("position")["ok"]
+
+
+def test_a_line_without_end_is_not_kept(ask):
+    answer = ask.raw(b" " * (LINE_SIZE_MAX + 5))
+    assert answer == {"ok": False, "error": f"a line of more than {LINE_SIZE_MAX} bytes"}
+
+
+def test_too_many_connections_are_told_so(ask):
+    with contextlib.ExitStack() as stack:
+        for _ in range(CONNECTIONS_MAX - 1):
+            other = stack.enter_context(contextlib.closing(Asking(ask.address)))
+            assert other("position")["ok"]
+        assert (
+            stack.enter_context(contextlib.closing(Asking(ask.address)))("position")["error"] == "too many connections"
+        )
+
+
+def test_noise_is_answered_line_by_line(ask, stream_seeds):
+    rng = random.Random(next(stream_seeds(1)))
+    for _ in range(100):
+        asked = {"do": rng.choice(QUESTIONS[:-1])}
+        for key in ("place", "action", "name", "columns", "changes", "replica", "line", "timeout"):
+            if rng.random() < 0.3:
+                asked[key] = rng.choice([None, 1, -1, "x", "cut", "after gtid", [], [{}], {}, {"id": 1}, True])
+        if asked["do"] != "wait" and "timeout" not in asked:
+            assert "ok" in ask.raw(json.dumps(asked).encode())

@@ -1,0 +1,146 @@
+"""A primary crashes, is restarted as another, purged under its readers, and replaced: what its replicas see."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import time
+
+import pymysql
+import pytest
+from tests.tap import listen_in
+
+from ibbmaster.testkit.primary import FixturePrimary
+
+
+@contextlib.contextmanager
+def followed(primary):
+    """A dump that waits at the end of the log; gives its connection, of which everything so far was read."""
+    connection = pymysql.connect(host=primary.host, port=primary.port, user="repl", password="", ssl_disabled=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SET @mariadb_slave_capability = 4, @slave_connect_state = ''")
+    connection._execute_command(0x12, struct.pack("<IHI", 4, 0, 9))
+    with contextlib.closing(connection):
+        yield connection
+
+
+def read_all(connection):
+    """Events until the stream ends; gives how."""
+    try:
+        while True:
+            packet = connection._read_packet()
+            if packet.is_eof_packet():
+                return "eof"
+    except pymysql.err.MySQLError as error:
+        return error.args[0]
+    except ConnectionResetError:
+        return "reset"
+
+
+def gtids(primary, **how):
+    """The GTIDs of a dump of everything."""
+    packets = listen_in(primary.port, **how).packets
+    found = [p for p in packets if p[0] == 0 and p[5] == 162]
+    return [f"{struct.unpack_from('<QI', p, 20)[1]}-{struct.unpack_from('<I', p, 6)[0]}-{p[20]}" for p in found]
+
+
+def test_a_crash_resets_everybody_and_the_port_stays_closed_for_its_time():
+    with FixturePrimary() as primary:
+        primary.table("shop.t", id="int primary key").insert(id=1)
+        port = primary.port
+        primary.fault("after commit 3", action="crash", closed_s=0.3)
+        begun = time.monotonic()
+        assert read_all_after_crash(primary) in (2013, "reset")
+        is_closed = False
+        while not is_closed and time.monotonic() - begun < 0.3:  # later it is open again
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            except OSError:
+                is_closed = True
+        assert is_closed or time.monotonic() - begun >= 0.3
+        primary.faults.wait(60)
+        assert time.monotonic() - begun >= 0.3
+        assert gtids(primary) == ["0-1-1", "0-1-2", "0-1-3"]
+        assert primary.port == port
+
+
+def read_all_after_crash(primary):
+    with followed(primary) as connection:
+        return read_all(connection)
+
+
+def test_a_restart_ends_dumps_in_order_and_may_make_another_server_of_it():
+    with FixturePrimary(profile="engine") as primary:
+        primary.table("shop.t", id="int primary key").insert(id=1)
+        primary.fault("before statement", action="restart", sql="restart now", profile="10.6")
+        with followed(primary) as connection:
+            with pytest.raises((pymysql.err.MySQLError, OSError)), contextlib.closing(connect(primary)) as other:
+                other.query("SELECT 'restart now'")
+            assert read_all(connection) == "eof"
+        primary.faults.wait()
+        with contextlib.closing(connect(primary)) as connection:
+            assert connection.get_server_info().endswith("10.6.22-MariaDB-log")
+        assert [record.problem for record in primary.faults.done] == [""]
+
+
+def connect(primary):
+    return pymysql.connect(host=primary.host, port=primary.port, user="repl", password="", ssl_disabled=True)
+
+
+def test_files_are_purged_under_a_reader_that_finds_its_place_gone():
+    with FixturePrimary() as primary:
+        primary.table("shop.t", id="int primary key").insert(id=1)
+        primary.fault("before gtid 3", action="purge")
+        found = listen_in(primary.port)
+        assert [p[5] for p in found.packets].count(162) == 2
+        assert found.end == "reset"
+        primary.faults.wait()
+        assert [record.problem for record in primary.faults.done] == [""]
+        assert primary.log.files[0].file_no == 1
+        refused = listen_in(primary.port, position="0-1-2").packets[-1]
+        assert refused.startswith(b"\xff" + struct.pack("<H", 1236))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, ["0-1-1", "0-1-2", "0-1-3", "0-1-4"]),
+        ({"lose": 2}, ["0-1-1", "0-1-2"]),
+        ({"lose": 1, "add": 2, "server_id": 8}, ["0-1-1", "0-1-2", "0-1-3", "0-8-4", "0-8-5"]),
+    ],
+)
+def test_another_primary_lags_or_has_diverged(given, expected):
+    with FixturePrimary() as primary:
+        table = primary.table("shop.t", id="int primary key")
+        table.insert(id=1)
+        table.insert(id=2)
+        primary.fault("after commit 4", action="failover", **given)
+        assert read_all_after_crash(primary) in (2013, "reset")
+        primary.faults.wait()
+        assert gtids(primary) == expected
+        assert [record.problem for record in primary.faults.done] == [""]
+
+
+def test_the_clock_jumps():
+    with FixturePrimary() as primary:
+        now = primary.clock.now
+        primary.fault("before dump", action="clock", seconds=-90)
+        listen_in(primary.port)
+        assert primary.clock.now == now - 90
+
+
+def test_what_cannot_happen_is_said():
+    with FixturePrimary() as primary:
+        primary.fault("before dump", action="restart", profile="9.9")
+        listen_in(primary.port)
+        primary.faults.wait()
+        assert "there is no profile '9.9'" in primary.faults.done[-1].problem
+
+
+def test_a_restart_that_is_waited_for_ends_with_its_primary():
+    begun = time.monotonic()
+    with FixturePrimary() as primary:
+        primary.fault("before dump", action="crash", closed_s=3600)
+        listen_in(primary.port)
+    assert time.monotonic() - begun < 3600

@@ -1,0 +1,186 @@
+"""A scenario file is a log with faults; what means nothing in one is said in a line, with its key."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+
+import pymysql
+import pytest
+from tests.tap import LOGS, listen_in
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.testkit.scenario import SCENARIO_SIZE_MAX, parse_scenario, read_scenario
+
+SHOP = """
+seed = 7
+[primary]
+profile = "11.8"
+server_id = 3
+image = "MINIMAL"
+[tables]
+"shop.orders" = {id = "bigint unsigned primary key", total = "decimal(10,2)"}
+[[group]]
+domain = 1
+seq_no = 10
+changes = [
+  {annotate = "INSERT INTO orders"},
+  {insert = "shop.orders", values = [{id = 1, total = "9.90"}, {id = 2, total = 3}]},
+  {savepoint = "here"},
+  {delete = "shop.orders", values = {id = 2}},
+  {roll_back_to = "here"},
+  {update = "shop.orders", where = {id = 1}, values = {total = "12.50"}},
+  {statement = "INSERT INTO other VALUES (1)", database = "shop"},
+]
+[[group]]
+ddl = "ALTER TABLE shop.orders ADD COLUMN note varchar(20)"
+[[group]]
+xa_prepare = "x1"
+changes = [{insert = "shop.orders", values = {id = 5, note = "prepared"}}]
+[[group]]
+flush = true
+[[group]]
+xa_commit = "x1"
+[[fault]]
+place = "after gtid"
+gtid = "1-3-10"
+action = "cut"
+by = "end"
+[[fault]]
+at = 0.01
+action = "clock"
+seconds = 60
+"""
+
+
+def test_a_scenario_writes_its_log_and_does_its_faults():
+    with parse_scenario(SHOP).serving() as primary:
+        assert [(row["id"], str(row["total"]), row["note"]) for row in primary.table("shop.orders").rows] == [
+            (1, "12.50", None),
+            (2, "3.00", None),
+            (5, "None", "prepared"),
+        ]
+        assert str(primary.log.position) == "0-3-5,1-3-10"
+        found = [len(listen_in(primary.port).packets) for _ in range(2)]
+        assert found[0] < found[1]
+        assert primary.witness.wait(lambda: len(primary.faults.done) == 2, 60)
+        assert {str(record.fault) for record in primary.faults.done} == {"cut after gtid of 1-3-10", "clock at 0.01 s"}
+        primary.verify()
+
+
+def test_the_same_scenario_gives_the_same_bytes():
+    text = SHOP + '[[fault]]\nplace = "before commit 2"\naction = "garbage"\n'
+    streams = []
+    for _ in range(2):
+        with parse_scenario(text.replace("at = 0.01", "at = 3600")).serving() as primary:
+            primary.in_loop(lambda registry: None)
+            set_started(primary)
+            streams.append([listen_in(primary.port).data for _ in range(2)])
+    assert streams[0] == streams[1]
+
+
+def set_started(primary):
+    """Traditional streams say when their server started."""
+    primary._running._primary._surroundings.facts.started_at = 1_800_000_000
+
+
+@pytest.mark.parametrize("log", ["engine", "classic"])
+def test_a_scenario_may_name_a_log_beside_it(log, tmp_path):
+    (tmp_path / "captured").symlink_to(LOGS[log])
+    file = tmp_path / "scenario.toml"
+    file.write_text('[log]\ndirectory = "captured"\n[[fault]]\nplace = "after gtid 3"\naction = "cut"\n')
+    with read_scenario(file).serving() as primary:
+        assert [p[5] for p in listen_in(primary.port).packets].count(162) == 3
+        packets = [p[1:] for p in listen_in(primary.port).packets if p[0] == 0]
+        assert [p[4] for p in packets].count(162) == 155
+
+
+def test_clients_of_a_scenario_plan_faults_by_a_statement():
+    with parse_scenario("").serving() as primary:
+        with contextlib.closing(pymysql.connect(host=primary.host, port=primary.port, user="repl")) as connection:
+            connection.query("SET GLOBAL ibb_fault = 'error before dump; text=as said'")
+        assert listen_in(primary.port).packets[0].endswith(b"as said")
+
+
+WRONG = {
+    "no TOML": ("a = ", "no TOML: "),
+    "a key twice": ("seed = 1\nseed = 2", "no TOML: "),
+    "too deep": ("a = " + "[" * 100_000, "no TOML"),
+    "a strange key": ("faults = []", "'faults' means nothing here; expected seed, primary"),
+    "a strange key of the primary": ("[primary]\nport = 5", "primary: 'port' means nothing here"),
+    "another type": ('seed = "1"', "seed '1': expected a whole number"),
+    "a truth for a number": ("[primary]\nserver_id = true", "primary.server_id True: expected a whole number"),
+    "no table": ("log = 5", "log 5: expected a table"),
+    "no columns": ('[tables]\n"a.b" = 5', "tables.a.b 5: expected a table"),
+    "no column": ('[tables]\n"a.b" = {id = 5}', "tables.a.b.id 5: expected a text"),
+    "no list": ("[fault]\naction = 'cut'", "fault {'action': 'cut'}: expected a list of tables"),
+    "a fault": ("[[fault]]\nplace = 'after gtid'\naction = 'cut'\n[[fault]]\naction = 'fly'", "fault 2: action 'fly'"),
+    "an empty group": ("[[group]]", "group 1: expected one of changes, ddl"),
+    "two groups in one": ("[[group]]\nddl = 'x'\nflush = true", "group 1: expected one of changes"),
+    "a strange key of a group": ("[[group]]\nddl = 'x'\ncommit_id = 1", "group 1: 'commit_id' means nothing here"),
+    "a time": ("[[group]]\nddl = 'x'\nat = -1", "group 1: at -1: expected seconds"),
+    "a change": ("[[group]]\nchanges = [{upsert = 'a.b'}]", "group 1: change 1: expected one of insert"),
+    "a change without values": (
+        "[[group]]\nchanges = [{insert = 'a.b'}]",
+        "group 1: change 1: values None: expected a table",
+    ),
+    "rows": ("[[group]]\nchanges = [{insert = 'a.b', values = [1]}]", "group 1: change 1: values 1: expected a table"),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), WRONG.values(), ids=WRONG)
+def test_what_means_nothing_is_said_with_its_key(text, problem):
+    with pytest.raises(ConfigurationError) as caught:
+        parse_scenario(text)
+    assert str(caught.value).startswith(problem)
+    assert "\n" not in str(caught.value)
+
+
+UNUSABLE = {
+    "a profile": ("[primary]\nprofile = '9.9'", "there is no profile '9.9'"),
+    "a table that is not there": (
+        "[[group]]\nchanges = [{delete = 'a.b', values = {id = 1}}]",
+        "group 1: there is no table",
+    ),
+    "a type": ("[tables]\n'a.b' = {id = 'nothing'}", "tables: a.b: "),
+    "a prepared transaction": ("[[group]]\nxa_commit = 'x'", "group 1: no transaction 'x' is prepared"),
+    "a GTID": ("[[group]]\nddl = 'DROP TABLE x'\ngtid = '0-0'", "group 1: '0-0' is no GTID"),
+    "an image": ("[primary]\nimage = 'BLURRED'", ""),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), UNUSABLE.values(), ids=UNUSABLE)
+def test_what_cannot_be_written_is_said_before_anything_is_served(text, problem):
+    with pytest.raises(ConfigurationError) as caught, parse_scenario(text).serving():
+        raise AssertionError("it serves")
+    assert str(caught.value).startswith(problem)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    (tmp_path / "binary").write_bytes(b"seed = 1 # \xff")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(SCENARIO_SIZE_MAX + 1)
+    for name, problem in {
+        "absent": "No such file",
+        "binary": "no UTF-8 at byte 11",
+        "large": "expected a scenario of",
+    }.items():
+        with pytest.raises(ConfigurationError, match=f"{name}: .*{problem}"):
+            read_scenario(tmp_path / name)
+
+
+def test_a_damaged_scenario_is_read_or_refused_in_a_line(stream_seeds):
+    rng = random.Random(next(stream_seeds(1)))
+    for _ in range(300):
+        text = bytearray(SHOP.encode())
+        for _ in range(rng.randint(1, 4)):
+            place = rng.randrange(len(text))
+            text[place : place + rng.choice((0, 1, 5))] = rng.choice(
+                (b"", b"[", b'"', b"=", b"9" * 30, b"\n", b"{}", b"true")
+            )
+        problem = ""
+        try:
+            parse_scenario(text.decode())
+        except ConfigurationError as error:
+            problem = str(error)
+        assert "\n" not in problem
