@@ -11,6 +11,7 @@ Source of the rules: MariaDB 12.3, handler.cc, ha_recover_engine_binlog().
 from __future__ import annotations
 
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -69,7 +70,8 @@ def decide(writer: LogWriter, engines: Iterable[TransactionEngine], *, was_repla
 class Cleaning:
     """`next_entry` gives a transaction that was rolled back and is not forgotten yet, `finished` forgets it.
 
-    `garbage` counts the records of each file, by its number, that no group refers to.
+    `garbage` counts the records of each file, by its number, that no group refers to. Any thread
+    may take a step; one that comes during another's waits for it.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Cleaning:
         self._finished = finished
         self._entry: XaEntry | None = None
         self._nodes: Iterator[FoundNode] = iter(())
+        self._lock = threading.Lock()  # taken before those of the log
         self.garbage: Counter[int] = Counter()
 
     def step(self) -> bool:
@@ -91,6 +94,10 @@ class Cleaning:
         Raises:
             StoreError: the log cannot be written.
         """
+        with self._lock:
+            return self._step()
+
+    def _step(self) -> bool:
         if self._entry is None:
             self._entry = self._next_entry()
             if self._entry is None:

@@ -40,6 +40,7 @@ SIMULATED = (  # what runs under the scheduler
     "store.page_fifo",
     "store.flusher",
     "store.binlog_store",
+    "store.in_doubt",
     "log.directory",
     "store.background",
     "disk.write_behind",
