@@ -112,7 +112,7 @@ async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_o
         ended.set()
 
     async def wait():
-        await followed.wait_for_growth(0)
+        await followed.wait_for_growth(followed.generation)
         woken.append(followed.generation)
 
     nursery.start_soon(run)
@@ -121,6 +121,7 @@ async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_o
     await trio.testing.wait_all_tasks_blocked()
     assert followed.generation == 0  # no dump runs: nobody wants to know
     with followed.reading():
+        assert followed.generation == 1  # what an earlier dump knew of the end is void
         nursery.start_soon(wait)
         await trio.testing.wait_all_tasks_blocked()
         call = heard[0]
@@ -128,7 +129,7 @@ async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_o
             call()  # before the event loop has a turn
         await trio.to_thread.run_sync(lambda: None)
         await trio.testing.wait_all_tasks_blocked()
-        assert woken == [1]
+        assert woken == [2]
     scope.cancel()
     may_return.set()
     await ended.wait()

@@ -54,7 +54,12 @@ class Follower:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """A dump runs: from now on growth is of interest, whether or not somebody waits just then."""
+        """A dump runs: from now on growth is of interest, whether or not somebody waits just then.
+
+        What has grown while none ran was told to nobody: what an earlier dump knew of the end is void.
+        """
+        if not self._readers:
+            self.announce()
         self._readers += 1
         try:
             yield
