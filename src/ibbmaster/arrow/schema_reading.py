@@ -16,6 +16,7 @@ from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.schema.reading import quoted_name
 from ibbmaster.schema.versions import TableVersions
 
 
@@ -66,15 +67,11 @@ def declared_schema(declarations: Mapping[str, Declaration]) -> SchemaCatalog:
 
 
 def _create_table(table: str, declaration: Declaration) -> str:
-    parts = [f"{_quoted(name)} {text.removesuffix(KEY_MARK)}" for name, text in declaration.items()]
-    key = [_quoted(name) for name, text in declaration.items() if text.endswith(KEY_MARK)]
+    parts = [f"{quoted_name(name)} {text.removesuffix(KEY_MARK)}" for name, text in declaration.items()]
+    key = [quoted_name(name) for name, text in declaration.items() if text.endswith(KEY_MARK)]
     if key and not any(is_primary_key(text.removesuffix(KEY_MARK)) for text in declaration.values()):
         parts.append(f"PRIMARY KEY ({', '.join(key)})")
-    return f"CREATE TABLE {_quoted(table)} ({', '.join(parts)})"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return f"CREATE TABLE {quoted_name(table)} ({', '.join(parts)})"
 
 
 def versions_of(history: SchemaHistory, takes: Callable[[str], bool]) -> TableVersions:

@@ -7,6 +7,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from ibbmaster.schema.expression_text import default_expression_text
 from ibbmaster.schema.model import SqlType, TableColumn
+from ibbmaster.schema.reading import quoted_name
 
 HEX_DEFAULTS_SINCE = 110000  # from that version on defaults of binary columns are printed in hexadecimal
 
@@ -32,11 +33,6 @@ _MOMENT = re.compile(
     r"\s*(\d{4})\D(\d{1,2})\D(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?\s*", re.ASCII
 )
 _DURATION = re.compile(r"\s*(-?)(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
-
-
-def quoted_name(name: str) -> str:
-    """A name in backquotes."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def quoted_text(text: str) -> str:

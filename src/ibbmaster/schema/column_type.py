@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibbmaster.schema.clause import NotUnderstoodError, TypeClause
-from ibbmaster.schema.collations import character_sets, charset_of_collation
+from ibbmaster.schema.collations import character_sets, character_size, charset_of_collation
 from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.reading import quoted
 from ibbmaster.schema.session import SchemaSession
@@ -104,7 +104,7 @@ def converted(type_: SqlType, collation: str) -> SqlType:
 
 def key_bytes(type_: SqlType, length: int | None = None) -> int | None:
     """Bytes that a column has in an index, or so many characters of it; None of a text or blob as a whole."""
-    unit = character_sets()[type_.charset].size_max if type_.charset is not None else 1
+    unit = character_size(type_.charset)
     if is_text_or_blob(type_):
         return None if length is None else length * unit
     if type_.word in ("char", "varchar", "binary", "varbinary"):

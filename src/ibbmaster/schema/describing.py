@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ibbmaster.schema.collations import character_sets
+from ibbmaster.schema.collations import character_size
 from ibbmaster.schema.column_text import (
     BINARIES,
     BLOBS,
@@ -214,8 +214,7 @@ def _sizes(column_type: SqlType) -> RowValues:
     elif word == "vector":
         letters = octets = (column_type.length or 0) * 4
     if letters is not None and octets is None:
-        charset = character_sets().get(column_type.charset or "")
-        octets = letters * (1 if charset is None else charset.size_max)
+        octets = letters * character_size(column_type.charset)
     precision: int | None = None
     scale: int | None = None
     if word in INTEGERS:

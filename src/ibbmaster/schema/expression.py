@@ -17,7 +17,7 @@ from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
 from ibbmaster.event.rows.value import Value
 from ibbmaster.event.statement.token import StatementToken, TokenKind, tokens
-from ibbmaster.schema.names import CHARACTER_BYTES
+from ibbmaster.schema.collations import character_size
 
 Evaluate = Callable[[Mapping[str, Value]], Value]
 """Takes the values of columns by their names in lower case."""
@@ -279,7 +279,7 @@ def _stored(value: Value, column: Column) -> Value:
                 return None
             text = _text(value)
             is_sized = column.type in (ColumnType.STRING, ColumnType.VARCHAR)
-            if is_sized and len(text) > column.size // CHARACTER_BYTES.get(column.charset or "utf8mb4", 1):
+            if is_sized and len(text) > column.size // character_size(column.charset or "utf8mb4"):
                 return None
             return text.rstrip(" ") if column.type == ColumnType.STRING else text
         case ValueKind.BINARY:

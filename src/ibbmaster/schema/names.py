@@ -16,11 +16,6 @@ from ibbmaster.event.rows.kinds.registry import BY_TYPE, BY_WORD
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion, UnknownTable
 from ibbmaster.schema.table_map import CODES, disagreement, expected_size
 
-CHARACTER_BYTES = {  # at most; others have one
-    **dict.fromkeys(("big5", "sjis", "gbk", "euckr", "gb2312", "cp932", "ucs2"), 2),
-    **dict.fromkeys(("ujis", "eucjpms", "utf8mb3"), 3),
-    **dict.fromkeys(("utf8mb4", "utf16", "utf16le", "utf32"), 4),
-}
 _COMPRESSED = {ColumnType.VARCHAR: ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB: ColumnType.BLOB_COMPRESSED}
 _SCALED = ("decimal", "time", "datetime", "timestamp")
 _VECTOR_NUMBER_BYTES = 4

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ibbmaster.schema.column_text import quoted_name, quoted_text, unquoted_text
+from ibbmaster.schema.column_text import quoted_text, unquoted_text
 from ibbmaster.schema.expression_text import expression_text
+from ibbmaster.schema.reading import quoted_name
 
 PARTITIONS_MAX = 8192  # a server's limit
 _TOKEN = re.compile(r"\s*('(?:[^'\\]++|\\.|'')*+'|`(?:[^`]++|``)*+`|[\w.$]+|[^\s])", re.DOTALL)

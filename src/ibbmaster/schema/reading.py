@@ -21,6 +21,7 @@ def quoted(text: str) -> str:
 
 
 def quoted_name(name: str) -> str:
+    """A name in backquotes."""
     return "`" + name.replace("`", "``") + "`"
 
 

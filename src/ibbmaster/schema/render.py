@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ibbmaster.schema.column_text import default_text, on_update_text, quoted_name, quoted_text, type_text
+from ibbmaster.schema.column_text import default_text, on_update_text, quoted_text, type_text
 from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.model import (
     CheckConstraint,
@@ -23,6 +23,7 @@ from ibbmaster.schema.model import (
     TableVersion,
 )
 from ibbmaster.schema.partition_text import partition_text
+from ibbmaster.schema.reading import quoted_name
 from ibbmaster.schema.view_text import create_view
 
 SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns tell

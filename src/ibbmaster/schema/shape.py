@@ -20,9 +20,10 @@ from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKi
 from ibbmaster.event.rows.kinds.decimals import DIGITS_MAX
 from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
 from ibbmaster.event.rows.value import Value
+from ibbmaster.schema.collations import character_size
 from ibbmaster.schema.expression import Evaluate, NotSimpleError, constant, formula
 from ibbmaster.schema.model import TableColumn, TableVersion
-from ibbmaster.schema.names import CHARACTER_BYTES, column_of, key_numbers
+from ibbmaster.schema.names import column_of, key_numbers
 from ibbmaster.schema.reading import with_new_names
 
 Convert = Callable[[Value], Value]
@@ -393,8 +394,8 @@ def _bytes_needed(old: Column, new: Column) -> int:
         return _bytes_max(old)
     characters = _bytes_max(old)
     if old.type in (ColumnType.STRING, ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED):
-        characters //= CHARACTER_BYTES.get(old.charset or "", 1)
-    return characters * CHARACTER_BYTES.get(new.charset or "", 1)
+        characters //= character_size(old.charset)
+    return characters * character_size(new.charset)
 
 
 def _is_trimmed(old: Column, new: Column) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.schema.collations import character_sets
+from ibbmaster.schema.collations import character_sets, character_size
 from ibbmaster.schema.model import (
     IndexKind,
     IndexPart,
@@ -88,7 +88,7 @@ def _difference(found: Column, column: TableColumn, *, has_names: bool) -> str |
 
 def expected_size(type_: SqlType) -> int | None:
     """What `Column.size` is of a type; None where it does not say anything, or a TABLE_MAP may have it otherwise."""
-    unit = character_sets()[type_.charset].size_max if type_.charset is not None else 1
+    unit = character_size(type_.charset)
     match type_.word:
         case "varchar" | "char" | "varbinary" | "binary" if type_.length is not None:
             return type_.length * unit + type_.is_compressed

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ibbmaster.schema.column_text import quoted_name
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.reading import quoted_name
 
 _NAME = r"(?:`(?:[^`]++|``)*+`|'[^']*'|[\w$%.]+)"
 _VIEW = re.compile(

@@ -7,7 +7,7 @@ import re
 
 from ibbmaster.codec import lenenc
 from ibbmaster.event.rows.charset import BINARY_COLLATION
-from ibbmaster.schema.collations import character_sets, collations
+from ibbmaster.schema.collations import character_size, collations
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableVersion
 from ibbmaster.wire.response import ColumnDefinition
@@ -78,11 +78,11 @@ def column_definition(
     collation = BINARY_COLLATION
     if is_text:
         target = (column.type.charset or "latin1") if text_charset is None else text_charset
-        length = min(length * _size_max(target), LENGTH_MAX)
+        length = min(length * character_size(target), LENGTH_MAX)
         if text_charset is None and column.type.word in _TEXTS:
             length = _TEXTS[column.type.word]
         elif text_charset is None and column.type.is_compressed:
-            length = (column.type.length or 0) * _size_max(target) + 1
+            length = (column.type.length or 0) * character_size(target) + 1
         collation = text_collation_id if text_charset is not None else _own_collation(column.type)
     return ColumnDefinition(
         name=name,
@@ -166,7 +166,7 @@ def _form(column: TableColumn) -> tuple[int, int, int, ColumnFlag, bool]:
 
 def _text_form(column: TableColumn, flags: ColumnFlag) -> tuple[int, int, int, ColumnFlag, bool]:
     kind = column.type
-    size_max = _size_max(kind.charset or "utf8mb4")
+    size_max = character_size(kind.charset or "utf8mb4")
     match kind.word:
         case "enum":
             return 254, max(map(len, kind.labels), default=0), 0, flags | ColumnFlag.ENUM, True
@@ -215,12 +215,6 @@ def _key_flags(table: TableVersion, column: TableColumn) -> ColumnFlag:
             is_single = len(ids) == 1 and index.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE)
             flags |= ColumnFlag.UNIQUE_KEY if is_single else ColumnFlag.MULTIPLE_KEY
     return flags
-
-
-def _size_max(charset: str) -> int:
-    """Bytes of the longest character."""
-    found = character_sets().get(charset)
-    return 1 if found is None else found.size_max
 
 
 #: What a definition says instead of a UCA 14.0 collation, whose number no client knows.

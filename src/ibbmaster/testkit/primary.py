@@ -25,9 +25,9 @@ from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.schema_history import LoggedSchema
-from ibbmaster.schema.column_text import quoted_name
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.schema.reading import quoted_name
 from ibbmaster.server.registry import Registry
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.testkit.classic_files import write_classic_files
