@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -242,16 +243,16 @@ class InsertEvent(FaultAction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrimaryAction(FaultAction):
+class PrimaryAction(FaultAction, ABC):
     """What happens to the primary as a whole, at a place or at a time."""
 
     word = ""
     sides = ANYWHERE
     in_conversation = True
 
+    @abstractmethod
     def happen(self, primary: FaultyPrimary) -> None:
         """Do it; this may take as long as it says."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
