@@ -1,0 +1,1 @@
+"""How real consumers of binlogs get through faults: each a small program around its library, graded by what arrived."""
