@@ -6,7 +6,8 @@ import pytest
 from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
 
 from ibbmaster.errors import ConfigurationError, GtidOrderError
-from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
+from ibbmaster.event.gtid_event import GtidExtraFlag, GtidFlag, decode_gtid_event
+from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat
 
 
@@ -263,3 +264,31 @@ def test_a_prepared_name_is_taken(ibb_primary, orders):
             again.prepare("one")
         again.roll_back()
     assert orders.rows == []
+
+
+# ALTER in two phases ----------------------------------------------------------------------------
+
+
+def test_an_alter_of_two_phases_takes_effect_at_its_end(ibb_primary):
+    orders = ibb_primary.table("shop.orders", id="int primary key", a="int")
+    started = ibb_primary.start_alter("ALTER TABLE orders DROP COLUMN a", database="shop", domain=2)
+    failing = ibb_primary.start_alter("ALTER TABLE shop.orders ADD UNIQUE (a)")
+    orders.insert(id=1, a=2)
+    ibb_primary.rollback_alter(failing)
+    ended = ibb_primary.commit_alter(str(started), seq_no=9)
+    assert (str(started), str(ended), orders.rows) == ("2-1-1", "2-1-9", [{"id": 1}])
+    heads = [head_of(group) for group in ibb_primary.log.groups()]
+    told = {str(head.gtid): (head.extra_flags, head.alter_seq_no) for head in heads if head.extra_flags}
+    assert told == {
+        "2-1-1": (GtidExtraFlag.START_ALTER, None),
+        str(failing): (GtidExtraFlag.START_ALTER, None),
+        "0-1-5": (GtidExtraFlag.ROLLBACK_ALTER, failing.seq_no),
+        "2-1-9": (GtidExtraFlag.COMMIT_ALTER, 1),
+    }
+    queries = (event for group in ibb_primary.log.groups() for event in group.events() if event.type == "QUERY")
+    statements = [decode_statement(event.data) for event in queries]
+    assert [one.has_effect for one in statements if one.text.startswith("ALTER")] == [False, False, False, True]
+    with pytest.raises(ConfigurationError, match="no ALTER has begun with 2-1-1; begun have: none"):
+        ibb_primary.commit_alter(started)
+    with pytest.raises(ConfigurationError, match="'DROP TABLE t' is no ALTER TABLE"):
+        ibb_primary.start_alter("DROP TABLE t")
