@@ -9,7 +9,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.encoding import Columns, Row, WrittenTable, encode_table_map
-from ibbmaster.event.rows.kinds.kind import TextStorage
+from ibbmaster.event.rows.kinds.kind import StoredText
 from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader, Value
@@ -205,7 +205,7 @@ def _written(table: TableVersion, column: TableColumn) -> WrittenColumn:
         if number is None:
             problem = f"text in {kind.charset}, of which no collation {kind.collation} is known"
             raise ConfigurationError(f"{table.full_name} column {column.name} is {problem}")
-        storage = TextStorage(kind.charset, number, character_size(kind.charset))
+        storage = StoredText(kind.charset, number, character_size(kind.charset))
     declared = type_text(replace(kind, is_compressed=False)) + ("" if column.is_nullable else " NOT NULL")
     if kind.charset is not None:
         declared += f" CHARACTER SET {kind.charset}"

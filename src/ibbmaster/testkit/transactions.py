@@ -56,7 +56,7 @@ class TransactionOptions(GtidOptions, total=False):
     format: RowFormat
 
 
-class StartedAlter(NamedTuple):
+class OpenAlter(NamedTuple):
     """An ALTER of two phases that has begun."""
 
     sql: str
@@ -267,7 +267,7 @@ class FixtureWriter:
         self._domain = domain
         self._lock = threading.Lock()  # of whatever takes the next GTID
         self._prepared: dict[Xid, list[RowStep]] = {}
-        self._alters: dict[Gtid, StartedAlter] = {}
+        self._alters: dict[Gtid, OpenAlter] = {}
 
     def begin(self, options: TransactionOptions) -> FixtureTransaction:
         """Open a transaction."""
@@ -302,13 +302,13 @@ class FixtureWriter:
         """Log the first part of an ALTER of two phases, which changes nothing yet."""
         if not sql.lstrip().upper().startswith("ALTER"):
             raise ConfigurationError(f"{sql[:60]!r} is no ALTER TABLE")
-        gtid, _ = self._log_alter(StartedAlter(sql, database), GtidExtraFlag.START_ALTER, None, options)
-        self._alters[gtid] = StartedAlter(sql, database)
+        gtid, _ = self._log_alter(OpenAlter(sql, database), GtidExtraFlag.START_ALTER, None, options)
+        self._alters[gtid] = OpenAlter(sql, database)
         return gtid
 
     def end_alter(
         self, started: Gtid | str, end: GtidExtraFlag, options: GtidOptions
-    ) -> tuple[Gtid, LogPosition, StartedAlter]:
+    ) -> tuple[Gtid, LogPosition, OpenAlter]:
         """Log the second part, COMMIT_ALTER or ROLLBACK_ALTER, of the one that began with this GTID."""
         start = as_gtid(started)
         alter = self._alters.get(start)
@@ -321,7 +321,7 @@ class FixtureWriter:
         return gtid, position, alter
 
     def _log_alter(
-        self, alter: StartedAlter, phase: GtidExtraFlag, seq_no: int | None, options: GtidOptions
+        self, alter: OpenAlter, phase: GtidExtraFlag, seq_no: int | None, options: GtidOptions
     ) -> tuple[Gtid, LogPosition]:
         number = b"" if seq_no is None else ALTER_SEQ_NO.pack(seq_no)
         status = bytes([STATUS_ALTER_FLAGS, phase]) + number
@@ -372,16 +372,17 @@ class FixtureWriter:
         return Origin(server_id=server_id, timestamp=self.clock.timestamp, database=database)
 
     def named(self, options: GtidOptions) -> Gtid:
-        """The GTID that a group would get now."""
+        """The GTID that a group would get now.
+
+        Raises:
+            GtidError: one of its numbers is too large, or negative.
+        """
         if "gtid" in options:
             return as_gtid(options["gtid"])
         domain = options.get("domain", self._domain)
         latest = self.log.state.latest(domain)
-        return Gtid(
-            domain_id=domain,
-            server_id=options.get("server_id", self._server_id),
-            seq_no=options.get("seq_no", 1 if latest is None else latest.seq_no + 1),
-        )
+        seq_no = options.get("seq_no", 1 if latest is None else latest.seq_no + 1)
+        return Gtid.parse(f"{domain}-{options.get('server_id', self._server_id)}-{seq_no}")
 
     @contextlib.contextmanager
     def next_gtid(self, options: GtidOptions) -> Iterator[Gtid]:

@@ -8,7 +8,7 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.rows.kinds.kind import TextStorage
+from ibbmaster.event.rows.kinds.kind import StoredText
 from ibbmaster.event.rows.written_column import written_column
 
 
@@ -53,7 +53,7 @@ def test_what_cannot_be_written_is_refused_with_its_column(declared, problem):
         written_column("a", declared)
 
 
-LATIN1, UTF32, ARMSCII8 = TextStorage("latin1", 8, 1), TextStorage("utf32", 60, 4), TextStorage("armscii8", 32, 1)
+LATIN1, UTF32, ARMSCII8 = StoredText("latin1", 8, 1), StoredText("utf32", 60, 4), StoredText("armscii8", 32, 1)
 
 
 @pytest.mark.parametrize(

@@ -117,11 +117,14 @@ def encode_text(text: str, charset: str) -> bytes:
     if charset in _BASIC_PLANE and above > "\uffff":
         raise ValueError(f"{above!r} is no text of character set {charset}")
     try:
-        return text.encode(codec)
+        data = text.encode(codec)
     except UnicodeEncodeError as error:
         if charset == "latin1":
             return b"".join(map(_latin1, text))
         raise ValueError(f"{text[error.start : error.end]!r} is no text of character set {charset}") from None
+    if not codec.startswith("utf") and data.decode(codec) != text:  # some take a look-alike instead
+        raise ValueError(f"{text[:60]!r} is no text of character set {charset}")
+    return data
 
 
 def _latin1(letter: str) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.event.rows.ddl import is_nullable, named_charset
-from ibbmaster.event.rows.kinds.kind import TextStorage, read_declared
+from ibbmaster.event.rows.kinds.kind import StoredText, read_declared
 from ibbmaster.event.rows.kinds.registry import BY_WORD
 from ibbmaster.event.rows.value import Encode
 
@@ -31,7 +31,7 @@ class WrittenColumn:
 
 
 def written_column(
-    name: str, declared: str, *, storage: TextStorage | None = None, is_compressed: bool = False
+    name: str, declared: str, *, storage: StoredText | None = None, is_compressed: bool = False
 ) -> WrittenColumn:
     """A column from its type as CREATE TABLE writes it. Without `storage` text is utf8mb4.
 
@@ -42,7 +42,7 @@ def written_column(
     charset = named_charset(declared) if storage is None else None
     if charset not in (None, UTF8):  # also utf8mb3: a replica's column would have other lengths
         raise ConfigurationError(f"column {name}: {declared!r} is text in {charset}, only {UTF8} can be written")
-    taken = taken._replace(storage=storage or TextStorage(), is_compressed=is_compressed)
+    taken = taken._replace(storage=storage or StoredText(), is_compressed=is_compressed)
     kind = BY_WORD.get(taken.word)
     written = None if kind is None else kind.write(taken)
     if written is None:

@@ -17,7 +17,7 @@ _DECLARED = re.compile(
 )
 
 
-class TextStorage(NamedTuple):
+class StoredText(NamedTuple):
     """How the text of a column is stored: its character set, its collation's number, bytes of the longest character."""
 
     charset: str = "utf8mb4"
@@ -35,7 +35,7 @@ class DeclaredType(NamedTuple):
     text: str
     word: str  # in lower case
     inside: str | None  # the brackets behind it
-    storage: TextStorage = TextStorage()
+    storage: StoredText = StoredText()
     is_compressed: bool = False
 
     @property

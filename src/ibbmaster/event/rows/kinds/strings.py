@@ -11,7 +11,7 @@ from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, decode_text, encode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.ddl import named_charset
-from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, TextStorage, WrittenType
+from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, StoredText, WrittenType
 from ibbmaster.event.rows.kinds.net import (
     INET4_SIZE,
     INET6_SIZE,
@@ -48,7 +48,7 @@ GEOMETRIES = (  # in the order of their numbers in a TABLE_MAP
 )
 _BINARIES = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"))
 _BLOBS = (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED, ColumnType.GEOMETRY)
-_BYTES = TextStorage(charset="binary", collation=BINARY_COLLATION, unit=1)
+_BYTES = StoredText(charset="binary", collation=BINARY_COLLATION, unit=1)
 _COMPRESSED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
 
 
@@ -279,7 +279,7 @@ def _bytes_of(value: object, charset: str) -> bytes:
 def _encoder(
     prefix: int,
     size_max: int,
-    storage: TextStorage,
+    storage: StoredText,
     *,
     length: int | None = None,
     is_trimmed: bool = False,
