@@ -246,8 +246,8 @@ def test_a_table_map_has_the_collations_and_the_key_of_the_table(ibb_primary):
         ibb_primary.table(name).insert(a="abcdefgh", b="x" if name == "s.t" else 1)
     maps = bodies(ibb_primary, "TABLE_MAP")
     assert bytes.fromhex("0305 53 fc0009 3f") in maps[0]  # COLUMN_CHARSET: 83, 2304, 63
-    assert bytes.fromhex("0b01 08") in maps[0]  # that of labels
-    assert bytes.fromhex("0701 01") in maps[0]  # GEOMETRY_TYPE
+    assert bytes.fromhex("0a01 08") in maps[0]  # ENUM_AND_SET_DEFAULT_CHARSET
+    assert bytes.fromhex("0701 01 04") in maps[0]  # GEOMETRY_TYPE, before the names
     assert maps[0].endswith(bytes.fromhex("0801 00"))  # the key is one without PRIMARY
     assert maps[1].endswith(bytes.fromhex("0904 0005 0100"))  # of the first column five characters
 
