@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from lanes.printed_rows import printed_changes, without_untold
 from lanes.printed_rows import printed_value as printed_image_value
 from lanes.programs import LaneMissingError
 from lanes.replica import Replica
+from lanes.server import Server, Template
 
+from ibbmaster.event.header import CHECKSUM_SIZE
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat, RowImage, RowMetadata
 
 FORMATS = [
@@ -279,3 +281,124 @@ def printed_rows(text: str) -> list[tuple[str, object, object]]:
         elif (value := re.fullmatch(r"###   @(\d+)=(.*) /\* .*? \*/", line)) is not None:
             image[int(value[1])] = value[2].rstrip(" ")
     return [(str(kind), before, after) for kind, before, after in changes]
+
+
+SERVER_OPTIONS = (
+    "--log-bin=binlog",
+    "--binlog-format=ROW",
+    "--binlog-checksum=CRC32",
+    "--binlog-annotate-row-events=OFF",
+)
+SERVER_COLUMNS = (
+    "id int primary key, l varchar(20) charset latin1, u varchar(20) charset utf32, c char(5) charset utf32, "
+    "t text charset ucs2, v varchar(200) compressed, b text compressed, vb varbinary(200) compressed, "
+    "e enum('ä','b') charset latin1, s set('é','z') charset utf32, n varchar(9) charset utf8mb3 collate utf8mb3_bin, "
+    "g point, bi char(4) charset binary, a char(3) charset ascii, sp time(3), un bigint unsigned, "
+    "st int as (id * 2) stored, vi int as (id + 1) virtual, ix int as (id + 2) virtual unique"
+)
+SERVER_TABLES = {
+    "shop.sorts": f"{SERVER_COLUMNS}",
+    "shop.no_key": "a int, b text",
+    "shop.other_key": "a int not null unique, b text, c varchar(9)",
+    "shop.part_key": "a text, b int, c int, primary key (a(5), b)",
+}
+POINT = bytes(4) + b"\1\1\0\0\0" + bytes(16)
+#: A table, and what is done to it: insert values, or update the row of the first values by others, or delete it.
+SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...] = (
+    (
+        *("shop.sorts", "insert"),
+        {"id": 1, "l": "Zö€", "u": "Z😀", "c": "a b  ", "t": "ü ", "v": "short", "b": "x" * 300, "vb": b"\1\2"}
+        | {
+            "e": "ä",
+            "s": "é,z",
+            "n": "ü",
+            "g": POINT,
+            "bi": b"ab\0\0",
+            "a": "x ",
+            "sp": "-00:00:00.125",
+            "un": 2**64 - 1,
+        },
+        {},
+    ),
+    ("shop.sorts", "insert", {"id": 2}, {}),
+    ("shop.sorts", "update", {"id": 1}, {"l": "q", "v": "short"}),
+    ("shop.sorts", "update", {"id": 1}, {"b": "y", "g": None}),
+    ("shop.sorts", "delete", {"id": 1}, {}),
+    *((f"shop.{name}", "insert", {"a": value, "b": 3}, {}) for name, value in (("no_key", 1), ("other_key", 1))),
+    *((f"shop.{name}", "update", {"a": 1}, {"b": "5"}) for name in ("no_key", "other_key")),
+    *((f"shop.{name}", "delete", {"a": 1}, {}) for name in ("no_key", "other_key")),
+    ("shop.part_key", "insert", {"a": "abcdefgh", "b": 1}, {}),
+    ("shop.part_key", "update", {"a": "abcdefgh", "b": 1}, {"c": 7}),
+    ("shop.part_key", "delete", {"a": "abcdefgh", "b": 1}, {}),
+)
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(
+    version: str,
+    template_of: Callable[[str], Template],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+) -> None:
+    images = [image for image in RowImage if version != "10.11" or image is not RowImage.FULL_NODUP]
+    formats = [RowFormat(image=image, metadata=metadata) for image in images for metadata in RowMetadata]
+    collation = "utf8mb4_general_ci"
+    with (
+        Server(template_of(version), servers_directory / f"w{next(server_numbers)}", *SERVER_OPTIONS) as server,
+        FixturePrimary(profile=f"classic-{version}") as primary,
+    ):
+        primary.ddl("CREATE DATABASE shop")
+        server.sql(f"CREATE DATABASE shop COLLATE {collation}")
+        if version != "10.11":
+            server.sql("SET character_set_collations=''")
+        for name, columns in SERVER_TABLES.items():
+            sql = f"CREATE TABLE {name} ({columns}) CHARSET utf8mb4 COLLATE {collation}"
+            primary.ddl(sql)
+            server.sql(sql)
+        for sql in ("CREATE SEQUENCE shop.numbers CACHE 2", "CREATE SEQUENCE shop.single NOCACHE INCREMENT -1"):
+            primary.ddl(sql)
+            server.sql(sql)
+        for way in formats:
+            primary.format = way
+            server.sql(f"SET GLOBAL binlog_row_metadata={way.metadata.value}")
+            server.sql(f"SET binlog_row_image={way.image.value}")
+            for name, verb, first, then in SERVER_CHANGES:
+                change(primary, server, name, verb, first, then)
+            primary.table("shop.sorts").delete(id=2)
+            server.sql("DELETE FROM shop.sorts")
+            for name in ("numbers", "single") * 3:
+                assert server.sql(f"SELECT NEXTVAL(shop.{name})") == ((primary.table(f"shop.{name}").next(),),)
+        (file,) = primary.save_classic(servers_directory / f"c{next(server_numbers)}")
+        theirs = (server.data / "binlog.000001").read_bytes()
+        assert row_events(file.read_bytes()) == row_events(theirs)
+
+
+def change(
+    primary: FixturePrimary, server: Server, name: str, verb: str, first: dict[str, object], then: dict[str, object]
+) -> None:
+    """Do the same to a table here and there."""
+    table = primary.table(name)
+    where = " AND ".join(f"{column} = %s" for column in first)
+    match verb:
+        case "insert":
+            table.insert(first)
+            names = ", ".join(first)
+            server.sql(f"INSERT INTO {name} ({names}) VALUES ({', '.join(['%s'] * len(first))})", (*first.values(),))
+        case "update":
+            table.update(first, **then)
+            sets = ", ".join(f"{column} = %s" for column in then)
+            server.sql(f"UPDATE {name} SET {sets} WHERE {where}", (*then.values(), *first.values()))
+        case "delete":
+            table.delete(first)
+            server.sql(f"DELETE FROM {name} WHERE {where}", (*first.values(),))
+
+
+def row_events(data: bytes) -> list[tuple[int, str]]:
+    """Types and bodies of the TABLE_MAP and row events of a file, without the numbers of tables."""
+    events, offset = [], 4
+    while offset < len(data):
+        size = int.from_bytes(data[offset + 9 : offset + 13], "little")
+        if data[offset + 4] in (19, 23, 24, 25):
+            events.append((data[offset + 4], data[offset + 25 : offset + size - CHECKSUM_SIZE].hex()))
+        offset += size
+    return events

@@ -97,7 +97,9 @@ class WritableVersion:
         """
         values = dict(row)
         for number, column in changed:
-            value = values.get(column.id)
+            if column.id not in values:
+                continue  # it is computed anew
+            value = values[column.id]
             try:
                 values[column.id] = self.read(number, value)
             except ConfigurationError:

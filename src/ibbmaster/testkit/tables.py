@@ -249,7 +249,14 @@ class FixtureTable:
                 for number, column in enumerate(table.columns)
                 if column.id in types and types[column.id] != column.type
             ]
-            self._kept = {number: version.converted(kept, changed) for number, kept in self._kept.items()}
+            expressions = {column.id: column.expression for column in old.table.columns}
+            remade = {
+                column.id for column in table.columns if column.expression not in (None, expressions.get(column.id))
+            }
+            self._kept = {
+                number: version.converted({id: value for id, value in kept.items() if id not in remade}, changed)
+                for number, kept in self._kept.items()
+            }
         self._version = version
         self._numbers = {}
         if version.key:

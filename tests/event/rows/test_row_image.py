@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ibbmaster.event.rows.changes import ChangeKind
@@ -31,6 +33,12 @@ def test_the_images_of_a_table_without_a_key_have_every_column():
     for image in RowImage:
         assert image_columns(KEYLESS, image, UPDATE, {2}) == (ALL, ALL)
         assert image_columns(KEYLESS, image, INSERT, {2})[1] == ALL
+
+
+def test_a_blob_of_the_key_is_in_every_image():
+    table = dataclasses.replace(KEYED, primary_key=(2,), key_prefixes=(5,))
+    assert image_columns(table, RowImage.NOBLOB, UPDATE, {1}) == ((0, 1, 2), (0, 1, 2))
+    assert image_columns(table, RowImage.MINIMAL, UPDATE, {1}) == ((2,), (1,))
 
 
 def test_a_compressed_blob_is_a_blob_and_a_geometry_is_none():

@@ -40,7 +40,7 @@ def image_columns(
             return tuple(sorted(table.primary_key)), tuple(sorted(given))
         case RowImage.NOBLOB:
             kept = tuple(number for number in everything if number not in blobs or number in table.primary_key)
-            return kept, tuple(number for number in everything if number not in blobs or number in given)
+            return kept, tuple(number for number in everything if number in kept or number in given)
         case RowImage.FULL_NODUP if kind is ChangeKind.UPDATE:
             return everything, tuple(sorted(given))
         case _:
