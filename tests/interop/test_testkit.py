@@ -294,7 +294,7 @@ SERVER_COLUMNS = (
     "t text charset ucs2, v varchar(200) compressed, b text compressed, vb varbinary(200) compressed, "
     "e enum('ä','b') charset latin1, s set('é','z') charset utf32, n varchar(9) charset utf8mb3 collate utf8mb3_bin, "
     "g point, bi char(4) charset binary, a char(3) charset ascii, sp time(3), un bigint unsigned, "
-    "st int as (id * 2) stored, vi int as (id + 1) virtual, ix int as (id + 2) virtual unique"
+    "uid uuid, i6 inet6, st int as (id * 2) stored, vi int as (id + 1) virtual, ix int as (id + 2) virtual unique"
 )
 SERVER_TABLES = {
     "shop.sorts": f"{SERVER_COLUMNS}",
@@ -317,6 +317,8 @@ SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...
             "a": "x ",
             "sp": "-00:00:00.125",
             "un": 2**64 - 1,
+            "uid": "123e4567-e89b-12d3-a456-426655440000",
+            "i6": "2001:db8::",
         },
         {},
     ),
