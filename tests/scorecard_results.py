@@ -188,7 +188,9 @@ def many(scenario_count: int, consumer_count: int, seed: int = 1) -> Results:
     """A matrix of random grades, mostly good ones, with about as much in each cell as in a real one."""
     rng = random.Random(seed)
     kinds = ("cuts", "silence", "refusals", "damage", "order", "restarts", "formats", "types", "logins", "positions")
-    scenarios = tuple(scenario(f"scenario-{n:03}", kinds[n * len(kinds) // scenario_count]) for n in range(scenario_count))
+    scenarios = tuple(
+        scenario(f"scenario-{n:03}", kinds[n * len(kinds) // scenario_count]) for n in range(scenario_count)
+    )
     consumers = tuple(consumer(f"consumer-number-{n}") for n in range(consumer_count))
     weights = (70, 8, 4, 6, 3, 3, 6)
     return Results(

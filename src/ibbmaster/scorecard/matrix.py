@@ -27,25 +27,25 @@ class GradeLook:
 
 LOOKS: dict[Grade | None, GradeLook] = {
     Grade.EXACT: GradeLook(
-        symbol="✓", word="exact", ground="#d9f0e6", ink="#0a5a40", dark_ground="#12382c", dark_ink="#8fe0bf"
+        symbol="✓", word="exact", ground="#cfecdf", ink="#0a5a40", dark_ground="#12382c", dark_ink="#8fe0bf"
     ),
     Grade.REPEATS_GROUPS: GradeLook(
-        symbol="↻", word="again", ground="#d6e6fa", ink="#15498a", dark_ground="#153252", dark_ink="#a5cdfb"
+        symbol="+", word="again", ground="#d6e6fa", ink="#15498a", dark_ground="#153252", dark_ink="#a5cdfb"
     ),
     Grade.REPEATS_PARTS: GradeLook(
-        symbol="½", word="parts", ground="#a9cbf5", ink="#0d3466", dark_ground="#1f4d83", dark_ink="#d3e6ff"
+        symbol="/", word="parts", ground="#a9cbf5", ink="#0d3466", dark_ground="#1f4d83", dark_ink="#d3e6ff"
     ),
     Grade.LOSES_LOUDLY: GradeLook(
         symbol="!", word="loud", ground="#fbe7a8", ink="#604400", dark_ground="#4f3c08", dark_ink="#fbdc7c"
     ),
     Grade.CRASHES: GradeLook(
-        symbol="✗", word="crash", ground="#f5bd7e", ink="#562600", dark_ground="#80430a", dark_ink="#ffdcb5"
+        symbol="×", word="crash", ground="#f5bd7e", ink="#562600", dark_ground="#80430a", dark_ink="#ffdcb5"
     ),
     Grade.HANGS: GradeLook(
-        symbol="∞", word="hangs", ground="#cdb4ea", ink="#3a1a68", dark_ground="#553088", dark_ink="#e9d9ff"
+        symbol="‖", word="hangs", ground="#cdb4ea", ink="#3a1a68", dark_ground="#553088", dark_ink="#e9d9ff"
     ),
     Grade.LOSES_SILENTLY: GradeLook(
-        symbol="∅", word="silent", ground="#a50f3c", ink="#ffffff", dark_ground="#ff7a98", dark_ink="#35000f"
+        symbol="◇", word="silent", ground="#a50f3c", ink="#ffffff", dark_ground="#ff7a98", dark_ink="#35000f"
     ),
     None: GradeLook(
         symbol="–", word="not run", ground="#eceef1", ink="#5b6470", dark_ground="#23272e", dark_ink="#9aa4b1"
