@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.results import (
@@ -204,10 +203,3 @@ def many(scenario_count: int, consumer_count: int, seed: int = 1) -> Results:
             for other in scenarios
         ),
     )
-
-
-def save(results: Results, directory: Path, page: str) -> str:
-    """Keep a page as a file; its address."""
-    path = directory / "page.html"
-    path.write_text(page, encoding="utf-8")
-    return path.as_uri()

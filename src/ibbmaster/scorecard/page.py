@@ -96,7 +96,8 @@ def _matrix(results: Results) -> str:
     for family, scenarios in families(results).items():
         rows.append(
             f'<tbody data-family="{_text(family)}"><tr class="family"><th scope="rowgroup"'
-            f' colspan="{len(results.consumers) + 1}"><span>{_text(family)} <small>{len(scenarios)}</small></span></th></tr>'
+            f' colspan="{len(results.consumers) + 1}">'
+            f"<span>{_text(family)} <small>{len(scenarios)}</small></span></th></tr>"
         )
         rows += [_row(scenario, numbers[scenario.name], results, cells) for scenario in scenarios]
         rows.append("</tbody>")

@@ -194,8 +194,8 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
     lines = [
         f"# {title} and a binlog stream that does not go as it should",
         "",
-        f"Hello! {title} was run through {run_count} scenarios of a MariaDB primary that fails on cue: connections that end at a"
-        " certain event, servers that restart, damaged events, unusual but valid shapes of a stream."
+        f"Hello! {title} was run through {run_count} scenarios of a MariaDB primary that fails on cue: connections that"
+        " end at a certain event, servers that restart, damaged events, unusual but valid shapes of a stream."
         f" In {right} of them everything came out as well as it can."
         + (
             f" Here are the other {found_count}, the gravest first, each with a way to see it again."
@@ -206,8 +206,8 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
         "",
         f"- Run: {_inline(consumer.version or consumer.package)}, installed as {_inline(consumer.package)}"
         f" from {_inline(consumer.registry)}",
-        f"- Primary: ibbmaster {_inline(results.ibbmaster)}, {_inline(results.made)}; where a real MariaDB server was run through"
-        " the same, the finding says so",
+        f"- Primary: ibbmaster {_inline(results.ibbmaster)}, {_inline(results.made)}; where a real MariaDB server was run"
+        " through the same, the finding says so",
     ]
     if found_count:
         lines += [
