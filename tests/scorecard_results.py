@@ -16,6 +16,7 @@ from ibbmaster.scorecard.results import (
 )
 
 GTID_EVENT = "6a5f2c69a2030000002a000000ac0400000000660000000000000000000000080000000000000000000017d3a1c4"
+EVENTS = ("GTID", "TABLE_MAP", "WRITE_ROWS_V1", "XID")
 HOSTILE = """</script><script>document.documentElement.dataset.hacked="yes"</script><!--<img src=x onerror=
 "document.documentElement.dataset.hacked='yes'"> | `**bold**` {{title}} \u202e\x00 ]]> ' &lt;"""
 
@@ -69,13 +70,13 @@ def ran(consumer: str, scenario: str, grade: Grade, **others: object) -> Cell:
     """A cell with a stream of three groups, cut in the second one."""
     changes = [f'change insert shop.orders {{"id": {number}, "total": "9.90"}}' for number in range(1, 4)]
     sent = [
-        "connection 1: opening ROTATE",
-        "connection 1: opening FORMAT_DESCRIPTION",
-        *(f"connection 1: {event}" for event in ("GTID 0-3-101", "TABLE_MAP", "WRITE_ROWS_V1", "XID")),
+        "connection 1: ROTATE",
+        "connection 1: FORMAT_DESCRIPTION",
+        *(f"connection 1: {event} 0-3-101" for event in EVENTS),
         "connection 1: GTID 0-3-102",
-        "connection 1: cut after gtid",
-        *(f"connection 2: {event}" for event in ("GTID 0-3-102", "TABLE_MAP", "WRITE_ROWS_V1", "XID")),
-        *(f"connection 2: {event}" for event in ("GTID 0-3-103", "TABLE_MAP", "WRITE_ROWS_V1", "XID")),
+        "connection 2: FORMAT_DESCRIPTION",
+        *(f"connection 2: {event} 0-3-102" for event in EVENTS),
+        *(f"connection 2: {event} 0-3-103" for event in EVENTS),
     ]
     arrived = [
         *("begin 0-3-101", changes[0], "commit 0-3-101"),

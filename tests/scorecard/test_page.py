@@ -112,7 +112,15 @@ def test_the_matrix_is_a_table_that_can_be_read_without_its_program() -> None:
     assert [attributes["class"] for attributes in seen.of("td")][:3] == ["exact", "loses-silently", "not-run"]
     assert "loses-loudly best" in [attributes["class"] for attributes in seen.of("td")]
     assert {attributes.get("scope") for attributes in seen.of("th")} == {"col", "row", "rowgroup"}
-    for text in ("✓ exact", "◇ silent", "– not run", "cut-after-gtid", "2 of 7 at best", "loses silently 2", "not run 9"):
+    for text in (
+        "✓ exact",
+        "◇ silent",
+        "– not run",
+        "cut-after-gtid",
+        "2 of 7 at best",
+        "loses silently 2",
+        "not run 9",
+    ):
         assert text in seen.text, text
 
 
@@ -187,9 +195,9 @@ def test_a_link_to_a_cell_opens_it_with_all_that_is_known(tmp_path: Path) -> Non
         "Recovered after 0.41 s",
         "ibbmaster scorecard bad-client --scenario cut-after-gtid",
         'profile = "11.8" server_id = 3',
-        "− missing connection 2: GTID 0-3-102",
+        "connection 2 FORMAT_DESCRIPTION − missing GTID 0-3-102 TABLE_MAP WRITE_ROWS_V1 XID",
         "begin 0-3-103",
-        "in 0-3-102 · 812 bytes were sent before",
+        "cut after gtid · in 0-3-102 · 812 bytes were sent before",
         "GTID (162) · server id 3 · size 42 · position 1196 · flags 0x0 · 2025-11-30T15:14:50Z",
         "000010 00 00 00 66 00 00 00 00 00 00 00 00 00 00 00 08 ···f············",
         "SET @slave_connect_state='0-3-101'",

@@ -9,16 +9,16 @@ import pytest
 
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS, look_name
-from ibbmaster.scorecard.picture import NAME_LENGTH_MAX, SQUARE, render
+from ibbmaster.scorecard.picture import NAME_LENGTH_MAX, SIZE_MAX, SQUARE, render
 from ibbmaster.scorecard.results import Results
 from tests import scorecard_results
 
 SVG = "{http://www.w3.org/2000/svg}"
-SIZE_MAX = 60_000  # bytes
 ALL = {
     "every kind": scorecard_results.every_kind(),
     "hostile": scorecard_results.hostile(),
     "as many as are run": scorecard_results.many(70, 14),
+    "as many as are run, twice": scorecard_results.many(140, 28),
     "many": scorecard_results.many(300, 15),
     "empty": Results(made="2026-11-22T14:00:00Z", ibbmaster="0.1.0"),
 }
@@ -95,7 +95,9 @@ def test_it_brings_its_own_ground_for_light_and_dark_pages() -> None:
 def test_nothing_in_it_comes_from_elsewhere_or_runs() -> None:
     picture = render(scorecard_results.hostile())
 
-    assert [node.tag for node in ElementTree.fromstring(picture).iter() if node.tag in (f"{SVG}script", f"{SVG}img")] == []
+    assert [
+        node.tag for node in ElementTree.fromstring(picture).iter() if node.tag in (f"{SVG}script", f"{SVG}img")
+    ] == []
     assert not re.search(r"url\(|href|@import|<script|\son\w+=", re.sub(r">[^<]*<", "><", picture))
     assert all(len(name) <= NAME_LENGTH_MAX for name in texts(picture, "name"))
 
@@ -107,3 +109,28 @@ def test_nothing_is_drawn_outside_of_it() -> None:
         ends = [float(end) for end in re.findall(r"H([\d.]+)", picture)]
         ends += [float(start) + SQUARE for start in re.findall(r'd="M([\d.]+) [\d.]+h', picture)]
         assert max(ends) < width
+
+
+@pytest.mark.parametrize("count", [20, 70, 71, 132])
+def test_each_symbol_stands_in_a_square_of_its_own_grade(count: int) -> None:
+    paths: dict[str | None, str] = {}
+    for node in ElementTree.fromstring(render(scorecard_results.many(count, 10))).iter(f"{SVG}path"):
+        paths.setdefault(node.get("class"), node.get("d", ""))  # those of the legend come later
+    for look in (look_name(grade) for grade in Grade if grade is not Grade.EXACT):
+        runs = re.findall(r"M([\d.]+) ([\d.]+)H([\d.]+)", paths[f"square {look}"])
+        squares = {((float(left) + float(right)) / 2, float(y)) for left, y, right in runs}
+        symbols = re.findall(r"M([\d.]+) ([\d.]+)", paths[f"ink {look}-ink"])
+
+        assert {(float(x), float(y)) for x, y in symbols} == squares
+
+
+def test_every_finding_has_its_symbol_where_there_is_room() -> None:
+    results = scorecard_results.many(70, 14)
+    inks = [
+        node.get("d", "")
+        for node in ElementTree.fromstring(render(results)).iter(f"{SVG}path")
+        if (node.get("class") or "").startswith("ink ")
+    ]
+    findings = sum(cell.grade is not Grade.EXACT for cell in results.cells)
+
+    assert sum(ink.count("M") for ink in inks) == findings + len(Grade) - 1  # and those of the legend

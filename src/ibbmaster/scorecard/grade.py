@@ -237,9 +237,7 @@ class Matching:
 
     def _take_statement(self, number: int, event: ToldEvent) -> None:
         said = _plain(event.text)
-        equal = [
-            one for one in self._by_key.get(("", ""), []) if _plain(self._wanted[one].change.sql) in said
-        ]
+        equal = [one for one in self._by_key.get(("", ""), []) if _plain(self._wanted[one].change.sql) in said]
         found = self._choose(equal)
         if found is not None:
             self._note(found, number, gtid=self._open)
@@ -333,9 +331,7 @@ class Matching:
         counts: dict[str, Counter[int]] = defaultdict(Counter)
         for wanted in self._wanted:
             counts[wanted.group.gtid][len(wanted.came)] += 1
-        repeated = [
-            f"{wanted} came {_times(len(wanted.came))}" for wanted in self._wanted if len(wanted.came) > 1
-        ]
+        repeated = [f"{wanted} came {_times(len(wanted.came))}" for wanted in self._wanted if len(wanted.came) > 1]
         return repeated, all(len(found) == 1 for found in counts.values() if max(found) > 1)
 
 

@@ -25,7 +25,12 @@ Image = Mapping[str, Any] | list[Any]  # by name, or by position where the libra
 TOLD: dict[str, dict[str, tuple[type, ...]]] = {
     "version": {"text": (str,)},
     "begin": {"gtid?": (str, type(None))},
-    "change": {"table": (str,), "kind": (str,), "before?": (dict, list, type(None)), "after?": (dict, list, type(None))},
+    "change": {
+        "table": (str,),
+        "kind": (str,),
+        "before?": (dict, list, type(None)),
+        "after?": (dict, list, type(None)),
+    },
     "statement": {"sql": (str,)},
     "commit": {"gtid?": (str, type(None))},
     "position": {"position": (object,)},

@@ -143,7 +143,9 @@ def _data(results: Results) -> str:
         return lines.setdefault(line, len(lines))
 
     def packed(cell: Cell) -> dict[str, Any]:
-        fields: dict[str, Any] = {name: value for name, value in dataclasses.asdict(cell).items() if value}
+        fields: dict[str, Any] = {
+            name: value for name, value in dataclasses.asdict(cell).items() if value not in (None, "", ())
+        }
         for name in _LINES:
             if name in fields:
                 fields[name] = [number_of(line) for line in fields[name]]

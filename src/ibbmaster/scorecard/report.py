@@ -225,7 +225,7 @@ def _finding(number: int, consumer: ConsumerResult, scenario: ScenarioResult, ce
         "",
         _inline(scenario.about),
         "",
-        f"- **Done:** {_inline(scenario.title)}; the primary speaks as {_inline(scenario.profile)}"
+        f"- **Done:** {_inline(scenario.title.rstrip('.'))}; the primary speaks as {_inline(scenario.profile)}"
         + (f" (faults: {faults})" if faults else " (no fault)"),
         f"- **Expected:** {scenario.best}. {scenario.best.meaning}",
         f"- **Happened:** {grade}. {_inline(cell.summary)}",
