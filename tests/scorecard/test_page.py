@@ -22,7 +22,9 @@ from ibbmaster.scorecard.results import FaultBytes, Results
 from tests import scorecard_results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium is on this machine: run `sh .ci/prepare tests`"
+)
 BROWSER_TIMEOUT_S = 300  # it only ends what hangs
 VIRTUAL_MS = 5000  # of the page's own clock, which does not wait
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from ibbmaster.scorecard import results as kept_results
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS, look_name
 from ibbmaster.scorecard.picture import NAME_LENGTH_MAX, SIZE_MAX, SQUARE, render
 from ibbmaster.scorecard.results import Results
 from tests import scorecard_results
 
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "protocol" / "scorecard" / "results.json"
+PICTURE = KEPT.with_name("picture.svg")
+SHOWN = "[![Scorecard of binlog consumers](protocol/scorecard/picture.svg)](protocol/guide/scorecard.md)"
 SVG = "{http://www.w3.org/2000/svg}"
 ALL = {
     "every kind": scorecard_results.every_kind(),
@@ -134,3 +140,15 @@ def test_every_finding_has_its_symbol_where_there_is_room() -> None:
     findings = sum(cell.grade is not Grade.EXACT for cell in results.cells)
 
     assert sum(ink.count("M") for ink in inks) == findings + len(Grade) - 1  # and those of the legend
+
+
+def test_the_readme_shows_the_picture_of_the_results_that_are_kept_or_none(request: pytest.FixtureRequest) -> None:
+    assert PICTURE.exists() == KEPT.exists() or request.config.getoption("--rewrite")
+    assert (SHOWN in (ROOT / "README.md").read_text()) == KEPT.exists(), f"the README's line for it is {SHOWN}"
+    if not KEPT.exists():
+        return
+    expected = render(kept_results.read_results(KEPT.read_text()))
+    if request.config.getoption("--rewrite"):
+        PICTURE.write_text(expected)
+    else:
+        assert PICTURE.read_text() == expected, "pytest tests/scorecard/test_picture.py --rewrite draws it again"

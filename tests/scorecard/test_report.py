@@ -10,12 +10,15 @@ import pytest
 from tests import scorecard_results
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.scorecard import results as kept_results
 from ibbmaster.scorecard.grade import Grade
+from ibbmaster.scorecard.matrix import LOOKS
 from ibbmaster.scorecard.report import BEGIN, END, paste, table, text_for_authors
 from ibbmaster.scorecard.results import Cell, Results
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "protocol" / "guide" / "scorecard.md"
+KEPT = ROOT / "protocol" / "scorecard" / "results.json"
 
 
 def rows(text: str, first: str) -> list[list[str]]:
@@ -176,3 +179,29 @@ def test_a_table_is_pasted_between_markers_again_and_again() -> None:
 def test_a_document_without_one_place_for_a_table_is_refused(document: str) -> None:
     with pytest.raises(ConfigurationError, match="expected one <!-- scorecard: begin -->"):
         paste(document, scorecard_results.every_kind())
+
+
+# The guide
+
+
+def test_the_guide_explains_each_grade_as_the_code_does() -> None:
+    told = re.findall(
+        r"^\| ([a-z ]+) \| ([^|]+) \| ([^|]+) \|$", GUIDE.read_text().partition("## A run")[2], re.MULTILINE
+    )
+    words = {**{grade: LOOKS[grade].word for grade in Grade}, Grade.EXACT: LOOKS[Grade.EXACT].symbol}
+
+    assert told == [(grade.value, words[grade], grade.meaning) for grade in Grade]
+
+
+def test_the_guide_has_the_table_of_the_results_that_are_kept_or_says_that_there_are_none(
+    request: pytest.FixtureRequest,
+) -> None:
+    text = GUIDE.read_text()
+    if not KEPT.exists():
+        assert f"{BEGIN}\n\nNo results are kept yet.\n\n{END}\n" in text
+        return
+    expected = paste(text, kept_results.read_results(KEPT.read_text()))
+    if request.config.getoption("--rewrite"):
+        GUIDE.write_text(expected)
+    else:
+        assert text == expected, "pytest tests/scorecard/test_report.py --rewrite pastes the table in"
