@@ -15,11 +15,11 @@ from urllib.parse import quote
 
 import matplotlib.image
 import pytest
+from tests import scorecard_results
 
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.page import EVENT_BYTES_MAX, render
 from ibbmaster.scorecard.results import FaultBytes, Results
-from tests import scorecard_results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_chromium = pytest.mark.skipif(
@@ -249,12 +249,12 @@ def test_a_text_that_became_a_program_would_still_not_run(tmp_path: Path) -> Non
 
 
 KEYS = """
-const press = key => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
-const said = [];
-const note = () => said.push(location.hash || "-", document.activeElement.getAttribute("href") ?? document.activeElement.id);
+const said = [], active = () => document.activeElement;
+const press = key => active().dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+const note = () => said.push(location.hash || "-", active().getAttribute("href") ?? active().id);
 matrix.querySelector("td > a[tabindex='0']").focus(); note();
 press("ArrowRight"); press("ArrowDown"); press("ArrowDown"); note();
-document.activeElement.click(); show(); note();
+active().click(); show(); note();
 press("End"); press("ArrowUp"); note();
 press("Escape"); note();
 said.push(panel.hidden, document.querySelectorAll("td > a[tabindex='0']").length);

@@ -206,8 +206,8 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
         "",
         f"- Run: {_inline(consumer.version or consumer.package)}, installed as {_inline(consumer.package)}"
         f" from {_inline(consumer.registry)}",
-        f"- Primary: ibbmaster {_inline(results.ibbmaster)}, {_inline(results.made)}; where a real MariaDB server was run"
-        " through the same, the finding says so",
+        f"- Primary: ibbmaster {_inline(results.ibbmaster)}, {_inline(results.made)}; where a real MariaDB server"
+        " was run through the same, the finding says so",
     ]
     if found_count:
         lines += [
