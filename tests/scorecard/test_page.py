@@ -119,7 +119,7 @@ def test_the_matrix_is_a_table_that_can_be_read_without_its_program() -> None:
         "◇ silent",
         "– not run",
         "cut-after-gtid",
-        "2 of 7 at best",
+        "2 of 7 right",
         "loses silently 2",
         "not run 9",
     ):

@@ -147,7 +147,7 @@ def test_the_readme_shows_the_picture_of_the_results_that_are_kept_or_none(reque
     assert (SHOWN in (ROOT / "README.md").read_text()) == KEPT.exists(), f"the README's line for it is {SHOWN}"
     if not KEPT.exists():
         return
-    expected = render(kept_results.read_results(KEPT.read_text()))
+    expected = render(kept_results.read_results(KEPT))
     if request.config.getoption("--rewrite"):
         PICTURE.write_text(expected)
     else:

@@ -200,7 +200,7 @@ def test_the_guide_has_the_table_of_the_results_that_are_kept_or_says_that_there
     if not KEPT.exists():
         assert f"{BEGIN}\n\nNo results are kept yet.\n\n{END}\n" in text
         return
-    expected = paste(text, kept_results.read_results(KEPT.read_text()))
+    expected = paste(text, kept_results.read_results(KEPT))
     if request.config.getoption("--rewrite"):
         GUIDE.write_text(expected)
     else:

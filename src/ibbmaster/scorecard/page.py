@@ -112,7 +112,7 @@ def _head(consumer: ConsumerResult, results: Results, cells: Mapping[tuple[str, 
         f'<i class="{look_name(grade)}" style="flex:{counts[grade]}"></i>' for grade in _GRADES if counts[grade]
     )
     best, runs = sum(is_best(grade, scenario) for grade, scenario in own), len(own) - counts[None]
-    score = f"{best} of {runs} at best" if runs else "not run"
+    score = f"{best} of {runs} right" if runs else "not run"
     return (
         f'<th scope="col"><a href="#{quote(consumer.name, safe="")}">{_text(consumer.title)}</a>'
         f'<span class="bar" aria-hidden="true">{bar}</span><small>{score}</small></th>'

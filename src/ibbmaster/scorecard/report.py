@@ -65,7 +65,7 @@ def _summary(results: Results) -> list[str]:
     lines = [
         _inline(f"{made} ({machine})." if machine else f"{made}."),
         "",
-        _row(["Consumer", *(f"{LOOKS[grade].symbol} {grade}" for grade in Grade), "at best", "Run with"]),
+        _row(["Consumer", *(f"{LOOKS[grade].symbol} {grade}" for grade in Grade), "right", "Run with"]),
         _row(["---", *("--:" for _ in Grade), "--:", "---"]),
     ]
     cells = cells_by_place(results)
@@ -95,7 +95,7 @@ def _legend() -> list[str]:
     """What the words of the matrices mean."""
     words = {**{grade: LOOKS[grade].word for grade in Grade}, Grade.EXACT: LOOKS[Grade.EXACT].symbol}
     lines = [f"- `{words[grade]}` **{grade}**: {grade.meaning}" for grade in Grade]
-    return [*lines, "- a word with `✓`: no consumer can do better in this scenario; `–`: not run", ""]
+    return [*lines, "- a word with `✓`: no consumer can do better in this scenario, which is as right as exact; `–`: not run", ""]
 
 
 def _word(grade: Grade) -> str:
