@@ -13,7 +13,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard import results as kept_results
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS
-from ibbmaster.scorecard.report import BEGIN, END, paste, table, text_for_authors
+from ibbmaster.scorecard.report import BEGIN, DETAILS_MAX, END, paste, table, text_for_authors
 from ibbmaster.scorecard.results import Cell, Results
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +124,22 @@ def test_a_text_for_authors_has_each_finding_with_all_that_it_takes_to_see_it_ag
     assert "started again with its last position: 3 ×" in findings[3]
     assert "**Expected:** loses loudly" in findings[2]
     assert "bad-client 1.2.3, Python 3.11.2, installed as bad-client 1.2.3 from Maven Central" in text
+
+
+def test_a_text_for_authors_begins_with_a_list_of_what_was_found() -> None:
+    text = text_for_authors(scorecard_results.every_kind(), "bad-client").partition("\n## ")[0]
+
+    assert rows(text, "1 ") == [["1", "`cut-after-gtid`", "loses silently", "0-3-102 is missing (1 change)"]]
+    assert rows(text, "5 ")[0][:3] == ["5", "`cut-between-rows`", "repeats parts"]
+
+
+def test_of_many_changes_a_finding_names_the_first_and_counts_the_others() -> None:
+    changes = tuple(f"0-3-{number} insert shop.orders id={number}" for number in range(20))
+    cell = scorecard_results.ran("bad-client", "stall", Grade.LOSES_SILENTLY, missing=changes)
+    text = text_for_authors(one_cell(scorecard_results.every_kind(), cell), "bad-client")
+
+    assert text.count("  - missing: `0-3-") == DETAILS_MAX
+    assert f"  - missing: {20 - DETAILS_MAX} more\n" in text
 
 
 def test_a_real_primary_that_does_otherwise_is_said_as_well() -> None:

@@ -12,6 +12,7 @@ from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, families, findings
 from ibbmaster.scorecard.results import Cell, Confirmation, ConsumerResult, Results, ScenarioResult
 
 BEGIN, END = "<!-- scorecard: begin -->", "<!-- scorecard: end -->"  # between them a document has the table
+DETAILS_MAX = 6  # changes of one kind that a finding names
 _PIPE = re.compile(r"(?<!\\)\|")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&!$])")
 
@@ -49,7 +50,7 @@ def text_for_authors(results: Results, name: str) -> str:
     if not run_count:
         raise ConfigurationError(f"{name}: it was not run: {plain(consumer.not_run or 'no scenario was')}")
     found = findings(results, name)
-    parts = _greeting(consumer, results, run_count, len(found))
+    parts = [*_greeting(consumer, results, run_count, len(found)), *_overview(found)]
     for number, (scenario, cell) in enumerate(found, 1):
         parts += _finding(number, consumer, scenario, cell)
     return "\n".join(parts) + "\n"
@@ -95,7 +96,11 @@ def _legend() -> list[str]:
     """What the words of the matrices mean."""
     words = {**{grade: LOOKS[grade].word for grade in Grade}, Grade.EXACT: LOOKS[Grade.EXACT].symbol}
     lines = [f"- `{words[grade]}` **{grade}**: {grade.meaning}" for grade in Grade]
-    return [*lines, "- a word with `✓`: no consumer can do better in this scenario, which is as right as exact; `–`: not run", ""]
+    return [
+        *lines,
+        "- a word with `✓`: no consumer can do better in this scenario, which is as right as exact; `–`: not run",
+        "",
+    ]
 
 
 def _word(grade: Grade) -> str:
@@ -217,6 +222,19 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
     return [*lines, ""]
 
 
+def _overview(found: Sequence[tuple[ScenarioResult, Cell]]) -> list[str]:
+    """A line for each finding, as a list of contents."""
+    lines = [
+        _row([str(number), f"`{_code(scenario.name)}`", str(cell.grade), _inline(cell.summary)])
+        for number, (scenario, cell) in enumerate(found, 1)
+    ]
+    return (
+        [_row(["", "Scenario", "Came out", "What happened"]), _row(["--:", "---", "---", "---"]), *lines, ""]
+        if lines
+        else []
+    )
+
+
 def _finding(number: int, consumer: ConsumerResult, scenario: ScenarioResult, cell: Cell) -> list[str]:
     grade = cell.grade or Grade.EXACT
     faults = "; ".join(f"`{_code(fault)}`" for fault in scenario.faults)
@@ -250,7 +268,9 @@ def _finding(number: int, consumer: ConsumerResult, scenario: ScenarioResult, ce
 
 
 def _details(what: str, lines: Sequence[str]) -> list[str]:
-    return [f"  - {what}: `{_code(line)}`" for line in lines]
+    shown = [f"  - {what}: `{_code(line)}`" for line in lines[:DETAILS_MAX]]
+    rest = len(lines) - len(shown)
+    return [*shown, f"  - {what}: {rest} more"] if rest else shown
 
 
 def _course(cell: Cell) -> list[str]:
