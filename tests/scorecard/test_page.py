@@ -222,7 +222,7 @@ def test_what_was_not_run_says_why_and_consumers_and_scenarios_have_a_place_of_t
     one, other, consumer, scenario, nothing = (seen.root["data-said"] or "").split(" || ")
     assert "it reads by file and position only" in one
     assert "zig is not on PATH" in other
-    assert "ibbmaster scorecard --report bad-client" in consumer
+    assert "ibbmaster scorecard bad-client --report bad-client" in consumer
     assert "Worse than can becut-after-gtid◇ loses silently" in consumer
     assert "bad-client (the fork)‖ hangs" in scenario
     assert nothing == "-"
