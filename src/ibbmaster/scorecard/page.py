@@ -114,7 +114,7 @@ def _head(consumer: ConsumerResult, results: Results, cells: Mapping[tuple[str, 
     best, runs = sum(is_best(grade, scenario) for grade, scenario in own), len(own) - counts[None]
     score = f"{best} of {runs} right" if runs else "not run"
     return (
-        f'<th scope="col"><a href="#{quote(consumer.name, safe="")}">{_text(consumer.title)}</a>'
+        f'<th scope="col"><a href="#{quote(consumer.name, safe="")}" tabindex="-1">{_text(consumer.title)}</a>'
         f'<span class="bar" aria-hidden="true">{bar}</span><small>{score}</small></th>'
     )
 
@@ -122,7 +122,7 @@ def _head(consumer: ConsumerResult, results: Results, cells: Mapping[tuple[str, 
 def _row(scenario: ScenarioResult, number: int, results: Results, cells: Mapping[tuple[str, str], Cell]) -> str:
     name = quote(scenario.name, safe="")
     parts = [
-        f'<tr data-scenario="{number}"><th scope="row"><a href="#/{name}">{_text(scenario.name)}</a>'
+        f'<tr data-scenario="{number}"><th scope="row"><a href="#/{name}" tabindex="-1">{_text(scenario.name)}</a>'
         f"<small>{_text(scenario.title)}</small></th>"
     ]
     for consumer in results.consumers:
