@@ -6,7 +6,17 @@ import pytest
 from tests import scorecard_results
 
 from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, families, findings, is_best, look_name, plain, tally
+from ibbmaster.scorecard.matrix import (
+    LOOKS,
+    cells_by_place,
+    counted,
+    families,
+    findings,
+    is_best,
+    look_name,
+    plain,
+    tally,
+)
 
 
 def lightness(colour: str) -> float:
@@ -103,3 +113,7 @@ def test_findings_are_what_is_worse_than_can_be_and_the_worst_comes_first() -> N
 def test_a_plain_text_is_one_line_of_letters(text: str, shown: str) -> None:
     assert plain(text) == shown
     assert plain(text).encode()
+
+
+def test_one_thing_is_not_many() -> None:
+    assert [counted(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]

@@ -98,6 +98,11 @@ def findings(results: Results, consumer: str) -> list[tuple[ScenarioResult, Cell
     return sorted(worse, key=lambda pair: -pair[1].grade.rank if pair[1].grade else 0)
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things, in words."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def plain(text: str) -> str:
     """A text from outside in one line of letters that every document may hold; others are shown by their number."""
     joined = " ".join(text.split())

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from ibbmaster.event.types import EventType
 from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, families, is_best, look_name, plain
+from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain
 from ibbmaster.scorecard.results import Cell, ConsumerResult, Results, ScenarioResult
 
 EVENT_BYTES_MAX = 4096  # of the event at a fault that a page shows
@@ -66,9 +66,9 @@ def _facts(results: Results) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in results.machine.items())
     runs = sum(cell.grade is not None for cell in results.cells)
     facts = (
-        f"{len(results.scenarios)} scenarios",
-        f"{len(results.consumers)} consumers",
-        f"{runs} runs",
+        counted(len(results.scenarios), "scenario"),
+        counted(len(results.consumers), "consumer"),
+        counted(runs, "run"),
         results.made,
         f"ibbmaster {results.ibbmaster}",
         machine,

@@ -11,7 +11,7 @@ from collections import defaultdict
 from html import escape
 
 from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, families, is_best, look_name, plain
+from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain
 from ibbmaster.scorecard.results import ConsumerResult, Results
 
 SIZE_MAX = 60_000  # bytes
@@ -121,7 +121,9 @@ def _title(results: Results) -> str:
 
 
 def _facts(results: Results) -> str:
-    return _short(f"{len(results.scenarios)} scenarios · ibbmaster {results.ibbmaster} · {results.made[:10]}", 80)
+    return _short(
+        f"{counted(len(results.scenarios), 'scenario')} · ibbmaster {results.ibbmaster} · {results.made[:10]}", 80
+    )
 
 
 def _short(text: str, length_max: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, families, findings, is_best, plain, tally
+from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, findings, is_best, plain, tally
 from ibbmaster.scorecard.results import Cell, Confirmation, ConsumerResult, Results, ScenarioResult
 
 BEGIN, END = "<!-- scorecard: begin -->", "<!-- scorecard: end -->"  # between them a document has the table
@@ -62,7 +62,7 @@ def text_for_authors(results: Results, name: str) -> str:
 def _summary(results: Results) -> list[str]:
     """A line for each consumer: how often it got each grade, and with which version."""
     machine = ", ".join(f"{name} {value}" for name, value in results.machine.items())
-    made = f"{len(results.scenarios)} scenarios, run {results.made} with ibbmaster {results.ibbmaster}"
+    made = f"{counted(len(results.scenarios), 'scenario')}, run {results.made} with ibbmaster {results.ibbmaster}"
     lines = [
         _inline(f"{made} ({machine})." if machine else f"{made}."),
         "",
@@ -88,7 +88,7 @@ def _who(consumer: ConsumerResult) -> str:
 def _version(consumer: ConsumerResult, not_run_count: int) -> str:
     if consumer.not_run:
         return f"not run: {_inline(consumer.not_run)}"
-    left_out = f"; {not_run_count} scenarios not run" if not_run_count else ""
+    left_out = f"; {counted(not_run_count, 'scenario')} not run" if not_run_count else ""
     return f"{_inline(consumer.version or consumer.package)} ({_inline(consumer.registry)}){left_out}"
 
 
@@ -199,7 +199,7 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
     lines = [
         f"# {title} and a binlog stream that does not go as it should",
         "",
-        f"Hello! {title} was run through {run_count} scenarios of a MariaDB primary that fails on cue: connections that"
+        f"Hello! {title} was run through {counted(run_count, 'scenario')} of a MariaDB primary that fails on cue: connections that"
         " end at a certain event, servers that restart, damaged events, unusual but valid shapes of a stream."
         f" In {right} of them everything came out as well as it can."
         + (
