@@ -199,8 +199,9 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
     lines = [
         f"# {title} and a binlog stream that does not go as it should",
         "",
-        f"Hello! {title} was run through {counted(run_count, 'scenario')} of a MariaDB primary that fails on cue: connections that"
-        " end at a certain event, servers that restart, damaged events, unusual but valid shapes of a stream."
+        f"Hello! {title} was run through {counted(run_count, 'scenario')} of a MariaDB primary that fails on cue:"
+        " connections that end at a certain event, servers that restart, damaged events, unusual but valid shapes of a"
+        " stream."
         f" In {right} of them everything came out as well as it can."
         + (
             f" Here are the other {found_count}, the gravest first, each with a way to see it again."
