@@ -17,7 +17,7 @@ from ibbmaster.scorecard.results import (
 
 GTID_EVENT = "6a5f2c69a2030000002a000000ac0400000000660000000000000000000000080000000000000000000017d3a1c4"
 EVENTS = ("GTID", "TABLE_MAP", "WRITE_ROWS_V1", "XID")
-HOSTILE = """</script><script>document.documentElement.dataset.hacked="yes"</script><!--<img src=x onerror=
+HOSTILE = """</script x><script>document.documentElement.dataset.hacked="yes"</script><!--<img src=x onerror=
 "document.documentElement.dataset.hacked='yes'"> | `**bold**` {{title}} \u202e\x00 ]]> ' &lt;"""
 
 TOML = """seed = 7
