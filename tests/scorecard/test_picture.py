@@ -152,3 +152,13 @@ def test_the_readme_shows_the_picture_of_the_results_that_are_kept_or_none(reque
         PICTURE.write_text(expected)
     else:
         assert PICTURE.read_text() == expected, "pytest tests/scorecard/test_picture.py --rewrite draws it again"
+
+
+@pytest.mark.parametrize(("count", "line_count"), [(40, 1), (132, 2)])
+def test_each_consumer_has_lines_of_its_own(count: int, line_count: int) -> None:
+    picture = render(scorecard_results.many(count, 10))
+    names = [float(node.get("y", "0")) for node in ElementTree.fromstring(picture).iter(f"{SVG}text")]
+    heights = {float(y) for y in re.findall(r"M[\d.]+ ([\d.]+)H", picture)}
+
+    assert len(heights) == 10 * line_count
+    assert min(names) < min(heights) < max(heights) < max(names)
