@@ -13,7 +13,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard import results as kept_results
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS
-from ibbmaster.scorecard.report import BEGIN, DETAILS_MAX, END, paste, table, text_for_authors
+from ibbmaster.scorecard.report import BEGIN, DETAILS_MAX, END, TEXT_SIZE_MAX, paste, table, text_for_authors
 from ibbmaster.scorecard.results import Cell, Results
 
 ROOT = Path(__file__).parents[2]
@@ -140,6 +140,18 @@ def test_of_many_changes_a_finding_names_the_first_and_counts_the_others() -> No
 
     assert text.count("  - missing: `0-3-") == DETAILS_MAX
     assert f"  - missing: {20 - DETAILS_MAX} more\n" in text
+
+
+def test_a_long_text_has_files_of_the_gravest_findings_and_commands_for_those_of_the_others() -> None:
+    text = text_for_authors(scorecard_results.many(140, 1), "consumer-number-0")
+    findings = text.split("\n## ")[1:]
+    has_file = ["```toml" in finding for finding in findings]
+    has_command = ["`ibbmaster scorecard --show scenario-" in finding for finding in findings]
+
+    assert has_file == [not shown for shown in has_command]
+    assert has_file == sorted(has_file, reverse=True)
+    assert {True, False} == set(has_file)
+    assert len(text) < TEXT_SIZE_MAX
 
 
 def test_a_real_primary_that_does_otherwise_is_said_as_well() -> None:

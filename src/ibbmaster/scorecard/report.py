@@ -12,6 +12,7 @@ from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families,
 from ibbmaster.scorecard.results import Cell, Confirmation, ConsumerResult, Results, ScenarioResult
 
 BEGIN, END = "<!-- scorecard: begin -->", "<!-- scorecard: end -->"  # between them a document has the table
+TEXT_SIZE_MAX = 60_000  # characters: more than that is no issue on a code-hosting site
 DETAILS_MAX = 6  # changes of one kind that a finding names
 _PIPE = re.compile(r"(?<!\\)\|")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&!$])")
@@ -51,9 +52,18 @@ def text_for_authors(results: Results, name: str) -> str:
         raise ConfigurationError(f"{name}: it was not run: {plain(consumer.not_run or 'no scenario was')}")
     found = findings(results, name)
     parts = [*_greeting(consumer, results, run_count, len(found)), *_overview(found)]
-    for number, (scenario, cell) in enumerate(found, 1):
-        parts += _finding(number, consumer, scenario, cell)
+    described = [_finding(number, consumer, *pair) for number, pair in enumerate(found, 1)]
+    commands = [_command_for_file(scenario) for scenario, _ in found]
+    room = TEXT_SIZE_MAX - sum(map(_size, (parts, *described, *commands)))
+    for lines, command, (scenario, _) in zip(described, commands, found, strict=True):
+        file = _file(scenario)
+        room -= _size(file)
+        parts += [*lines, *(file if room > 0 else command)]
     return "\n".join(parts) + "\n"
+
+
+def _size(lines: Iterable[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
 
 
 # Tables
@@ -259,6 +269,12 @@ def _finding(number: int, consumer: ConsumerResult, scenario: ScenarioResult, ce
             "sh", shlex.join(["ibbmaster", "scorecard", plain(consumer.name), "--scenario", plain(scenario.name)])
         ),
         "",
+    ]
+
+
+def _file(scenario: ScenarioResult) -> list[str]:
+    """The scenario itself, folded."""
+    return [
         "<details><summary>The scenario as a file for <code>ibbmaster serve --scenario FILE</code></summary>",
         "",
         *_fenced("toml", scenario.toml.rstrip("\n")),
@@ -266,6 +282,12 @@ def _finding(number: int, consumer: ConsumerResult, scenario: ScenarioResult, ce
         "</details>",
         "",
     ]
+
+
+def _command_for_file(scenario: ScenarioResult) -> list[str]:
+    """How to get the scenario, where a text is long already."""
+    shown = shlex.join(["ibbmaster", "scorecard", "--show", plain(scenario.name)])
+    return [f"`{_code(shown)}` prints the scenario as a file for `ibbmaster serve --scenario FILE`.", ""]
 
 
 def _details(what: str, lines: Sequence[str]) -> list[str]:
