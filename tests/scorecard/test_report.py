@@ -143,7 +143,7 @@ def test_of_many_changes_a_finding_names_the_first_and_counts_the_others() -> No
 
 
 def test_a_long_text_has_files_of_the_gravest_findings_and_commands_for_those_of_the_others() -> None:
-    text = text_for_authors(scorecard_results.many(140, 1), "consumer-number-0")
+    text = text_for_authors(scorecard_results.many(200, 1), "consumer-number-0")
     findings = text.split("\n## ")[1:]
     has_file = ["```toml" in finding for finding in findings]
     has_command = ["`ibbmaster scorecard --show scenario-" in finding for finding in findings]
