@@ -16,58 +16,33 @@ from typing import Self, TypeVar, Unpack
 import sniffio
 
 from ibbmaster.api.serving import RunningPrimary, ServingOptions, check_options, serve_checked
-from ibbmaster.api.writing import WritableLog, WritingOptions, as_gtid, store_options
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.api.writing import WritableLog, as_gtid
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.event.rows.row_image import RowImage
 from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.reading import quoted_name
 from ibbmaster.server.registry import Registry
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.testkit.classic_files import write_classic_files
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
+from ibbmaster.testkit.fixture_logs import expect_sound, fixture_log
 from ibbmaster.testkit.mishap import Mishaps
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
 from ibbmaster.testkit.transactions import FixtureTransaction, FixtureWriter, GtidOptions, TransactionOptions
 from ibbmaster.testkit.versions import profile_of, version_options
 from ibbmaster.testkit.witness import POLL_S, SeenConnection, Witness
 
-FILE_BYTES = "1M"  # so small that a log is made at once
-REDO_BYTES = "1M"
 FIRST_TABLE_ID = 18  # as a server has it that was just started
 WAIT_S = 10.0
 Replica = SeenConnection | int | str  # a connection, or all of a server id or of a user
 Returned = TypeVar("Returned")
-
-
-class FixtureDisk(RealDisk):
-    """A directory that outlives the process, but no loss of power: nothing is synced, which takes most of the time."""
-
-    def sync(self, name: str) -> None:
-        pass
-
-    def sync_dir(self) -> None:
-        pass
-
-
-def fixture_log(path: Path, *, state: GtidState | str = "", **options: Unpack[WritingOptions]) -> WritableLog:
-    """A new log for a test, made in milliseconds: small, not synced, and without a thread of its own.
-
-    `state` is what was logged before the first group; options are those of `ibbmaster.create`.
-    """
-    given: WritingOptions = {"max_file_bytes": FILE_BYTES, "redo_bytes": REDO_BYTES, **options}
-    path.mkdir(parents=True, exist_ok=True)
-    initial = GtidState.parse(state) if isinstance(state, str) else state
-    store = BinlogStore(FixtureDisk(path), store_options(given), initial_state=initial)
-    return WritableLog(path, store, has_background=False)
 
 
 class FixturePrimary:
@@ -108,7 +83,7 @@ class FixturePrimary:
         self.log = log if isinstance(log, WritableLog) else fixture_log(Path(log or self._scratch or ""))
         self.clock = clock or FixtureClock()
         self.faults = faults or Faults()
-        self._mishaps = Mishaps(self, self.faults.set_down, fixture_log)
+        self._mishaps = Mishaps(self, self.faults.set_down)
         self.faults.attach(self._mishaps)
         self.witness = Witness(self.clock, self.faults)
         primary = replace(checked.primary, has_kernels=False, observer=self.witness, stage=self.witness.stage)
@@ -413,17 +388,6 @@ class FixturePrimary:
 
     def _late(self, replica: Replica, gtid: Gtid, timeout: float) -> TimeoutError:
         return TimeoutError(f"{replica} has not got {gtid} within {timeout:g} s: {self.witness.told(replica)}")
-
-
-def expect_sound(log: WritableLog) -> None:
-    """See that a log is sound.
-
-    Raises:
-        AssertionError: it is not; the text names the first fault.
-    """
-    log.bring_to_files()
-    faults = [fault for fault in log.verify() if fault.is_damage]
-    assert not faults, f"the log {log.path} has {len(faults)} faults: {faults[0]}"
 
 
 def _row_format(image: RowImage | str, metadata: RowMetadata | str, is_compressed: bool) -> RowFormat:
