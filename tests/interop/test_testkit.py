@@ -153,3 +153,26 @@ def printed_rows(text: str) -> list[tuple[str, object, object]]:
         elif (value := re.fullmatch(r"###   @(\d+)=(.*) /\* .*? \*/", line)) is not None:
             image[int(value[1])] = value[2].rstrip(" ")
     return [(str(kind), before, after) for kind, before, after in changes]
+
+
+REFUSALS = {  # what the clients say of a certificate; None: they log in
+    "trusted": (None, None),
+    "expired": ("certificate has expired", "certificate has expired"),
+    "not-yet-valid": ("certificate is not yet valid", "certificate is not yet valid"),
+    "wrong-host": ("Validation of SSL server certificate failed", None),  # 11.8 asks no name of a local address
+    "unknown-authority": ("unable to get local issuer certificate", "unable to get local issuer certificate"),
+}
+
+
+@pytest.mark.parametrize("tls", REFUSALS)
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(
+    version: str, tls: str, run_tool: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    refusal = REFUSALS[tls][version == "11.8"]
+    with FixturePrimary(tls=tls, password="secret") as primary:
+        account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}", "--password=secret"]
+        looking = [f"--ssl-ca={primary.authority_file}", "--ssl-verify-server-cert"]
+        done = run_tool(version, "mariadb", "--protocol=TCP", *account, *looking, "--batch", "-e", "SELECT 1")
+    assert done.returncode == (refusal is not None)
+    assert f"TLS/SSL error: {refusal}" in done.stderr if refusal else done.stdout == "1\n1\n"

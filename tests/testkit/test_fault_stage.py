@@ -420,6 +420,16 @@ def test_a_login_is_refused_by_the_error_that_was_asked_for(step):
         assert caught.value.args == (1045, "not today")
 
 
+def test_dumps_that_are_asked_for_are_counted_whatever_else_connects():
+    with FixturePrimary() as primary:
+        primary.fault("before dump", action="error", code=1105, connection=2)
+        for is_refused in (False, True, False):
+            with contextlib.closing(connect(primary)) as other:
+                ask(other, "SELECT 1")
+            assert (listen_in(primary.port).packets[-1][:1] == b"\xff") is is_refused
+        assert [record.connection_id for record in primary.faults.done] == [4]
+
+
 @pytest.mark.parametrize("step", ["after handshake", "before statement 2", "before registration", "before dump"])
 def test_an_error_is_the_answer_to_what_was_asked(step):
     with FixturePrimary() as primary:

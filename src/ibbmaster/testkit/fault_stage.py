@@ -69,6 +69,7 @@ class Faults:
         self._primary: FaultyPrimary | None = None
         self._conversations: dict[int, _Conversation] = {}
         self._connections = 0
+        self._asked_dumps = 0
         self._dumps = 0
         self._is_down = False
         self._one_by_one = threading.Lock()  # for what concerns the whole primary
@@ -225,7 +226,9 @@ class Faults:
         if isinstance(command, RegisterReplica | BinlogDump):
             replica = command.server_id
         conversation.counts[side, landmark] += 1
-        count = conversation.counts[side, landmark]
+        count, which = conversation.counts[side, landmark], conversation.number
+        if landmark is Landmark.DUMP:
+            which = self._asked_dumps = self._asked_dumps + 1
         seen = {fault.place.sql for fault in self.plan.pending if fault.place is not None and fault.place.sql}
         for text in seen:
             conversation.counts_of_sql[side, text] += text.lower() in sql.lower()
@@ -234,7 +237,7 @@ class Faults:
             place = fault.place
             if place is None or (place.side, place.landmark) != (side, landmark):
                 return False
-            if (fault.connection or conversation.number) != conversation.number:
+            if (fault.connection or which) != which:
                 return False
             if fault.replica is not None and fault.replica != replica:
                 return False

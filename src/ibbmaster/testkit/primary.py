@@ -15,7 +15,7 @@ from typing import Self, TypeVar, Unpack
 
 import sniffio
 
-from ibbmaster.api.serving import RunningPrimary, ServingOptions, check_options, serve_checked
+from ibbmaster.api.serving import TLS_CHOICES, PlainServingOptions, RunningPrimary, check_options, serve_checked
 from ibbmaster.api.writing import WritableLog, as_gtid
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import RowMetadata
@@ -28,6 +28,7 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.reading import quoted_name
 from ibbmaster.server.registry import Registry
+from ibbmaster.testkit.certificates import CERTIFICATES, authority_pem, made_certificate
 from ibbmaster.testkit.classic_files import write_classic_files
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault import PlannedFault
@@ -64,19 +65,22 @@ class FixturePrimary:
         metadata: RowMetadata | str = RowMetadata.FULL,
         is_compressed: bool = False,
         faults: Faults | None = None,
-        **serving: Unpack[ServingOptions],
+        tls: str = "off",
+        **serving: Unpack[PlainServingOptions],
     ) -> None:
         """Prepare a primary of a log: one that is there, or a new one at a path, or for as long as this lives.
 
         `serving` are the options of `ibbmaster.serve`: `profile`, which may be a version here, as "10.6", `server_id`,
-        `tls` ("off" here), ...
+        ...; `tls`, one of its or of `CERTIFICATES`: "expired", "wrong-host", ...
 
         Raises:
             ConfigurationError: an option cannot be used.
         """
-        serving.setdefault("tls", "off")  # a certificate takes long to make
         serving.update(version_options(serving.get("profile")))
-        checked = check_options(**serving)
+        if tls not in (*TLS_CHOICES, *CERTIFICATES):
+            raise ConfigurationError(f"tls {tls!r}: expected one of {', '.join((*TLS_CHOICES, *CERTIFICATES))}")
+        certificate = made_certificate(tls) if tls in CERTIFICATES else None
+        checked = check_options(**serving, tls="off" if certificate else tls)
         format = _row_format(image, metadata, is_compressed)
         self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
         self._is_own = not isinstance(log, WritableLog)
@@ -87,6 +91,9 @@ class FixturePrimary:
         self.faults.attach(self._mishaps)
         self.witness = Witness(self.clock, self.faults)
         primary = replace(checked.primary, has_kernels=False, observer=self.witness, stage=self.witness.stage)
+        if certificate is not None:
+            primary = replace(primary, certificate=certificate)
+        self._authority_file: Path | None = None
         self._checked = replace(checked, primary=primary)
         self._writer = FixtureWriter(
             self.log,
@@ -166,6 +173,8 @@ class FixturePrimary:
             self.log.close()
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
+        if self._authority_file is not None:
+            self._authority_file.unlink(missing_ok=True)
 
     def verify(self) -> None:
         """See that the log is sound.
@@ -210,6 +219,15 @@ class FixturePrimary:
     def dsn(self) -> str:
         """Where and how to connect, with the password: `mysql://user:password@host:port/`."""
         return self._served.dsn
+
+    @property
+    def authority_file(self) -> Path:
+        """What `--ssl-ca` of a client is to name: the authority that has signed a "trusted" certificate."""
+        if self._authority_file is None:
+            with tempfile.NamedTemporaryFile(prefix="ibbmaster-", suffix=".pem", delete=False) as file:
+                file.write(authority_pem())
+            self._authority_file = Path(file.name)
+        return self._authority_file
 
     @property
     def server_id(self) -> int:
