@@ -176,3 +176,22 @@ def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(
         done = run_tool(version, "mariadb", "--protocol=TCP", *account, *looking, "--batch", "-e", "SELECT 1")
     assert done.returncode == (refusal is not None)
     assert f"TLS/SSL error: {refusal}" in done.stderr if refusal else done.stdout == "1\n1\n"
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_the_tool_reads_files_that_grow(
+    version: str, tmp_path: Path, run_tool: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    with FixturePrimary(profile=f"classic-{version}") as primary:
+        primary.save_classic(tmp_path / "live", is_live=True)
+        orders = primary.table("shop.orders", id="int primary key")
+        for number in range(3):
+            orders.insert(id=number)
+            files = sorted(map(str, (tmp_path / "live").glob("binlog.0*")))
+            done = run_tool(version, "mariadb-binlog", "--verify-binlog-checksum", *files)
+            assert (done.returncode, done.stderr) == (0, "")
+            found = re.findall(r"GTID (0-1-\d+)", done.stdout)
+            assert found == [f"0-1-{seq_no}" for seq_no in range(1, 4 + number)]
+            assert len(files) == 1 + number
+            assert done.stdout.count("Warning: this binlog is either in use") == 1
+            primary.log.flush()

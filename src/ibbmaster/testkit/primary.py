@@ -29,7 +29,7 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.reading import quoted_name
 from ibbmaster.server.registry import Registry
 from ibbmaster.testkit.certificates import CERTIFICATES, authority_pem, made_certificate
-from ibbmaster.testkit.classic_files import write_classic_files
+from ibbmaster.testkit.classic_files import ClassicFiles
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
@@ -106,6 +106,7 @@ class FixturePrimary:
         self._history = LoggedSchema(self.log.engine).history() if self.log.position else SchemaHistory()
         self._tables: list[FixtureTable] = []
         self._table_id = FIRST_TABLE_ID - 1
+        self._live: list[ClassicFiles] = []  # that follow the log
         self._running: RunningPrimary | None = None
 
     def __repr__(self) -> str:
@@ -121,6 +122,8 @@ class FixturePrimary:
             ConfigurationError: the address cannot be listened on.
         """
         if self._running is None:
+            for files in self._live:
+                files.follow(self.log)  # it may have been recovered meanwhile
             self._running = serve_checked(self.log, self._checked)
             self._checked = replace(self._checked, primary=replace(self._checked.primary, port=self._running.port))
         return self
@@ -145,6 +148,7 @@ class FixturePrimary:
         if server_id is not None:
             given = replace(given, server_id=server_id)
         if log is not None:
+            self._end_live()
             if self._is_own:
                 self.log.close()
             self.log = log
@@ -168,6 +172,7 @@ class FixturePrimary:
         """Stop, and let go of the log if it is this primary's own; a second call does nothing."""
         self._mishaps.end()
         self.stop()
+        self._end_live()
         self._mishaps.clean_up()
         if self._is_own:
             self.log.close()
@@ -175,6 +180,10 @@ class FixturePrimary:
             shutil.rmtree(self._scratch, ignore_errors=True)
         if self._authority_file is not None:
             self._authority_file.unlink(missing_ok=True)
+
+    def _end_live(self) -> None:
+        while self._live:
+            self._live.pop().close()
 
     def verify(self) -> None:
         """See that the log is sound.
@@ -325,16 +334,23 @@ class FixturePrimary:
             self._follow(table)
         return gtid
 
-    def save_classic(self, directory: Path | str) -> list[Path]:
+    def save_classic(self, directory: Path | str, *, is_live: bool = False) -> list[Path]:
         """Write what is logged now as traditional files, as the server does that `profile` names.
+
+        With `is_live` each further group is there, too, before its commit returns, until this is closed or
+        serves another log; `log.flush()` begins a file. Returns those that are there now.
 
         Raises:
             ConfigurationError: that server has no such files, or the directory is there.
         """
         profile = self._checked.primary.profile
-        return write_classic_files(
-            self.log, Path(directory), profile, server_id=self.server_id, timestamp=self.clock.timestamp
-        )
+        files = ClassicFiles(self.log, Path(directory), profile, server_id=self.server_id, clock=self.clock)
+        if is_live:
+            files.follow(self.log)
+            self._live.append(files)
+        else:
+            files.close()
+        return files.paths
 
     def xa_commit(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid:
         """XA COMMIT of a transaction that was prepared.
