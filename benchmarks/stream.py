@@ -7,6 +7,7 @@ one. "sendall" is pread and sendall of the files' bytes as they are, a thread fo
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
@@ -16,7 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks.figures import Bench, Figure, Target, rows, spread
-from benchmarks.servers import Contender, ibbmaster, mariadb, plain_server
+from benchmarks.servers import Contender, ibbmaster, mariadb, plain_server, staged
+from benchmarks.staged import STAGES
 from benchmarks.workloads import WORKLOADS, prepare
 
 CONSUMER_TIMEOUT_S = 900
@@ -118,6 +120,37 @@ def after_many(bench: Bench) -> Iterator[Figure]:
         limit=statistics.median(before),
         limit_name="before them",
     )
+
+
+@rows("stage", is_further=True)
+def without_a_scenario(bench: Bench) -> Iterator[Figure]:
+    """W1 from a primary that nobody has given a stage, beside one that only counts; and what a test's primary costs."""
+    workload = WORKLOADS["W1"]
+    _, directory = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales))
+    with contextlib.ExitStack() as stack:
+        running = [stack.enter_context(ibbmaster(directory))]
+        running += [stack.enter_context(staged(directory, name)) for name in STAGES]
+        found = bench.rounds(
+            {one.name: lambda one=one: one_run(one, 1, seconds=bench.pick(*SLOW_S)) for one in running}
+        )
+    speed = {name: statistics.median(run.mb_per_s for run in runs) for name, runs in found.items()}
+    cost = {name: statistics.median(run.cpu_s_per_gb for run in runs) for name, runs in found.items()}
+    names = {
+        "ibbmaster": "no scenario",
+        "faults": "the stage of faults, none planned",
+        "witness": "a primary of tests",
+    }
+    for name, what in names.items():
+        yield Figure(
+            name=f".ibb W1, 1 consumer, {what}",
+            unit="MB/s",
+            ours=speed[name],
+            spread=spread([run.mb_per_s for run in found[name]]),
+            limit=speed["counting"],
+            limit_name="a stage that counts",
+            target=Target(value=0.9, of="limit") if name == "ibbmaster" else None,
+            note=f"CPU {cost[name]:.2f} s/GB, counting {cost['counting']:.2f}",
+        )
 
 
 @rows("tls")
