@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import closing
 
 import pytest
@@ -87,8 +88,39 @@ def test_pieces_of_a_large_group_are_there_without_its_end(tmp_path, left):
     assert redo.index(bytes(10_000), redo.rindex(b"INSERT INTO shop.t VALUES (39"))
 
 
+def test_who_writes_meanwhile_waits_until_it_is_there_again():
+    with FixturePrimary() as primary:
+        table = primary.table("shop.t", id="int primary key")
+        errors = []
+
+        def write():
+            try:
+                for number in range(300):
+                    table.insert(id=number)
+                    if number % 100 == 50:
+                        primary.ddl(f"CREATE DATABASE d{number}")
+                        primary.log.flush()
+            except Exception as error:
+                errors.append(error)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        crashes = 0
+        while writer.is_alive() or crashes < len(TORN):
+            written = len(table)
+            primary.log.crash(TORN[crashes % len(TORN)])
+            crashes += 1
+            while writer.is_alive() and len(table) < written + 10:
+                pass
+        writer.join()
+        assert errors == []
+        assert [str(group.gtid) for group in primary.log.groups()] == [f"0-1-{number}" for number in range(1, 306)]
+        assert len(table) == 300
+
+
 @pytest.mark.parametrize("torn", TORN)
-def test_a_transaction_that_is_open_ends_with_the_primary(torn):
+def test_a_transaction_that_is_open_ends_with_the_primary(torn, monkeypatch):
+    monkeypatch.setattr("ibbmaster.testkit.fixture_logs.OPEN_S", 0.01)
     with FixturePrimary() as primary:
         table = primary.table("shop.t", id="int primary key")
 

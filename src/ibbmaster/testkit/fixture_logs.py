@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
-from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
+from ibbmaster.api.writing import OpenGroup, WritableLog, WritingOptions, store_options
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 
 FILE_BYTES = "1M"  # so small that a log is made at once
 REDO_BYTES = "1M"
+OPEN_S = 1.0  # in which groups that are open at a crash may end
+POLL_S = 0.001
 CRASHED = "the primary crashed"
 
 
@@ -57,21 +64,42 @@ class FixtureDisk(RealDisk):
 
 
 class FixtureLog(WritableLog):
-    """A log of a test, without a thread of its own. Made by `fixture_log`."""
+    """A log of a test, without a thread of its own. Made by `fixture_log`.
+
+    Who writes while it crashes waits until it was recovered.
+    """
 
     def __init__(self, path: Path, options: StoreOptions, initial_state: GtidState | None = None) -> None:
         self._disk = FixtureDisk(path)
         self._options = options
+        self._changed = threading.Condition()
+        self._is_crashing = False
+        self._writing = 0  # calls that write, now
+        self._begun: weakref.WeakSet[OpenGroup] = weakref.WeakSet()
         super().__init__(
             path, BinlogStore(self._disk, options, initial_state=initial_state), schema=None, has_background=False
         )
 
     def crash(self, torn: str) -> None:
-        """Stop in the middle of writing, and recover. What was durable is there; what is open then cannot be committed.
+        """Stop in the middle of writing, and recover. What was durable is there.
 
         `torn` is where: in the redo record of a group ("redo"), in a page on its way to its file
-        ("pages"), or behind some pieces of a large group ("group").
+        ("pages"), or behind some pieces of a large group ("group"). Groups that are open may end
+        first, for `OPEN_S`; those that do not cannot be committed.
         """
+        with self._changed:
+            self._is_crashing = True
+            until = time.monotonic() + OPEN_S
+            while self._is_busy and time.monotonic() < until:
+                self._changed.wait(POLL_S)  # nobody tells that a group has ended
+        try:
+            self._crash(torn)
+        finally:
+            with self._changed:
+                self._is_crashing = False
+                self._changed.notify_all()
+
+    def _crash(self, torn: str) -> None:
         with contextlib.suppress(StoreError):
             _WRITES[torn](self)
         self._disk.die()
@@ -84,11 +112,50 @@ class FixtureLog(WritableLog):
         self._stack.callback(store.close)
         self.forget_history()
 
+    def begin(self, **options: Any) -> OpenGroup:
+        with self._going_on():
+            group = super().begin(**options)
+            self._begun.add(group)
+            return group
+
+    def append(self, *args: Any, **options: Any) -> LogPosition:
+        with self._going_on():
+            return super().append(*args, **options)
+
+    def xa_commit(self, *args: Any) -> LogPosition:
+        with self._going_on():
+            return super().xa_commit(*args)
+
+    def xa_rollback(self, xid: Xid | str) -> None:
+        with self._going_on():
+            super().xa_rollback(xid)
+
+    def flush(self, **options: Any) -> None:
+        with self._going_on():
+            super().flush(**options)
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._writing > 0 or not all(one.is_ended for one in self._begun)
+
+    @contextlib.contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """While a crash waits for this, or this for the end of a crash."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_crashing)
+            self._writing += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._writing -= 1
+                self._changed.notify_all()
+
     def _write_record(self) -> None:
         self._disk.tear(SEGMENT_NAMES.__contains__)
         latest = self.state.latest(0)
         gtid = Gtid(domain_id=0, server_id=1, seq_no=1 if latest is None else latest.seq_no + 1)
-        self.append(gtid, "INSERT INTO ibbmaster.torn VALUES ('never')")
+        super().append(gtid, "INSERT INTO ibbmaster.torn VALUES ('never')")
         self.sync()
 
     def _write_pages(self) -> None:
@@ -96,7 +163,7 @@ class FixtureLog(WritableLog):
         self.bring_to_files()
 
     def _write_group(self) -> None:
-        with self.begin() as group:
+        with super().begin() as group:
             group.write(bytes(2 * max(self._options.spill_bytes, self._options.oob_piece_bytes)))
             self.sync()
             self._disk.die()
