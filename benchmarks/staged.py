@@ -1,7 +1,6 @@
 """A log served through a stage: `python -m benchmarks.staged DIR STAGE` prints its port, and serves until it is killed.
 
-STAGE is "counting", which a pump may pass by, "faults", the test kit's with nothing planned, or
-"witness", what a primary of tests has: the faults', and every event noted.
+STAGE is one of `STAGES`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,11 @@ from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.witness import Witness
 
-STAGES = ("counting", "faults", "witness")
+STAGES = {
+    "counting": "a stage that counts",
+    "faults": "the stage of faults, none planned",
+    "witness": "a primary of tests, which notes every event",
+}
 
 
 def staged(options: PrimaryOptions, stage: str) -> PrimaryOptions:

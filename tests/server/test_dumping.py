@@ -557,6 +557,9 @@ class Alter:
 
     only_counts = False
 
+    def note_border(self):
+        pass
+
     def __init__(self, *, bytes_max: int | None = None) -> None:
         self._left = bytes_max
 
