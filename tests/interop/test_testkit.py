@@ -404,3 +404,45 @@ def row_events(data: bytes) -> list[tuple[int, str]]:
             events.append((data[offset + 4], data[offset + 25 : offset + size - CHECKSUM_SIZE].hex()))
         offset += size
     return events
+
+
+REFUSALS = {  # what the clients say of a certificate; None: they log in
+    "trusted": (None, None),
+    "expired": ("certificate has expired", "certificate has expired"),
+    "not-yet-valid": ("certificate is not yet valid", "certificate is not yet valid"),
+    "wrong-host": ("Validation of SSL server certificate failed", None),  # 11.8 asks no name of a local address
+    "unknown-authority": ("unable to get local issuer certificate", "unable to get local issuer certificate"),
+}
+
+
+@pytest.mark.parametrize("tls", REFUSALS)
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(
+    version: str, tls: str, run_tool: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    refusal = REFUSALS[tls][version == "11.8"]
+    with FixturePrimary(tls=tls, password="secret") as primary:
+        account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}", "--password=secret"]
+        looking = [f"--ssl-ca={primary.authority_file}", "--ssl-verify-server-cert"]
+        done = run_tool(version, "mariadb", "--protocol=TCP", *account, *looking, "--batch", "-e", "SELECT 1")
+    assert done.returncode == (refusal is not None)
+    assert f"TLS/SSL error: {refusal}" in done.stderr if refusal else done.stdout == "1\n1\n"
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_the_tool_reads_files_that_grow(
+    version: str, tmp_path: Path, run_tool: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    with FixturePrimary(profile=f"classic-{version}") as primary:
+        primary.save_classic(tmp_path / "live", is_live=True)
+        orders = primary.table("shop.orders", id="int primary key")
+        for number in range(3):
+            orders.insert(id=number)
+            files = sorted(map(str, (tmp_path / "live").glob("binlog.0*")))
+            done = run_tool(version, "mariadb-binlog", "--verify-binlog-checksum", *files)
+            assert (done.returncode, done.stderr) == (0, "")
+            found = re.findall(r"GTID (0-1-\d+)", done.stdout)
+            assert found == [f"0-1-{seq_no}" for seq_no in range(1, 4 + number)]
+            assert len(files) == 1 + number
+            assert done.stdout.count("Warning: this binlog is either in use") == 1
+            primary.log.flush()
