@@ -5,6 +5,7 @@ import com.github.shyiko.mysql.binlog.event.deserialization.EventDeserializer;
 import com.github.shyiko.mysql.binlog.event.deserialization.EventDeserializer.CompatibilityMode;
 import com.github.shyiko.mysql.binlog.network.ServerException;
 import com.github.shyiko.mysql.binlog.network.SSLMode;
+import java.io.IOException;
 import java.io.Serializable;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -17,7 +18,7 @@ import java.util.logging.Logger;
 /** Follows a primary by GTID with mysql-binlog-connector-java; its keep-alive thread connects again. */
 public class Adapter {
     private static final long HEARTBEAT_MS = 1000;
-    private static final long KEEP_ALIVE_MS = 2000; // a minute if nothing is said, which is longer than a test lasts
+    private static final long KEEP_ALIVE_MS = 3000; // so long without a heartbeat is a lost connection; it looks as often
     private static final Logger LOGGER = Logger.getLogger("com.github.shyiko.mysql.binlog");
 
     private final BinaryLogClient client;
@@ -35,6 +36,7 @@ public class Adapter {
         client.setServerId(start.get("server_id").asLong());
         client.setSSLMode(start.get("tls").asBoolean() ? SSLMode.REQUIRED : SSLMode.DISABLED);
         client.setGtidSet(start.get(start.get("resume").isNull() ? "start" : "resume").asText());
+        client.setUseSendAnnotateRowsEvent(true); // documented as what to set with MariaDB, to have the SQL beside rows
         client.setHeartbeatInterval(HEARTBEAT_MS);
         client.setKeepAliveInterval(KEEP_ALIVE_MS);
         EventDeserializer deserializer = new EventDeserializer();
@@ -138,7 +140,8 @@ public class Adapter {
         @Override
         public void onCommunicationFailure(BinaryLogClient client, Exception error) {
             isFailing = true;
-            Lines.error("communication failure", error, false, !(error instanceof ServerException));
+            boolean isLost = error instanceof IOException && !(error instanceof ServerException);
+            Lines.error("communication failure", error, false, isLost);
         }
 
         @Override

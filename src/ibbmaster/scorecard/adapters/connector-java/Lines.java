@@ -3,9 +3,15 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
+import java.time.temporal.ChronoField;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -14,6 +20,9 @@ import java.util.Set;
 /** The lines of an adapter: one JSON object comes in, objects go out, and the end of the input ends the program. */
 final class Lines {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final long SECOND_US = 1_000_000;
+    private static final DateTimeFormatter MOMENT = new DateTimeFormatterBuilder()
+            .appendPattern("uuuu-MM-dd HH:mm:ss").appendFraction(ChronoField.MICRO_OF_SECOND, 0, 6, true).toFormatter();
 
     /** Unchecked exceptions that a library throws on purpose; all others are faults in its code. */
     private static final Set<Class<?>> ON_PURPOSE =
@@ -83,5 +92,27 @@ final class Lines {
         } catch (CharacterCodingException error) {
             return "0x" + HexFormat.of().formatHex(bytes);
         }
+    }
+
+    /** A date with a time, of microseconds since 1970. */
+    static String moment(long us) {
+        return MOMENT.format(LocalDateTime.ofEpochSecond(
+                Math.floorDiv(us, SECOND_US), (int) Math.floorMod(us, SECOND_US) * 1000, ZoneOffset.UTC));
+    }
+
+    /** A time of microseconds, which may be negative, and longer than a day. */
+    static String time(long us) {
+        long second = Math.abs(us) / SECOND_US;
+        return String.format("%s%02d:%02d:%02d.%06d",
+                us < 0 ? "-" : "", second / 3600, second / 60 % 60, second % 60, Math.abs(us) % SECOND_US);
+    }
+
+    /** The number whose bytes these are, the lowest first. */
+    static BigInteger number(byte[] bytes) {
+        BigInteger number = BigInteger.ZERO;
+        for (int index = bytes.length - 1; index >= 0; index--) {
+            number = number.shiftLeft(8).or(BigInteger.valueOf(bytes[index] & 0xff));
+        }
+        return number;
     }
 }

@@ -4,9 +4,6 @@ import com.github.shyiko.mysql.binlog.event.deserialization.ColumnType;
 import java.io.Serializable;
 import java.math.BigDecimal;
 import java.math.BigInteger;
-import java.time.LocalDateTime;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.LinkedHashMap;
@@ -15,9 +12,6 @@ import java.util.Map;
 
 /** Rows of the library as values of JSON, with what a TABLE_MAP event says of their columns. */
 final class Values {
-    private static final DateTimeFormatter MOMENT = DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss");
-    private static final long SECOND_US = 1_000_000;
-
     private Values() {}
 
     /** The columns that are there: by name if the event has names, else by position. */
@@ -39,10 +33,7 @@ final class Values {
     }
 
     private static Object value(TableMapEventData table, int column, Serializable value) {
-        TableMapEventMetadata metadata = table.getEventMetadata();
-        boolean isUnsigned = metadata != null && metadata.getSignedness() != null && metadata.getSignedness().get(column);
-        ColumnType type = ColumnType.byCode(table.getColumnTypes()[column] & 0xff);
-        int digits = table.getColumnMetadata()[column];
+        ColumnType type = type(table, column);
         if (value instanceof byte[] bytes) {
             return Lines.text(bytes);
         }
@@ -50,54 +41,69 @@ final class Values {
             return number.toPlainString();
         }
         if (value instanceof BitSet bits) {
-            return bits.length() == 0 ? 0 : new BigInteger(1, reversed(bits.toByteArray()));
+            return Lines.number(bits.toByteArray());
         }
-        if (value instanceof Long number && type != null) {
-            return switch (type) {
-                case DATE, NEWDATE -> number == Long.MIN_VALUE ? "0000-00-00" : moment(number, 0).substring(0, 10);
-                case DATETIME, TIMESTAMP -> moment(number, 0);
-                case DATETIME_V2, TIMESTAMP_V2 -> moment(number, digits);
-                case TIME -> time(number, 0);
-                case TIME_V2 -> time(number, digits);
-                case LONGLONG -> isUnsigned ? new BigInteger(Long.toUnsignedString(number)) : number;
-                default -> number;
-            };
+        if (type == null || !(value instanceof Integer || value instanceof Long)) {
+            return value;
         }
-        if (value instanceof Integer number && isUnsigned && number < 0 && type != null) {
-            return switch (type) {
-                case TINY -> number & 0xff;
-                case SHORT -> number & 0xffff;
-                case INT24 -> number & 0xffffff;
-                default -> Integer.toUnsignedLong(number);
-            };
-        }
-        return value instanceof Number || value == null ? value : value.toString();
+        long number = ((Number) value).longValue();
+        return switch (type) {
+            case DATE -> number == Long.MIN_VALUE ? "0000-00-00" : Lines.moment(number).substring(0, 10);
+            case DATETIME, DATETIME_V2, TIMESTAMP, TIMESTAMP_V2 ->
+                    number == Long.MIN_VALUE ? "0000-00-00 00:00:00" : Lines.moment(number);
+            case TIME, TIME_V2 -> Lines.time(number);
+            case TINY -> isUnsigned(table, column) ? number & 0xff : number;
+            case SHORT -> isUnsigned(table, column) ? number & 0xffff : number;
+            case INT24 -> isUnsigned(table, column) ? number & 0xffffff : number;
+            case LONG -> isUnsigned(table, column) ? number & 0xffffffffL : number;
+            case LONGLONG -> isUnsigned(table, column) ? new BigInteger(Long.toUnsignedString(number)) : number;
+            case ENUM -> chosen(table, column, number);
+            case SET -> contained(table, column, number);
+            default -> number;
+        };
     }
 
-    private static byte[] reversed(byte[] bytes) {
-        byte[] result = new byte[bytes.length];
-        for (int index = 0; index < bytes.length; index++) {
-            result[index] = bytes[bytes.length - 1 - index];
+    /** The type of a column; that of an ENUM or SET is in the metadata of a STRING. */
+    private static ColumnType type(TableMapEventData table, int column) {
+        ColumnType type = ColumnType.byCode(table.getColumnTypes()[column] & 0xff);
+        ColumnType real = ColumnType.byCode(table.getColumnMetadata()[column] >> 8);
+        return type == ColumnType.STRING && (real == ColumnType.ENUM || real == ColumnType.SET) ? real : type;
+    }
+
+    /** Whole numbers come signed; whether the column is, only newer servers tell. */
+    private static boolean isUnsigned(TableMapEventData table, int column) {
+        TableMapEventMetadata metadata = table.getEventMetadata();
+        return metadata != null && metadata.getSignedness() != null && metadata.getSignedness().get(column);
+    }
+
+    private static Object chosen(TableMapEventData table, int column, long number) {
+        String[] texts = texts(table, column, ColumnType.ENUM);
+        return texts == null ? number : number == 0 ? "" : texts[(int) number - 1];
+    }
+
+    private static Object contained(TableMapEventData table, int column, long bits) {
+        String[] texts = texts(table, column, ColumnType.SET);
+        if (texts == null) {
+            return bits;
         }
-        return result;
-    }
-
-    private static String moment(long us, int digits) {
-        if (us == Long.MIN_VALUE) {
-            return "0000-00-00 00:00:00" + fraction(0, digits);
+        List<String> found = new ArrayList<>();
+        for (int index = 0; index < texts.length; index++) {
+            if ((bits >> index & 1) == 1) {
+                found.add(texts[index]);
+            }
         }
-        long second = Math.floorDiv(us, SECOND_US);
-        return LocalDateTime.ofEpochSecond(second, 0, ZoneOffset.UTC).format(MOMENT)
-                + fraction(Math.floorMod(us, SECOND_US), digits);
+        return String.join(",", found);
     }
 
-    private static String time(long us, int digits) {
-        long second = Math.abs(us) / SECOND_US;
-        String whole = String.format("%02d:%02d:%02d", second / 3600, second / 60 % 60, second % 60);
-        return (us < 0 ? "-" : "") + whole + fraction(Math.abs(us) % SECOND_US, digits);
-    }
-
-    private static String fraction(long us, int digits) {
-        return digits == 0 ? "" : "." + String.format("%06d", us).substring(0, Math.min(digits, 6));
+    /** The texts of an ENUM or SET column, if the server logs them: lists of such columns only, in their order. */
+    private static String[] texts(TableMapEventData table, int column, ColumnType type) {
+        TableMapEventMetadata metadata = table.getEventMetadata();
+        List<String[]> lists = metadata == null ? null
+                : type == ColumnType.ENUM ? metadata.getEnumStrValues() : metadata.getSetStrValues();
+        int place = 0;
+        for (int other = 0; other < column; other++) {
+            place += type(table, other) == type ? 1 : 0;
+        }
+        return lists == null || place >= lists.size() ? null : lists.get(place);
     }
 }
