@@ -36,7 +36,7 @@ public class Adapter {
         DebeziumEngine.create(ChangeEventFormat.of(Connect.class))
                 .using(properties(start))
                 .using((isSuccess, message, error) -> {
-                    Lines.error(message, error, true, false);
+                    Lines.error("the engine stopped", error, true, false);
                     Runtime.getRuntime().halt(1);
                 })
                 .notifying(adapter::take)
