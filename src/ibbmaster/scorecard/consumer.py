@@ -173,6 +173,7 @@ class Supervised:
         told: every line of all its processes.
         exit_code: of the last process; None: it lives.
         problem: a line that means nothing; it is not started again.
+        log: the end of standard error of all of them, `last_log` of the last one.
     """
 
     command: Sequence[str]
@@ -183,6 +184,7 @@ class Supervised:
     exit_code: int | None = None
     problem: str = ""
     log: str = ""
+    last_log: str = ""
     _consumer: Consumer | None = None
     _due: float | None = None  # when it is started again
     _fatal_at: float | None = None
@@ -214,17 +216,16 @@ class Supervised:
         is_late = self._fatal_at is not None and time.monotonic() > self._fatal_at + FATAL_S
         self.told += found
         if self._consumer.has_ended or is_late or self._consumer.problem:
-            found = found + self._end(0.0)
+            found = found + self._end()
         return found
 
-    def _end(self, grace_s: float) -> list[ToldEvent]:
+    def _end(self) -> list[ToldEvent]:
         assert self._consumer is not None
         consumer, self._consumer = self._consumer, None
         was_alive = not consumer.has_ended
-        rest = consumer.close(grace_s)
+        rest = consumer.close(0.0)
         self.told += rest
-        self.log += consumer.log
-        self.problem = consumer.problem
+        self._keep(consumer)
         self.exit_code = 1 if was_alive and self._fatal_at is not None else consumer.exit_code
         if self.starts <= len(RESTARTS_S) and not self.problem:
             self._due = time.monotonic() + RESTARTS_S[self.starts - 1]
@@ -236,5 +237,9 @@ class Supervised:
         if self._consumer is not None:
             consumer, self._consumer = self._consumer, None
             self.told += consumer.close(grace_s)
-            self.log += consumer.log
-            self.problem = self.problem or consumer.problem
+            self._keep(consumer)
+
+    def _keep(self, consumer: Consumer) -> None:
+        self.last_log = consumer.log
+        self.log = (self.log + self.last_log)[-LOG_SIZE_MAX:]
+        self.problem = consumer.problem
