@@ -4,11 +4,14 @@ import com.github.shyiko.mysql.binlog.event.deserialization.ColumnType;
 import java.io.Serializable;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.text.SimpleDateFormat;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Date;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TimeZone;
 
 /** Rows of the library as values of JSON, with what a TABLE_MAP event says of their columns. */
 final class Values {
@@ -48,9 +51,9 @@ final class Values {
         }
         long number = ((Number) value).longValue();
         return switch (type) {
-            case DATE -> number == Long.MIN_VALUE ? "0000-00-00" : Lines.moment(number).substring(0, 10);
+            case DATE -> number == Long.MIN_VALUE ? "0000-00-00" : moment(number).substring(0, 10);
             case DATETIME, DATETIME_V2, TIMESTAMP, TIMESTAMP_V2 ->
-                    number == Long.MIN_VALUE ? "0000-00-00 00:00:00" : Lines.moment(number);
+                    number == Long.MIN_VALUE ? "0000-00-00 00:00:00" : moment(number);
             case TIME, TIME_V2 -> Lines.time(number);
             case TINY -> isUnsigned(table, column) ? number & 0xff : number;
             case SHORT -> isUnsigned(table, column) ? number & 0xffff : number;
@@ -61,6 +64,13 @@ final class Values {
             case SET -> contained(table, column, number);
             default -> number;
         };
+    }
+
+    /** A date with a time; the library counts days as java.util.Date does, in the Julian calendar before 1582. */
+    private static String moment(long us) {
+        SimpleDateFormat format = new SimpleDateFormat("yyyy-MM-dd HH:mm:ss");
+        format.setTimeZone(TimeZone.getTimeZone("UTC"));
+        return format.format(new Date(Math.floorDiv(us, 1000))) + String.format(".%06d", Math.floorMod(us, 1_000_000));
     }
 
     /** The type of a column; that of an ENUM or SET is in the metadata of a STRING. */

@@ -89,7 +89,9 @@ public class Adapter {
             boolean isBegin = value.getString("status").equals("BEGIN");
             Lines.print(isBegin ? "begin" : "commit", "gtid", value.getString("id"));
         } else if (value.schema().field("ddl") != null) {
-            Lines.print("statement", "sql", value.getString("ddl"));
+            if (value.getStruct("source").getString("snapshot").equals("false")) { // else it was not in the log
+                Lines.print("statement", "sql", value.getString("ddl"));
+            }
         } else {
             Struct source = value.getStruct("source");
             String kind = switch (value.getString("op")) {
