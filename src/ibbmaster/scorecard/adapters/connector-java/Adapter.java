@@ -163,7 +163,8 @@ public class Adapter {
         @Override
         public void publish(LogRecord record) {
             if (record.getLevel().intValue() >= Level.WARNING.intValue()) {
-                Lines.error("log: " + record.getMessage(), record.getThrown(), false, true);
+                Throwable error = record.getThrown();
+                Lines.error("log: " + record.getMessage(), error, false, error == null || error instanceof IOException);
             }
         }
 

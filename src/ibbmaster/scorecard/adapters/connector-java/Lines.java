@@ -35,6 +35,10 @@ final class Lines {
     static JsonNode read(Class<?> library) throws IOException {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         JsonNode start = JSON.readTree(input.readLine());
+        Thread.setDefaultUncaughtExceptionHandler((thread, error) -> {
+            error("thread " + thread.getName(), error, true, false);
+            Runtime.getRuntime().halt(1);
+        });
         Thread watcher = new Thread(() -> haltAtEnd(input), "input");
         watcher.setDaemon(true);
         watcher.start();
