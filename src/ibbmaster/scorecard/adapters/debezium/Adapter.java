@@ -81,7 +81,10 @@ public class Adapter {
             committer.markProcessed(event);
         }
         committer.markBatchFinished();
-        Lines.print("position", "position", records.get(records.size() - 1).record().sourceOffset());
+        Map<String, ?> offset = records.get(records.size() - 1).record().sourceOffset();
+        if (!offset.containsKey("snapshot")) { // with an offset inside of its snapshot it begins that again
+            Lines.print("position", "position", offset);
+        }
     }
 
     private static void print(String topic, Struct value) {
@@ -89,7 +92,8 @@ public class Adapter {
             boolean isBegin = value.getString("status").equals("BEGIN");
             Lines.print(isBegin ? "begin" : "commit", "gtid", value.getString("id"));
         } else if (value.schema().field("ddl") != null) {
-            if (value.getStruct("source").getString("snapshot").equals("false")) { // else it was not in the log
+            String snapshot = value.getStruct("source").getString("snapshot");
+            if (snapshot == null || snapshot.equals("false")) { // else it was not in the log
                 Lines.print("statement", "sql", value.getString("ddl"));
             }
         } else {
