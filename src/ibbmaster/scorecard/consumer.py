@@ -202,6 +202,11 @@ class Supervised:
         """Whether it has ended, and is not started again."""
         return self._consumer is None and self._due is None
 
+    @property
+    def has_spoken(self) -> bool:
+        """Whether the process that runs has told anything."""
+        return bool(self.told) and self.told[-1].process == self.starts
+
     def poll(self, timeout: float) -> list[ToldEvent]:
         """What it has told since; starts it again when that is due."""
         if self._consumer is None:

@@ -39,6 +39,7 @@ PASSWORD = "of-the-scorecard"  # some libraries cannot log in without one
 SILENCE_S = 12.0  # without progress: it hangs
 SILENCE_PER_START = 4.0
 LIMIT_S = 120.0
+START_S = 60.0  # for a process to say its first word
 QUIET_S = 2.0  # everything was sent, and nothing comes any more
 SETTLE_S = 0.4  # behind the marker, to see whether more comes
 STEP_S = 0.02
@@ -177,7 +178,7 @@ class _Run:
             self.supervised = Supervised(self.command, self._request(scenario, start), self.directory)
             try:
                 self.supervised.start()
-                self._follow_until(self._is_dumping)
+                self._follow_until(self._follows)
                 written += self._write_live()
                 self._follow_until(lambda: self._has_come_through(written))
                 self.silence_s /= 2  # what makes no progress has had its time
@@ -243,7 +244,8 @@ class _Run:
         limit = self.progress_at + self.limit_s
         while not is_so():
             now = time.monotonic()
-            if self.supervised.has_ended or now > self.progress_at + self.silence_s or now > limit:
+            patience = self.silence_s if self.supervised.has_spoken else START_S + 10 * self.adapter.start_s
+            if self.supervised.has_ended or now > self.progress_at + patience or now > limit:
                 return
             self._step()
 
@@ -258,7 +260,7 @@ class _Run:
         starts = self.supervised.starts
         told = self.supervised.poll(STEP_S)
         now = time.monotonic()
-        if any(event.is_progress for event in told) or self.supervised.starts > starts:
+        if any(event.is_progress or event.what == "version" for event in told) or self.supervised.starts > starts:
             self.progress_at = now
         seen = self.primary.connections
         self.connections += [now] * (len(seen) - len(self.connections))
@@ -267,8 +269,10 @@ class _Run:
         if self.fault_at is None and self.primary.faults.done:
             self.fault_at = now
 
-    def _is_dumping(self) -> bool:
-        return any(connection._is_dumping for _, connection in self.dumps)
+    def _follows(self) -> bool:
+        """Whether a dump of it has begun, or it tells something, wherever from."""
+        began = any(connection.sent for _, connection in self.dumps)
+        return began or any(event.is_progress for event in self.supervised.told)
 
     def _has_come_through(self, groups: Sequence[LoggedGroup]) -> bool:
         """Whether the faults have happened and all was told; or all was sent and nothing comes any more."""
