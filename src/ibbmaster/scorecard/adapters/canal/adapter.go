@@ -34,13 +34,15 @@ func main() {
 type handler struct {
 	canal.DummyEventHandler
 	options
+	gtid string // of the group
 }
 
 func (h *handler) OnGTID(header *replication.EventHeader, event mysql.BinlogGTIDEvent) error {
 	h.pause()
 	set, err := event.GTIDNext()
 	if err == nil {
-		say(line{"event": "begin", "gtid": set.String()})
+		h.gtid = set.String()
+		say(line{"event": "begin", "gtid": h.gtid})
 	}
 	return err
 }
@@ -73,15 +75,14 @@ func (h *handler) OnDDL(header *replication.EventHeader, next mysql.Position, ev
 	return nil
 }
 
-// OnPosSynced comes behind XID, behind statements, and with another file; only then a position may be kept.
+func (h *handler) OnXID(header *replication.EventHeader, next mysql.Position) error {
+	h.pause()
+	say(line{"event": "commit", "gtid": h.gtid})
+	return nil
+}
+
+// OnPosSynced comes behind XID, behind statements, and with another file: this position may be kept.
 func (h *handler) OnPosSynced(header *replication.EventHeader, pos mysql.Position, set mysql.GTIDSet, force bool) error {
-	if header == nil { // at the end
-		return nil
-	}
-	if header.EventType != replication.ROTATE_EVENT {
-		h.pause()
-		say(line{"event": "commit"})
-	}
 	if set != nil {
 		say(line{"event": "position", "position": set.String()})
 	}

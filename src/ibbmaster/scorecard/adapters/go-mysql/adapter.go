@@ -23,7 +23,7 @@ func main() {
 	if err != nil {
 		stop(err)
 	}
-	isStandalone := false // the group is one statement, and has no XID
+	gtid, isStandalone := "", false // of the group; whether it is one statement, and has no XID
 	for {
 		given.pause()
 		event, err := streamer.GetEvent(context.Background())
@@ -32,8 +32,8 @@ func main() {
 		}
 		switch body := event.Event.(type) {
 		case *replication.MariadbGTIDEvent:
-			isStandalone = body.IsStandalone()
-			say(line{"event": "begin", "gtid": body.GTID.String()})
+			gtid, isStandalone = body.GTID.String(), body.IsStandalone()
+			say(line{"event": "begin", "gtid": gtid})
 		case *replication.RowsEvent:
 			sayRows(string(body.Table.Schema)+"."+string(body.Table.Table), body.Type().String(), images(body))
 		case *replication.QueryEvent:
@@ -42,13 +42,15 @@ func main() {
 			if !isEnd {
 				say(line{"event": "statement", "sql": text(sql)})
 			}
-			if isEnd || isStandalone || strings.HasPrefix(sql, "XA ") {
-				sayCommit(body.GSet)
+			if isEnd || isStandalone || strings.HasPrefix(sql, "XA COMMIT") || strings.HasPrefix(sql, "XA ROLLBACK") {
+				sayCommit(gtid, body.GSet)
 			}
 		case *replication.XIDEvent:
-			sayCommit(body.GSet)
+			sayCommit(gtid, body.GSet)
 		case *replication.GenericEvent:
 			switch event.Header.EventType {
+			case replication.XA_PREPARE_LOG_EVENT:
+				sayCommit(gtid, nil)
 			case replication.HEARTBEAT_EVENT, replication.STOP_EVENT:
 			default:
 				say(line{"event": "unknown", "text": event.Header.EventType.String()})
@@ -58,8 +60,8 @@ func main() {
 }
 
 // sayCommit ends a group, with the set of GTIDs that the library has at it.
-func sayCommit(set mysql.GTIDSet) {
-	say(line{"event": "commit"})
+func sayCommit(gtid string, set mysql.GTIDSet) {
+	say(line{"event": "commit", "gtid": gtid})
 	if set != nil {
 		say(line{"event": "position", "position": set.String()})
 	}

@@ -22,7 +22,7 @@ import (
 // The commands of go-mysql ask for a heartbeat after 60 s and give a connection up after 90 s without any; a test waits less.
 const (
 	heartbeatPeriod = 1 * time.Second
-	readTimeout     = 3 * time.Second
+	readTimeout     = 5 * time.Second
 )
 
 type options struct {

@@ -56,7 +56,7 @@ fn follow(given: &Value) -> Result<(), Error> {
     });
     let delay = Duration::from_millis(given["delay_ms"].as_u64().unwrap_or(0));
     let mut tables = HashMap::new();
-    let mut is_standalone = false;
+    let (mut gtid, mut is_standalone) = (String::new(), false);
     let mut events = client.replicate()?;
     loop {
         std::thread::sleep(delay);
@@ -65,8 +65,8 @@ fn follow(given: &Value) -> Result<(), Error> {
         let mut is_end = false;
         match &event {
             BinlogEvent::MariaDbGtidEvent(begin) => {
-                is_standalone = begin.flags & STANDALONE != 0;
-                say(json!({"event": "begin", "gtid": begin.gtid.to_string()}));
+                (gtid, is_standalone) = (begin.gtid.to_string(), begin.flags & STANDALONE != 0);
+                say(json!({"event": "begin", "gtid": gtid}));
             }
             BinlogEvent::TableMapEvent(table) => {
                 tables.insert(table.table_id, table.clone());
@@ -94,18 +94,20 @@ fn follow(given: &Value) -> Result<(), Error> {
                 if !is_last {
                     say(json!({"event": "statement", "sql": sql}));
                 }
-                is_end = is_last || is_standalone || sql.starts_with("XA ");
+                is_end = is_last || is_standalone || sql.starts_with("XA COMMIT") || sql.starts_with("XA ROLLBACK");
             }
             BinlogEvent::XidEvent(_) => is_end = true,
-            BinlogEvent::UnknownEvent if matches!(EventType::from_code(header.event_type), EventType::Unknown) => {
-                say(json!({"event": "unknown", "text": format!("type {}", header.event_type)}));
-            }
+            BinlogEvent::UnknownEvent => match EventType::from_code(header.event_type) {
+                EventType::MySqlXaPrepare => is_end = true,
+                EventType::Unknown => say(json!({"event": "unknown", "text": format!("type {}", header.event_type)})),
+                _ => (),
+            },
             _ => (),
         }
         client.commit(&header, &event); // its own way to keep a position, after the event was processed
         if is_end {
             let position = client.options.binlog.gtid_list.as_ref().map(GtidList::to_string);
-            say(json!({"event": "commit"}));
+            say(json!({"event": "commit", "gtid": gtid}));
             say(json!({"event": "position", "position": position}));
         }
     }

@@ -47,10 +47,11 @@ function take(event, zongji) {
     case "query": {
       const isEnd = event.query === "COMMIT" || event.query === "ROLLBACK";
       if (!isEnd) say({ event: "statement", sql: event.query });
-      if (isEnd || isStandalone || event.query.startsWith("XA ")) sayCommit(event, zongji);
+      if (isEnd || isStandalone || /^XA (COMMIT|ROLLBACK)/.test(event.query)) sayCommit(event, zongji);
       return;
     }
     case "xid":
+    case "xaprepare":
       return sayCommit(event, zongji);
     case "unknown":
       return say({ event: "unknown", text: "unknown event" });
