@@ -1,8 +1,9 @@
-// Follows a primary with zongji, by GTID ("gtid") or by file and position ("file"). It does not reconnect: its first
-// error ends this program, which goes on where it was when it is started again.
+// Follows a primary with zongji, by GTID ("gtid"), or by file and position ("file"): then from the oldest file on,
+// without what the given GTIDs cover. It does not reconnect: its first error ends this program, which goes on where it
+// was when it is started again.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import ZongJi from "@vlasky/zongji";
+import ZongJi, { MariadbGtidPosition } from "@vlasky/zongji";
 
 const isByGtid = process.argv[2] === "gtid";
 const KINDS = { writerows: "insert", updaterows: "update", deleterows: "delete" };
@@ -13,6 +14,7 @@ let isStandalone = false; // the group is one statement, and has no XID
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 function follow(given) {
+  const known = MariadbGtidPosition.parse(given.start);
   const zongji = new ZongJi({
     host: given.host,
     port: given.port,
@@ -22,10 +24,10 @@ function follow(given) {
     dateStrings: true,
     timezone: "Z",
   });
-  zongji.on("error", (error) => stop(error));
+  zongji.on("error", stop);
   zongji.on("binlog", (event) => {
     if (given.delay_ms) Atomics.wait(sleeping, 0, 0, given.delay_ms);
-    take(event, zongji);
+    if (isByGtid || !known.covers(event.gtid)) take(event, zongji);
   });
   const start = isByGtid ? { gtidSet: given.resume ?? given.start } : given.resume ?? {};
   zongji.start({ serverId: given.server_id, ...start });
@@ -40,9 +42,10 @@ function take(event, zongji) {
     case "writerows":
     case "updaterows":
     case "deleterows": {
-      const { parentSchema, tableName } = event.tableMap[event.tableId];
-      const table = `${parentSchema}.${tableName}`;
-      return event.rows.forEach((row) => say({ event: "change", table, kind: KINDS[name], ...images(name, row) }));
+      const map = event.tableMap[event.tableId];
+      const table = `${map.parentSchema}.${map.tableName}`;
+      for (const row of event.rows) say({ event: "change", table, kind: KINDS[name], ...images(name, row, map) });
+      return;
     }
     case "query": {
       const isEnd = event.query === "COMMIT" || event.query === "ROLLBACK";
@@ -65,17 +68,20 @@ function sayCommit(event, zongji) {
   if (resume !== undefined) say({ event: "position", position: resume });
 }
 
-function images(name, row) {
-  if (name === "updaterows") return { before: printable(row.before), after: printable(row.after) };
-  return name === "writerows" ? { before: null, after: printable(row) } : { before: printable(row), after: null };
+function images(name, row, map) {
+  if (name === "updaterows") return { before: printable(row.before, map), after: printable(row.after, map) };
+  const image = printable(row, map);
+  return name === "writerows" ? { before: null, after: image } : { before: image, after: null };
 }
 
-function printable(row) {
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, text(value)]));
+function printable(row, map) {
+  const types = map.columnSchemas.map((column) => column.COLUMN_TYPE);
+  return Object.fromEntries(Object.entries(row).map(([name, value], i) => [name, text(value, types[i])]));
 }
 
-function text(value) {
+function text(value, type) {
   if (!Buffer.isBuffer(value)) return value;
+  if (/^bit\b/i.test(type)) return Number(`0x${value.toString("hex")}`);
   try {
     return isUtf8.decode(value);
   } catch {
