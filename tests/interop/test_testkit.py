@@ -10,6 +10,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from lanes.printed_rows import printed_changes, without_untold
+from lanes.printed_rows import printed_value as printed_image_value
+from lanes.programs import LaneMissingError
 from lanes.replica import Replica
 
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat, RowImage, RowMetadata
@@ -67,6 +70,79 @@ def write_everything(primary: FixturePrimary) -> list[FixtureTable]:
     return [orders, plain]
 
 
+SORTS = {
+    "latin1": ("varchar(9) character set latin1", "Zö€\x81"),
+    "utf32": ("char(9) character set utf32", "a \U0001f600"),
+    "utf16le": ("text character set utf16le", "\U0001f600 "),
+    "ucs2": ("varchar(9) character set ucs2", "Ж"),
+    "utf8mb3": ("varchar(9) collate utf8mb3_bin", "Ж"),
+    "gbk": ("varchar(9) character set gbk", "中文"),
+    "cp1251": ("char(9) character set cp1251", "Ж"),
+    "bytes4": ("binary(4)", b"ab\0\0"),
+    "packed": ("varchar(900) compressed", "x" * 300),
+    "packed_little": ("varchar(20) compressed", "short"),
+    "packed_blob": ("mediumblob compressed", bytes(1000)),
+    "packed_latin1": ("text compressed character set latin1", "é" * 200),
+    "labels": ("enum('ä','b') character set latin1", "ä"),
+    "more_labels": ("set('é','z') character set utf32", "é,z"),
+    "place": ("point", bytes(4) + b"\1\1\0\0\0" + bytes(16)),
+    "exact": ("decimal(65,30)", Decimal("-" + "9" * 35 + "." + "9" * 30)),
+    "top": ("bigint unsigned", 2**64 - 1),
+    "span": ("time(6)", "-838:59:59.999999"),
+    "shortest": ("time(1)", "-00:00:00.1"),
+    "no_day": ("date", "0000-00-00"),
+    "no_month": ("datetime(2)", "2026-00-01 00:00:00.50"),
+    "no_time": ("timestamp(3) null", "0000-00-00 00:00:00.000"),
+    "last_time": ("timestamp null", "2038-01-19 03:14:07"),
+    "no_year": ("year", 0),
+    "bits": ("bit(64)", 2**64 - 1),
+    "address": ("inet6", "2001:db8::1"),
+    "uid": ("uuid", "6ccd780c-baba-1026-9564-5b8c656024db"),
+    "doc": ("json", '{"a": 1}'),
+    "doubled": ("int as (id * 2) stored", 2),
+    "next_id": ("int as (id + 1) virtual unique", 2),
+}
+BIG = {"big": ("longblob", b"\0b" * (9 << 20))}  # of several packets
+NEWEST = {"vector": ("vector(2)", (1.0, -0.5)), "address4": ("inet4", "255.0.0.1")}
+TOP = 2**32 - 1
+
+
+def write_shapes(primary: FixturePrimary, sorts: dict[str, tuple[str, object]]) -> list[FixtureTable]:
+    """Columns of every sort in every format, sequences, ALTER in two phases, and the greatest GTIDs."""
+    table = primary.table("shop.sorts", id="int primary key", **{name: sort for name, (sort, _) in sorts.items()})
+    primary.ddl("CREATE TABLE shop.prefixed (a text, b int, n blob compressed, PRIMARY KEY (a(5), b))")
+    prefixed = primary.table("shop.prefixed")
+    primary.ddl("CREATE SEQUENCE shop.numbers START WITH 5 INCREMENT BY 2 CACHE 3 CYCLE MAXVALUE 12")
+    numbers = primary.table("shop.numbers")
+    generated = [name for name, (sort, _) in sorts.items() if " as (" in sort]
+    values = {name: value for name, (_, value) in sorts.items() if name not in generated}
+    for number, way in enumerate(FORMATS):
+        primary.format = way
+        table.insert(id=number, **{name: value for name, value in values.items() if name != "big" or not number})
+        table.insert(id=-number - 1)
+        table.update(
+            id=number,
+            packed="y" * number,
+            place=values["place"] if number % 2 else None,
+            span="-00:00:01.000001",
+            no_day="2026-00-00",
+        )
+        with primary.transaction(domain=number):
+            prefixed.insert({"a": "x" * 9, "b": number}, {"a": "x" * 9, "b": -number - 1})
+            prefixed.update(a="x" * 9, b=number, n=b"n" * 200)
+        assert numbers.next() in range(1, 13)
+        started = primary.start_alter(f"ALTER TABLE shop.sorts COMMENT='{number}'", domain=number)
+        refused = primary.start_alter("ALTER TABLE prefixed ADD UNIQUE (n(3))", database="shop")
+        table.delete(id=-number - 1)
+        primary.commit_alter(started)
+        primary.rollback_alter(refused)
+    numbers.insert(next_not_cached_value=11, cycle_count=7)
+    for seq_no in (2**63 - 1, 2**63, 2**64 - 2):
+        with primary.transaction(domain=TOP, server_id=TOP, seq_no=seq_no):
+            prefixed.insert(a="late", b=-seq_no % 1000)
+    return [table, prefixed, numbers]
+
+
 @pytest.mark.parametrize(
     ("version", "profile"),
     [("10.11", "engine"), ("10.11", "classic-10.11"), ("11.8", "engine"), ("11.8", "classic-11.8")],
@@ -76,7 +152,7 @@ def test_a_replica_comes_to_the_contents_of_the_tables(
 ) -> None:
     replica = new_replica(version)
     with FixturePrimary(profile=profile) as primary:
-        tables = write_everything(primary)
+        tables = write_everything(primary) + write_shapes(primary, SORTS | BIG | (NEWEST if version != "10.11" else {}))
         replica.follow(primary, user=primary.user, password=primary.password)  # type: ignore[arg-type]
         replica.wait_for_gtid(str(primary.log.position))
         primary.wait_for(1001)
@@ -85,12 +161,31 @@ def test_a_replica_comes_to_the_contents_of_the_tables(
 
 
 def rows_of(replica: Replica, table: FixtureTable) -> list[tuple[str, ...]]:
-    names = ", ".join(f"CAST(`{name}` AS CHAR)" for name in table.rows[0])
+    names = ", ".join(expression(name, [row[name] for row in table.rows]) for name in table.rows[0])
     return sorted(tuple(map(text_of, row)) for row in replica.sql(f"SELECT {names} FROM {table.name}"))
 
 
+def expression(name: str, values: list[object]) -> str:
+    """What gives a column's values as `text_of` shows them."""
+    match next((value for value in values if value is not None), None):
+        case int():
+            return f"CAST(`{name}` + 0 AS CHAR)"  # also of BIT
+        case bytes():
+            return f"HEX(`{name}`)"
+        case tuple():
+            return f"VEC_ToText(`{name}`)"
+    return f"CAST(`{name}` AS CHAR)"
+
+
 def text_of(value: object) -> str:
-    return "NULL" if value is None else str(value)
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return value.hex().upper()
+        case tuple():
+            return f"[{','.join(f'{number:g}' for number in value)}]"
+    return str(value)
 
 
 @pytest.mark.parametrize(("version", "profile"), [("10.11", "compat"), ("11.8", "classic-11.8")])
@@ -117,6 +212,37 @@ def test_the_tool_prints_the_same_rows(
         of_files = run_tool(version, "mariadb-binlog", *options[:2], *map(str, files))
         assert (of_files.returncode, of_files.stderr) == (0, "")
         assert printed_rows(of_files.stdout) == expected
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_the_tool_prints_the_same_of_columns_of_every_sort(version: str, tmp_path: Path) -> None:
+    with FixturePrimary(profile=f"classic-{version}") as primary:
+        write_shapes(primary, SORTS)
+        files = primary.save_classic(tmp_path / "files")
+        expected = [
+            (schema, change.kind, image)
+            for group in primary.log.groups()
+            for schema, change in group.rows()
+            for image in (change.before, change.after)
+            if image is not None
+        ]
+    try:
+        found = [change for path in files for change in printed_changes(path, version)]
+    except LaneMissingError as error:
+        pytest.skip(str(error))
+    told = [without_untold(schema.columns, change) for (schema, *_), change in zip(expected, found, strict=True)]
+    assert told == [
+        without_untold(schema.columns, (schema.name, kind, printed_values(schema, image)))
+        for schema, kind, image in expected
+    ]
+
+
+def printed_values(schema, image):  # type: ignore[no-untyped-def]
+    return [
+        (number, printed_image_value(column, image[column.name]))
+        for number, column in enumerate(schema.columns, start=1)
+        if column.name in image
+    ]
 
 
 def printed(schema, image):  # type: ignore[no-untyped-def]

@@ -19,12 +19,14 @@ from ibbmaster.api.serving import RunningPrimary, ServingOptions, check_options,
 from ibbmaster.api.writing import WritableLog, WritingOptions, as_gtid, store_options
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.gtid_event import GtidExtraFlag
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.event.rows.row_image import RowImage
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.reading import quoted_name
@@ -326,11 +328,40 @@ class FixturePrimary:
             GtidOrderError: its GTID is not newer than what its domain has.
         """
         gtid, position = self._writer.ddl(sql, database, options)
+        self._take_effect(sql, database, gtid, position)
+        return gtid
+
+    def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
+        """Log START ALTER, as with `binlog_alter_two_phase`; what is logged then has the table as it was.
+
+        Raises:
+            ConfigurationError: it is no ALTER TABLE.
+        """
+        return self._writer.start_alter(sql, database, options)
+
+    def commit_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
+        """Log COMMIT ALTER for the START of that GTID; tables are from now on what it made of them.
+
+        Raises:
+            ConfigurationError: none has begun so.
+        """
+        gtid, position, alter = self._writer.end_alter(started, GtidExtraFlag.COMMIT_ALTER, options)
+        self._take_effect(alter.sql, alter.database, gtid, position)
+        return gtid
+
+    def rollback_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
+        """Log ROLLBACK ALTER for the START of that GTID.
+
+        Raises:
+            ConfigurationError: none has begun so.
+        """
+        return self._writer.end_alter(started, GtidExtraFlag.ROLLBACK_ALTER, options)[0]
+
+    def _take_effect(self, sql: str, database: str, gtid: Gtid, position: LogPosition) -> None:
         statement = LoggedStatement(text=sql, database=database, thread_id=1, sql_mode=0, has_effect=True)
         self._history.add(SchemaPlace(position, 1), str(gtid), self.clock.timestamp, statement)
         for table in self._tables:
             self._follow(table)
-        return gtid
 
     def save_classic(self, directory: Path | str) -> list[Path]:
         """Write what is logged now as traditional files, as the server does that `profile` names.

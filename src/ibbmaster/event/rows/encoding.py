@@ -6,6 +6,7 @@ The inverse of `table_schema` and `changes`; layout: protocol/event/rows.md.
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -55,6 +56,7 @@ class WrittenTable:
     table: str
     columns: tuple[WrittenColumn, ...]
     primary_key: tuple[int, ...] = ()
+    key_prefixes: tuple[int, ...] = ()  # characters of each column in the key, 0: all; none: all of each
 
     @property
     def name(self) -> str:
@@ -188,13 +190,18 @@ def _optional_fields(table: WrittenTable, metadata: RowMetadata) -> Iterator[byt
         texts = b"".join(_label_list(column.labels) for column in labelled if column.metadata[0] == flag)
         if texts:
             yield _field(field, texts)
-    if table.primary_key:
+    geometries = [column.geometry_type for column in table.columns if column.geometry_type is not None]
+    if geometries:
+        yield _field(MetadataField.GEOMETRY_TYPE, b"".join(map(lenenc.encode_int, geometries)))
+    if any(table.key_prefixes):
+        pairs = zip(table.primary_key, table.key_prefixes, strict=True)
+        yield _field(MetadataField.PRIMARY_KEY_WITH_PREFIX, b"".join(map(lenenc.encode_int, itertools.chain(*pairs))))
+    elif table.primary_key:
         yield _field(MetadataField.SIMPLE_PRIMARY_KEY, b"".join(map(lenenc.encode_int, table.primary_key)))
 
 
-def _label_list(labels: Sequence[str]) -> bytes:
-    texts = [label.encode() for label in labels]
-    return lenenc.encode_int(len(texts)) + b"".join(lenenc.encode_int(len(text)) + text for text in texts)
+def _label_list(labels: Sequence[bytes]) -> bytes:
+    return lenenc.encode_int(len(labels)) + b"".join(lenenc.encode_int(len(label)) + label for label in labels)
 
 
 def encode_rows(
