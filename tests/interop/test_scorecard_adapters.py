@@ -1,4 +1,4 @@
-"""Adapters in Go, Node and Rust tell what a primary logged, as the scorecard reads it; built once, into the user's cache."""
+"""Adapters in Go, Node and Rust tell what a primary logged; they are built once, into the cache of the user."""
 
 from __future__ import annotations
 

@@ -34,14 +34,18 @@ func main() {
 type handler struct {
 	canal.DummyEventHandler
 	options
-	gtid string // of the group
+	gtid   string // of the group
+	hasXID bool   // whether XID ends it, else a statement does
 }
 
 func (h *handler) OnGTID(header *replication.EventHeader, event mysql.BinlogGTIDEvent) error {
 	h.pause()
 	set, err := event.GTIDNext()
 	if err == nil {
-		h.gtid = set.String()
+		h.gtid, h.hasXID = set.String(), false
+		if mariadb, ok := event.(*replication.MariadbGTIDEvent); ok {
+			h.hasXID = mariadb.Flags&replication.BINLOG_MARIADB_FL_TRANSACTIONAL != 0
+		}
 		say(line{"event": "begin", "gtid": h.gtid})
 	}
 	return err
@@ -83,6 +87,9 @@ func (h *handler) OnXID(header *replication.EventHeader, next mysql.Position) er
 
 // OnPosSynced comes behind XID, behind statements, and with another file: this position may be kept.
 func (h *handler) OnPosSynced(header *replication.EventHeader, pos mysql.Position, set mysql.GTIDSet, force bool) error {
+	if header != nil && header.EventType == replication.QUERY_EVENT && !h.hasXID {
+		say(line{"event": "commit", "gtid": h.gtid})
+	}
 	if set != nil {
 		say(line{"event": "position", "position": set.String()})
 	}
