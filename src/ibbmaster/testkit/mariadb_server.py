@@ -146,7 +146,10 @@ class RealServer:
         self._reader: threading.Thread | None = None
         self._connection: pymysql.Connection[Any] | None = None
         if not self.data.exists():
-            shutil.copytree(template.data, self.data)
+            copied = directory / "data.new"  # who is killed while it copies leaves no half of a server
+            shutil.rmtree(copied, ignore_errors=True)
+            shutil.copytree(template.data, copied)
+            copied.rename(self.data)
 
     @property
     def pid(self) -> int:
