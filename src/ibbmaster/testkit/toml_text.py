@@ -1,0 +1,49 @@
+"""Values as TOML, in one line each: what scenario files are written with. Python reads TOML, and writes none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+
+
+def toml_value(value: object) -> str:
+    """A value in one line: a text, a number, true or false, a list, or a table.
+
+    Raises:
+        TypeError: TOML has no such value.
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return f'"{"".join(map(_character, value))}"'
+        case Mapping():
+            pairs = ", ".join(f"{toml_key(str(key))} = {toml_value(each)}" for key, each in value.items())
+            return f"{{{pairs}}}"
+        case Sequence() if not isinstance(value, bytes):
+            return f"[{', '.join(map(toml_value, value))}]"
+    raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def toml_key(key: str) -> str:
+    """A key, in quotes if it needs them."""
+    return key if _BARE.fullmatch(key) else toml_value(key)
+
+
+def toml_lines(table: Mapping[str, object]) -> list[str]:
+    """A table, a key a line."""
+    return [f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items()]
+
+
+def _character(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    code = ord(character)
+    if code < 0x20 or code == 0x7F:
+        return f"\\u{code:04X}"
+    return "\N{REPLACEMENT CHARACTER}" if 0xD800 <= code < 0xE000 else character
