@@ -125,7 +125,7 @@ def value_of(printed: bytes, printed_type: str, declared: str) -> object:
             return int(digits, 2)
         octets = bytes(int(digits[at : at + 8], 2) for at in range(0, len(digits), 8))
         bits = int.from_bytes(octets, "little")  # the lowest byte is printed first
-        labels = LABEL.findall(declared)
+        labels = labels_of(declared)
         return ",".join(label for at, label in enumerate(labels) if bits >> at & 1) if labels else bits
     if printed.startswith(b"'"):
         data = re.sub(rb"\\x([01][0-9a-f])", lambda found: bytes.fromhex(found[1].decode()), printed[1:-1])
@@ -133,7 +133,7 @@ def value_of(printed: bytes, printed_type: str, declared: str) -> object:
     text = printed.decode()
     match printed_type:
         case "ENUM":
-            labels = ["", *LABEL.findall(declared)]
+            labels = ["", *labels_of(declared)]
             return labels[int(text)] if int(text) < len(labels) > 1 else int(text)
         case "TIMESTAMP":
             return _moment(text)
@@ -143,6 +143,11 @@ def value_of(printed: bytes, printed_type: str, declared: str) -> object:
             return float(text)
     signed, _, unsigned = text.partition(" ")  # the tool prints both where they differ
     return int(unsigned.strip("()")) if unsigned and "UNSIGNED" in declared else int(signed)
+
+
+def labels_of(declared: str) -> list[str]:
+    """Those of an ENUM or a SET; none if the metadata do not tell them."""
+    return [label.replace("''", "'") for label in LABEL.findall(declared)]
 
 
 def _moment(text: str) -> str:
