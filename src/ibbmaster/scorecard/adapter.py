@@ -34,6 +34,7 @@ KEYS: dict[str, type] = {
     "registry": str,
     "needs?": list,
     "module?": str,
+    "sources?": list,
     "build?": list,
     "run": list,
     "start?": str,
@@ -51,6 +52,7 @@ class Adapter:
         needs: programs that must be on PATH.
         module: the importable module of a Python package: where this interpreter has `package` in exactly that
             version, nothing is built and this interpreter runs it.
+        sources: further files, relative to the directory, that are copied beside its own before it is built.
         build: commands that run once, in a copy of the directory.
         run: the command; names of files that are there are made absolute.
         start: `gtid`: it can begin behind a GTID position; `now`: it begins where the primary is; `file`: it knows
@@ -65,6 +67,7 @@ class Adapter:
     registry: str
     needs: tuple[str, ...] = ()
     module: str = ""
+    sources: tuple[str, ...] = ()
     build: tuple[tuple[str, ...], ...] = ()
     run: tuple[str, ...]
     start: str = "gtid"
@@ -122,7 +125,7 @@ def _adapter(directory: Path, given: Mapping[str, Any]) -> Adapter:
             raise ValueError(f"{key[:80]!r} means nothing here; expected {', '.join(names)}")
         kinds = (int, float) if names[key] is float else names[key]
         if not isinstance(value, kinds) or isinstance(value, bool):
-            raise ValueError(f"{key} {repr(value)[:80]}: expected {_TYPES[names[key]]}")
+            raise ValueError(f"{key} {repr(value)[:80]}: expected {_TYPES[names[key]]}")  # noqa: TRY004
     for key in KEYS:
         if not key.endswith("?") and key not in given:
             raise ValueError(f"{key!r} is missing")
@@ -139,6 +142,7 @@ def _adapter(directory: Path, given: Mapping[str, Any]) -> Adapter:
         registry=given["registry"],
         needs=_texts("needs", given.get("needs", [])),
         module=given.get("module", ""),
+        sources=_texts("sources", given.get("sources", [])),
         build=tuple(_command("build", command) for command in given.get("build", [])),
         run=_command("run", given["run"]),
         start=start,
@@ -176,9 +180,9 @@ def build(adapter: Adapter) -> tuple[str, ...]:
     missing = [program for program in adapter.needs if shutil.which(program) is None]
     if missing:
         raise ConfigurationError(f"needs {', '.join(missing)}, not found on PATH")
-    if not adapter.build:
+    if not adapter.build and not adapter.sources:
         return _absolute(adapter.directory, adapter.run)
-    target = cache_directory() / f"adapter-{adapter.name}-{_hash(adapter.directory)}"
+    target = cache_directory() / f"adapter-{adapter.name}-{_hash(adapter)}"
     with _locked(target.with_name(f".{target.name}.lock")):
         if not (target / BUILT).is_file():
             _build_in(adapter, target)
@@ -204,7 +208,9 @@ def _is_installed(adapter: Adapter) -> bool:
 def _build_in(adapter: Adapter, target: Path) -> None:
     if target.exists():  # a build that was broken off
         shutil.rmtree(target)
-    shutil.copytree(adapter.directory, target, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    target.mkdir(parents=True)
+    for path in _files(adapter):
+        shutil.copy(path, target / path.name)
     for command in adapter.build:
         words = _absolute(target, command)
         try:
@@ -230,13 +236,22 @@ def _absolute(directory: Path, words: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(directory / word) if word and (directory / word).is_file() else word for word in words)
 
 
-def _hash(directory: Path) -> str:
+def _files(adapter: Adapter) -> list[Path]:
+    """What an adapter is built from: they lie flat beside each other there."""
+    own = [path for path in adapter.directory.iterdir() if path.is_file() and not path.name.startswith(".")]
+    others = [adapter.directory / source for source in adapter.sources]
+    missing = next((path for path in others if not path.is_file()), None)
+    if missing is not None:
+        raise ConfigurationError(f"sources: there is no file {missing}")
+    return sorted([*others, *own], key=lambda path: path.name)
+
+
+def _hash(adapter: Adapter) -> str:
     """Of the names and contents of an adapter's files."""
     found = hashlib.sha256()
-    for path in sorted(directory.iterdir()):
-        if path.is_file() and not path.name.startswith("."):
-            data = path.read_bytes()
-            found.update(f"{path.name}\0{len(data)}\0".encode() + data)
+    for path in _files(adapter):
+        data = path.read_bytes()
+        found.update(f"{path.name}\0{len(data)}\0".encode() + data)
     return found.hexdigest()[:12]
 
 

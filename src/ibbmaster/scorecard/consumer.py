@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -21,6 +22,8 @@ OUTPUT_SIZE_MAX = 256 << 20  # bytes of one process
 LOG_SIZE_MAX = 64 << 10  # bytes of standard error that are kept, the last ones
 TERM_S = 1.0  # between SIGTERM and SIGKILL
 POLL_S = 0.01
+RESTARTS_S = (0.5, 2.0, 5.0)  # before each of them
+FATAL_S = 2.0  # for a consumer to end after it said that it follows no more
 
 
 class Consumer:
@@ -160,3 +163,78 @@ class Consumer:
 def _code(result: os.waitid_result | None) -> int:
     assert result is not None
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
+
+
+@dataclass(slots=True)
+class Supervised:
+    """A consumer that is started again with its last position when it ends, three times at most.
+
+    Attributes:
+        told: every line of all its processes.
+        exit_code: of the last process; None: it lives.
+        problem: a line that means nothing; it is not started again.
+    """
+
+    command: Sequence[str]
+    request: Mapping[str, Any]
+    directory: Path
+    told: list[ToldEvent] = field(default_factory=list)
+    starts: int = 0
+    exit_code: int | None = None
+    problem: str = ""
+    log: str = ""
+    _consumer: Consumer | None = None
+    _due: float | None = None  # when it is started again
+    _fatal_at: float | None = None
+
+    def start(self) -> None:
+        """Start it, with the last position it told."""
+        positions = [event.position for event in self.told if event.what == "position"]
+        request = {**self.request, "directory": str(self.directory), "resume": positions[-1] if positions else None}
+        self.starts += 1
+        self._due = self._fatal_at = self.exit_code = None
+        self._consumer = Consumer(self.command, request, directory=self.directory, process=self.starts)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, and is not started again."""
+        return self._consumer is None and self._due is None
+
+    def poll(self, timeout: float) -> list[ToldEvent]:
+        """What it has told since; starts it again when that is due."""
+        if self._consumer is None:
+            if self._due is not None and time.monotonic() >= self._due:
+                self.start()
+            else:
+                time.sleep(timeout)
+            return []
+        found = self._consumer.events(timeout)
+        fatal = next((event.at for event in found if event.what == "error" and event.is_fatal), None)
+        self._fatal_at = self._fatal_at or fatal
+        is_late = self._fatal_at is not None and time.monotonic() > self._fatal_at + FATAL_S
+        self.told += found
+        if self._consumer.has_ended or is_late or self._consumer.problem:
+            found = found + self._end(0.0)
+        return found
+
+    def _end(self, grace_s: float) -> list[ToldEvent]:
+        assert self._consumer is not None
+        consumer, self._consumer = self._consumer, None
+        was_alive = not consumer.has_ended
+        rest = consumer.close(grace_s)
+        self.told += rest
+        self.log += consumer.log
+        self.problem = consumer.problem
+        self.exit_code = 1 if was_alive and self._fatal_at is not None else consumer.exit_code
+        if self.starts <= len(RESTARTS_S) and not self.problem:
+            self._due = time.monotonic() + RESTARTS_S[self.starts - 1]
+        return rest
+
+    def close(self, grace_s: float) -> None:
+        """End it; its exit code stays None if it has lived until now."""
+        self._due = None
+        if self._consumer is not None:
+            consumer, self._consumer = self._consumer, None
+            self.told += consumer.close(grace_s)
+            self.log += consumer.log
+            self.problem = self.problem or consumer.problem

@@ -7,17 +7,19 @@ How it is decided:
 - A flaw is a change that never came, came with other values, under another GTID, or behind a later one; and a
   change that was never logged. What is missing behind the last change that came is no flaw of its own: the end says
   what it is.
-- A flaw is *told* if an error was told behind the change before it, and that error was not of a connection: the
-  consumer did not connect again (or was started again) before it told more. Of an error that it recovered from, its
-  user takes it that nothing is lost.
+- Where a consumer tells of commits, a group whose changes it told and whose commit it did not is a flaw as well,
+  unless it was prepared only.
+- A flaw is *told* if an error was told behind the change before it. Not of use are errors that the library takes up
+  again by itself (`is_retried`), and those behind which the consumer was started again and told more: of what it
+  recovered from its user takes it that nothing is lost.
 - A flaw that is not told: "loses silently", whatever else happened.
 - All flaws told: "loses loudly".
 - Without a flaw, and with the marker: "exact", or what it repeats. A group is repeated as a whole if each of its
   changes came equally often.
 - Without a flaw and without the marker, the end counts. The last process ended by a signal, by an internal error,
   or with an exit code and no text at all: "crashes". It told a fatal error, or ended with an exit code and a text:
-  "loses loudly". It told an error since its last progress and does not connect again and again: "loses loudly",
-  too. Else it "hangs".
+  "loses loudly". It told another error since its last progress: "loses loudly", too, unless that is always taken up
+  again. Else it "hangs".
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import enum
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -35,7 +37,7 @@ from ibbmaster.scorecard.journal import Image, ToldEvent, shown_image
 
 LINES_MAX = 20
 LINE_MAX = 300  # characters
-CONNECTIONS_MAX = 3  # more than so many since the last progress: again and again
+COMPARISONS_MAX = 5_000_000  # of changes out of order
 FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
 
 
@@ -72,6 +74,10 @@ _MEANINGS = {
 }
 
 
+class BitValue(int):
+    """The value of a BIT column, which some libraries give as digits of 0 and 1, or as bytes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedChange:
     """One row that was changed, or a statement that changes rows; images by name, of the columns that the log has.
@@ -101,36 +107,41 @@ class LoggedChange:
 class LoggedGroup:
     """A group that was logged behind the consumer's start.
 
-    `is_required` is false for one that the primary itself has lost since: it may come or not.
+    `is_required` is false for one that the primary itself has lost since: it may come or not. `is_prepared`: it ends
+    with XA PREPARE, which commits nothing.
     """
 
     gtid: str
     changes: tuple[LoggedChange, ...] = ()
     is_required: bool = True
-    is_marker: bool = False
+    is_prepared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """How a run came to its end, and what the primary saw of it.
+    """How a run came to its end.
 
     Attributes:
         exit_code: of the last process, negative for a signal; None: it lived until it was ended by us.
         has_log: whether the last process said something on standard error.
-        connections: when each connection to the primary began, on the clock of the journal.
+        connections: how often it connected to the primary since its last progress.
     """
 
     exit_code: int | None = None
     has_log: bool = False
-    connections: tuple[float, ...] = ()
+    connections: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A grade, and what it rests on; of each list at most 20 lines."""
+    """A grade, and what it rests on; of each list at most 20 lines.
+
+    `first` has the number of the line by which each change came that did, for the first time.
+    """
 
     grade: Grade
     summary: str
+    first: tuple[int, ...] = ()
     missing: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
@@ -141,7 +152,6 @@ def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd)
     matching = Matching(groups)
     for number, event in enumerate(told):
         matching.take(number, event)
-    matching.finish()
     flaws, after_last = matching.flaws(), matching.missing_behind()
     missing = [flaw.text for flaw in flaws if flaw.is_missing] + after_last
     wrong = [flaw.text for flaw in flaws if not flaw.is_missing]
@@ -162,7 +172,12 @@ def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd)
     else:
         grade, summary = Grade.EXACT, "every change once, in order"
     return Judgement(
-        grade=grade, summary=_line(summary), missing=_lines(missing), repeated=_lines(repeats), wrong=_lines(wrong)
+        grade=grade,
+        summary=_line(summary),
+        first=matching.first(),
+        missing=_lines(missing),
+        repeated=_lines(repeats),
+        wrong=_lines(wrong),
     )
 
 
@@ -176,8 +191,9 @@ class _Wanted:
 
     group: LoggedGroup
     change: LoggedChange
+    number: int  # of the group
     came: list[int] = field(default_factory=list)
-    wrong: str = ""
+    is_uncommitted: bool = False  # it came in a group that was begun, and not committed
 
     @property
     def has_come(self) -> bool:
@@ -200,22 +216,29 @@ class Matching:
     """Matches what was told with what was logged, line by line."""
 
     def __init__(self, groups: Sequence[LoggedGroup]) -> None:
-        self._wanted = [_Wanted(group, change) for group in groups for change in group.changes]
-        self._gtids = {group.gtid for group in groups}
+        self._wanted = [
+            _Wanted(group, change, number) for number, group in enumerate(groups) for change in group.changes
+        ]
         self._by_key: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._last_of: dict[str, int] = {}  # the last change of a group, by GTID
         for number, wanted in enumerate(self._wanted):
             self._by_key[wanted.change.table, wanted.change.kind].append(number)
+            if self._wanted[self._last_of.setdefault(wanted.group.gtid, number)].number == wanted.number:
+                self._last_of[wanted.group.gtid] = number  # of the first one: another primary may have one of that GTID
+        self._comparisons = COMPARISONS_MAX
         self._cursor = -1  # the wanted change that came last
         self._furthest = -1
         self._open: str | None = None  # the GTID that the group which is open was begun with
         self._in_group: list[tuple[int, int]] = []  # of that: wanted change, number of the line
+        self._is_begun = False
+        self._has_commits = False  # of groups that were begun
         self._strange: list[_Flaw] = []
 
     def take(self, number: int, event: ToldEvent) -> None:
         """One line that was told."""
         match event.what:
             case "begin":
-                self._open, self._in_group = event.gtid, []
+                self._open, self._in_group, self._is_begun = event.gtid, [], True
             case "change":
                 self._take_change(number, event)
             case "statement":
@@ -223,29 +246,38 @@ class Matching:
             case "commit":
                 self._take_commit(number, event)
 
-    def finish(self) -> None:
-        """Nothing more was told."""
-
     def _take_change(self, number: int, event: ToldEvent) -> None:
         candidates = self._by_key.get((event.table, event.kind), [])
-        equal = [one for one in candidates if _is_equal(self._wanted[one].change, event)]
-        found = self._choose(equal)
+        found = self._next(event)
+        if found is None and self._comparisons > 0:
+            self._comparisons -= len(candidates)
+            found = self._choose([one for one in candidates if _is_equal(self._wanted[one].change, event)])
         if found is None:
             self._take_strange(number, event, candidates)
             return
         self._note(found, number, gtid=self._open)
 
+    def _next(self, event: ToldEvent) -> int | None:
+        """The change behind the last one, if it is this, which it mostly is."""
+        place = self._cursor + 1
+        if place >= len(self._wanted):
+            return None
+        wanted = self._wanted[place]
+        if self._open not in (None, wanted.group.gtid) or wanted.has_come:
+            return None
+        is_so = (wanted.change.table, wanted.change.kind) == (event.table, event.kind)
+        return place if is_so and _is_equal(wanted.change, event) else None
+
     def _take_statement(self, number: int, event: ToldEvent) -> None:
         said = _plain(event.text)
-        equal = [
-            one for one in self._by_key.get(("", ""), []) if _plain(self._wanted[one].change.sql) in said
-        ]
+        equal = [one for one in self._by_key.get(("", ""), []) if _plain(self._wanted[one].change.sql) in said]
         found = self._choose(equal)
         if found is not None:
             self._note(found, number, gtid=self._open)
 
     def _take_commit(self, number: int, event: ToldEvent) -> None:
         gtid, inside = event.gtid, self._in_group
+        self._furthest = max(self._furthest, self._last_of.get(gtid or self._open or "", -1))
         if gtid is not None and gtid != self._open:
             for found, line in inside:
                 self._expect_gtid(found, line, gtid)
@@ -259,7 +291,10 @@ class Matching:
             if rest and rest[0].group.gtid == groups[0] and not rest[0].has_come:
                 text = f"{groups[0]} was told as committed before {rest[0].change}"
                 self._strange.append(_Flaw(text, number, False))
-        self._open, self._in_group = None, []
+        for found, _ in inside:
+            self._wanted[found].is_uncommitted = False
+        self._has_commits = self._has_commits or self._is_begun
+        self._open, self._in_group, self._is_begun = None, [], False
 
     def _choose(self, equal: Sequence[int]) -> int | None:
         """Of equal changes the one that is meant: the next in order that has not come, else one that comes again."""
@@ -288,6 +323,7 @@ class Matching:
                 self._strange.append(_Flaw(f"{wanted} came behind {later}", number, False))
         if gtid is not None:
             self._expect_gtid(found, number, gtid)
+        wanted.is_uncommitted = self._is_begun and (not wanted.has_come or wanted.is_uncommitted)
         wanted.came.append(number)
         self._cursor = found
         self._furthest = max(self._furthest, found)
@@ -321,21 +357,35 @@ class Matching:
                 since = wanted.came[0]
             elif wanted.group.is_required:
                 found.append(_Flaw(f"{wanted} is missing", since, True))
-        return found
+        return found + self._uncommitted()
+
+    def _uncommitted(self) -> list[_Flaw]:
+        """Groups that were told but for their commits, before one that was committed."""
+        if not self._has_commits:
+            return []
+        committed = [number for number, wanted in enumerate(self._wanted) if wanted.came and not wanted.is_uncommitted]
+        lost = {
+            wanted.group.gtid: wanted.came[-1]
+            for wanted in self._wanted[: max(committed, default=0)]
+            if wanted.is_uncommitted and wanted.group.is_required and not wanted.group.is_prepared
+        }
+        return [_Flaw(f"the commit of {gtid} is missing", since, True) for gtid, since in lost.items()]
 
     def missing_behind(self) -> list[str]:
         """What did not come behind the last change that did."""
         behind = self._wanted[self._furthest + 1 :]
         return [f"{wanted} is missing" for wanted in behind if wanted.group.is_required]
 
+    def first(self) -> tuple[int, ...]:
+        """The line by which each change came first."""
+        return tuple(sorted(wanted.came[0] for wanted in self._wanted if wanted.came))
+
     def repeats(self) -> tuple[list[str], bool]:
         """Changes that came more than once, and whether they are whole groups."""
-        counts: dict[str, Counter[int]] = defaultdict(Counter)
+        counts: dict[int, Counter[int]] = defaultdict(Counter)
         for wanted in self._wanted:
-            counts[wanted.group.gtid][len(wanted.came)] += 1
-        repeated = [
-            f"{wanted} came {_times(len(wanted.came))}" for wanted in self._wanted if len(wanted.came) > 1
-        ]
+            counts[wanted.number][len(wanted.came)] += 1
+        repeated = [f"{wanted} came {_times(len(wanted.came))}" for wanted in self._wanted if len(wanted.came) > 1]
         return repeated, all(len(found) == 1 for found in counts.values() if max(found) > 1)
 
 
@@ -348,43 +398,41 @@ def _times(count: int) -> str:
 
 def _is_told(flaw: _Flaw, told: Sequence[ToldEvent], end: RunEnd) -> bool:
     errors = [number for number in range(flaw.since, len(told)) if told[number].what == "error"]
-    if any(not _is_recovered(number, told, end) for number in errors):
+    if any(not _is_recovered(number, told) for number in errors):
         return True
     return bool(end.exit_code) and end.has_log
 
 
-def _is_recovered(number: int, told: Sequence[ToldEvent], end: RunEnd) -> bool:
-    """Whether an error was of a connection: it connected again, or was started again, before it told more."""
+def _is_recovered(number: int, told: Sequence[ToldEvent]) -> bool:
+    """Whether an error was taken up again: by the library, or by a start behind which it told more."""
     error = told[number]
     following = next((event for event in told[number + 1 :] if event.is_progress), None)
-    if following is None:
-        return False
-    before = next((event.at for event in reversed(told[:number]) if event.is_progress), 0.0)
-    return following.process != error.process or any(before <= at <= following.at for at in end.connections)
+    return error.is_retried or (following is not None and following.process != error.process)
 
 
 def _ending(told: Sequence[ToldEvent], end: RunEnd) -> tuple[Grade, str]:
     """What it is that a consumer did not come to the end."""
     last_progress = max((number for number, event in enumerate(told) if event.is_progress), default=-1)
-    since = told[last_progress].at if last_progress >= 0 else 0.0
-    errors = [event for event in told[last_progress + 1 :] if event.what == "error"]
+    errors = [event for event in told[last_progress + 1 :] if event.what == "error" and not event.is_retried]
     fatal = [event for event in errors if event.is_fatal]
+    last = (fatal or errors)[-1:]
     if end.exit_code is not None and end.exit_code < 0:
         return Grade.CRASHES, f"signal {-end.exit_code} ended it"
-    if any(event.is_internal for event in (fatal or errors)[-1:]):
-        return Grade.CRASHES, f"an internal error: {(fatal or errors)[-1].text}"
+    if last and last[0].is_internal:
+        return Grade.CRASHES, f"an internal error: {last[0].text}"
     if fatal:
         return Grade.LOSES_LOUDLY, f"it ended: {fatal[-1].text}"
     if end.exit_code:
         if end.has_log or errors:
             return Grade.LOSES_LOUDLY, f"it ended with exit code {end.exit_code}"
         return Grade.CRASHES, f"it ended with exit code {end.exit_code} and said nothing"
-    again = sum(at >= since for at in end.connections)
-    if again > CONNECTIONS_MAX:
-        return Grade.HANGS, f"it connected {again} times and came no further"
     if errors:
         return Grade.LOSES_LOUDLY, f"it came no further: {errors[-1].text}"
-    return Grade.HANGS, "it ended and said nothing" if end.exit_code == 0 else "it came no further and said nothing"
+    if end.exit_code == 0:
+        return Grade.HANGS, "it ended and said nothing"
+    if end.connections > 1:
+        return Grade.HANGS, f"it connected {end.connections} times and came no further"
+    return Grade.HANGS, "it came no further and said nothing"
 
 
 # Values -------------------------------------------------------------------------------------------
@@ -420,7 +468,7 @@ def is_same_value(logged: Any, told: Any) -> bool:
         found = _number(told)
         return found is not None and abs(float(found) - logged) <= FLOAT_ERROR * max(1.0, abs(logged))
     if isinstance(logged, int | Decimal):
-        return _number(told) == Decimal(logged)
+        return _number(told) == Decimal(logged) or (isinstance(logged, BitValue) and _bits(told) == logged)
     text = str(logged)
     if not isinstance(told, str):
         return _number(text) is not None and _number(text) == _number(told)
@@ -429,6 +477,12 @@ def is_same_value(logged: Any, told: Any) -> bool:
     if told.startswith("0x") and _bytes_of(told, text.encode()):
         return True
     return text[:1] in ("{", "[") and _is_same_json(text, told)
+
+
+def _bits(told: Any) -> int | None:
+    if not isinstance(told, str) or not told or set(told) - {"0", "1"}:
+        return int(told[2:], 16) if isinstance(told, str) and re.fullmatch("0x[0-9a-fA-F]{1,16}", told) else None
+    return int(told, 2)
 
 
 def _number(value: Any) -> Decimal | None:
@@ -500,9 +554,3 @@ def _lines(lines: Sequence[str]) -> tuple[str, ...]:
 def _line(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= LINE_MAX else f"{text[: LINE_MAX - 1]}…"
-
-
-def changes_of(groups: Sequence[LoggedGroup]) -> Iterator[LoggedChange]:
-    """Every change, in order."""
-    for group in groups:
-        yield from group.changes

@@ -12,7 +12,7 @@ from typing import Any
 
 from ibbmaster.errors import RemoteProtocolError
 
-LINE_SIZE_MAX = 1 << 20  # bytes
+LINE_SIZE_MAX = 64 << 20  # bytes: a row of a LONGTEXT, and its hexadecimal digits
 LINES_MAX = 200_000
 POSITION_SIZE_MAX = 1 << 16  # characters of its JSON
 TEXT_KEPT_MAX = 4000  # characters of a text that a user was told
@@ -21,15 +21,22 @@ CHANGE_KINDS = ("insert", "update", "delete")
 
 Image = Mapping[str, Any] | list[Any]  # by name, or by position where the library knows no names
 
+IMAGES = (dict, list, type(None))
+
 #: What is told -> its keys, each with the types it may have; "?" behind a key: it may be left out.
 TOLD: dict[str, dict[str, tuple[type, ...]]] = {
     "version": {"text": (str,)},
     "begin": {"gtid?": (str, type(None))},
-    "change": {"table": (str,), "kind": (str,), "before?": (dict, list, type(None)), "after?": (dict, list, type(None))},
+    "change": {
+        "table": (str,),
+        "kind": (str,),
+        "before?": (dict, list, type(None)),
+        "after?": (dict, list, type(None)),
+    },
     "statement": {"sql": (str,)},
     "commit": {"gtid?": (str, type(None))},
     "position": {"position": (object,)},
-    "error": {"text": (str,), "is_fatal?": (bool,), "is_internal?": (bool,)},
+    "error": {"text": (str,), "is_fatal?": (bool,), "is_internal?": (bool,), "is_retried?": (bool,)},
     "unknown": {"text": (str,)},
 }
 
@@ -41,7 +48,8 @@ class ToldEvent:
     Attributes:
         what: one of `TOLD`.
         text: of a version, a statement, an error or an unknown event.
-        is_fatal: it follows no more; `is_internal`: the library does not document such an error.
+        is_fatal: it follows no more; `is_internal`: the library does not document such an error; `is_retried`: the
+            library says that it takes it up again by itself.
         at: when it was read, in seconds on the runner's clock.
         process: how often the consumer had been started, counted from 1.
     """
@@ -56,6 +64,7 @@ class ToldEvent:
     position: Any = None
     is_fatal: bool = False
     is_internal: bool = False
+    is_retried: bool = False
     at: float = 0.0
     process: int = 1
 
@@ -150,6 +159,7 @@ def _event(what: str, given: Mapping[str, Any], at: float, process: int) -> Told
         position=given.get("position"),
         is_fatal=given.get("is_fatal", False),
         is_internal=given.get("is_internal", False),
+        is_retried=given.get("is_retried", False),
         at=at,
         process=process,
     )

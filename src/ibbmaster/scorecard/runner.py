@@ -6,59 +6,45 @@ marker, whose commit ends the run. A consumer that ends is started again with it
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import trio
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
-from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
-from ibbmaster.event.query import decode_query
-from ibbmaster.event.types import EventType
-from ibbmaster.gtid import Gtid
 from ibbmaster.scorecard.adapter import Adapter, build
-from ibbmaster.scorecard.consumer import Consumer
-from ibbmaster.scorecard.grade import Grade, LoggedChange, LoggedGroup, RunEnd, judge
-from ibbmaster.scorecard.journal import ToldEvent
-from ibbmaster.scorecard.results import Cell, FaultBytes, Resume
-from ibbmaster.testkit.primary import FixturePrimary
+from ibbmaster.scorecard.cards import Card
+from ibbmaster.scorecard.consumer import Supervised
+from ibbmaster.scorecard.grade import LoggedGroup, RunEnd, judge
+from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
+from ibbmaster.scorecard.results import Cell, ConsumerResult, FaultBytes, Resume, ScenarioResult
 from ibbmaster.testkit.scenario import Scenario
+from ibbmaster.testkit.tables import RowFormat
 from ibbmaster.testkit.witness import SeenConnection
 from ibbmaster.testkit.written import WrittenGroup
 
 MARKER = "ibb_marker.marks"
 CONSUMER_ID = 4001
-RESTARTS_MAX = 3
-RESTART_S = 0.5  # before the first one; twice as long before each other
+PASSWORD = "of-the-scorecard"  # some libraries cannot log in without one
 SILENCE_S = 12.0  # without progress: it hangs
 SILENCE_PER_START = 4.0
 LIMIT_S = 120.0
 QUIET_S = 2.0  # everything was sent, and nothing comes any more
 SETTLE_S = 0.4  # behind the marker, to see whether more comes
-FATAL_S = 2.0  # for a consumer to end after it said that it follows no more
 STEP_S = 0.02
 LINES_MAX = 200
-LINE_MAX = 300
-STATEMENTS = (EventType.QUERY, EventType.QUERY_COMPRESSED)
-FRAMES = ("begin", "commit", "rollback", "savepoint", "xa ", "release savepoint")  # statements that change no row
-
-
-class ScenarioCard(Protocol):
-    """What is needed of a card."""
-
-    name: str
-    start: str | None
-    delay_ms: int
-    expected: tuple[str, ...] | None
-
-    def scenario(self) -> Scenario: ...
-
-    def live_groups(self) -> tuple[WrittenGroup, ...]: ...
+LINE_MAX = 300  # characters
+LOG_MAX = 8192  # characters
+FAULTS_MAX = 20
+EVENT_MAX = 1024  # bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,102 +68,84 @@ class RunTimes:
         return self.limit_s + 10 * adapter.start_s
 
 
-def run_card(adapter: Adapter, card: ScenarioCard, times: RunTimes | None = None) -> Cell:
+def described(adapter: Adapter) -> ConsumerResult:
+    """A consumer as results name it."""
+    return ConsumerResult(name=adapter.name, title=adapter.title, package=adapter.package, registry=adapter.registry)
+
+
+def described_scenario(card: Card) -> ScenarioResult:
+    """A scenario as results name it."""
+    return ScenarioResult(
+        name=card.name,
+        title=card.title,
+        family=card.family,
+        about=card.about,
+        best=card.best,
+        profile=card.profile,
+        faults=card.faults,
+        toml=card.toml(),
+    )
+
+
+def run_card(adapter: Adapter, card: Card, times: RunTimes | None = None) -> Cell:
     """Put one consumer through one scenario; what cannot be run is a cell that says why."""
+    return run_and_ask(adapter, card, times or RunTimes())[0]
+
+
+def run_and_ask(adapter: Adapter, card: Card, times: RunTimes, over: threading.Event | None = None) -> tuple[Cell, str]:
+    """`run_card`, and what the consumer says of its version.
+
+    Raises:
+        RunOverError: `over` was set meanwhile.
+    """
     begun = time.monotonic()
     try:
         command = build(adapter)
         if card.start is not None and adapter.start != "gtid":
             raise ConfigurationError("it begins where the primary is, and this scenario elsewhere")
-        with tempfile.TemporaryDirectory(prefix="ibbmaster-scorecard-") as directory:
-            run = _Run(adapter, card, command, Path(directory), times or RunTimes())
-            return run.cell(begun)
+        with tempfile.TemporaryDirectory(prefix="ibbmaster-scorecard-", ignore_cleanup_errors=True) as directory:
+            run = _Run(adapter, card, command, Path(directory), times, over)
+            return run.cell(begun), run.version
     except IbbMasterError as error:
-        return Cell(
-            consumer=adapter.name, scenario=card.name, not_run=str(error), seconds=round(time.monotonic() - begun, 2)
-        )
+        seconds = round(time.monotonic() - begun, 2)
+        return Cell(consumer=adapter.name, scenario=card.name, not_run=str(error), seconds=seconds), ""
 
 
-@dataclass(slots=True)
-class Supervised:
-    """A consumer that is started again with its last position when it ends, three times at most.
+class RunOverError(Exception):
+    """A run was broken off by its user."""
 
-    Attributes:
-        told: every line of all its processes.
-        exit_code: of the last process; None: it lives.
-        problem: a line that means nothing; it is not started again.
+
+def run_matrix(
+    adapters: Sequence[Adapter], cards: Sequence[Card], times: RunTimes | None = None, *, jobs: int = 1
+) -> Generator[tuple[Cell, str]]:
+    """Put each consumer through each scenario, `jobs` at a time; gives each cell when it is there, and a version.
+
+    Closing it breaks off what runs.
     """
-
-    command: Sequence[str]
-    request: Mapping[str, Any]
-    directory: Path
-    told: list[ToldEvent] = field(default_factory=list)
-    starts: int = 0
-    exit_code: int | None = None
-    problem: str = ""
-    log: str = ""
-    _consumer: Consumer | None = None
-    _due: float | None = None  # when it is started again
-    _fatal_at: float | None = None
-
-    def start(self) -> None:
-        """Start it, with the last position it told."""
-        positions = [event.position for event in self.told if event.what == "position"]
-        request = {**self.request, "directory": str(self.directory), "resume": positions[-1] if positions else None}
-        self.starts += 1
-        self._due = self._fatal_at = self.exit_code = None
-        self._consumer = Consumer(self.command, request, directory=self.directory, process=self.starts)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it has ended, and is not started again."""
-        return self._consumer is None and self._due is None
-
-    def poll(self, timeout: float) -> list[ToldEvent]:
-        """What it has told since; starts it again when that is due."""
-        if self._consumer is None:
-            if self._due is not None and time.monotonic() >= self._due:
-                self.start()
-            else:
-                time.sleep(timeout)
-            return []
-        found = self._consumer.events(timeout)
-        fatal = next((event.at for event in found if event.what == "error" and event.is_fatal), None)
-        self._fatal_at = self._fatal_at or fatal
-        is_late = self._fatal_at is not None and time.monotonic() > self._fatal_at + FATAL_S
-        self.told += found
-        if self._consumer.has_ended or is_late or self._consumer.problem:
-            found = found + self._end(0.0)
-        return found
-
-    def _end(self, grace_s: float) -> list[ToldEvent]:
-        assert self._consumer is not None
-        consumer, self._consumer = self._consumer, None
-        was_alive = not consumer.has_ended
-        rest = consumer.close(grace_s)
-        self.told += rest
-        self.log += consumer.log
-        self.problem = consumer.problem
-        self.exit_code = 1 if was_alive and self._fatal_at is not None else consumer.exit_code
-        if self.starts <= RESTARTS_MAX and not self.problem:
-            self._due = time.monotonic() + RESTART_S * 2 ** (self.starts - 1)
-        return rest
-
-    def close(self, grace_s: float) -> None:
-        """End it; its exit code stays None if it has lived until now."""
-        self._due = None
-        if self._consumer is not None:
-            consumer, self._consumer = self._consumer, None
-            self.told += consumer.close(grace_s)
-            self.log += consumer.log
-            self.problem = self.problem or consumer.problem
+    over = threading.Event()
+    with ThreadPoolExecutor(jobs, thread_name_prefix="ibbmaster-scorecard") as pool:
+        waiting = {
+            pool.submit(run_and_ask, adapter, card, times or RunTimes(), over) for adapter in adapters for card in cards
+        }
+        try:
+            for done in as_completed(waiting):
+                yield done.result()
+        finally:
+            over.set()
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 class _Run:
     """One consumer, one scenario."""
 
     def __init__(
-        self, adapter: Adapter, card: ScenarioCard, command: Sequence[str], directory: Path, times: RunTimes
+        self,
+        adapter: Adapter,
+        card: Card,
+        command: Sequence[str],
+        directory: Path,
+        times: RunTimes,
+        over: threading.Event | None,
     ) -> None:
         self.adapter = adapter
         self.card = card
@@ -188,23 +156,31 @@ class _Run:
         self.dumps: list[tuple[float, SeenConnection]] = []
         self.connections: list[float] = []
         self.fault_at: float | None = None
+        self._over = over or threading.Event()
+
+    @property
+    def version(self) -> str:
+        """What the consumer said of itself."""
+        return next((event.text for event in self.supervised.told if event.what == "version"), "")
 
     def cell(self, begun: float) -> Cell:
         scenario = self.card.scenario()
-        with scenario.serving() as primary:
+        scenario = dataclasses.replace(scenario, tables={MARKER: {"id": "int primary key"}, **scenario.tables})
+        with scenario.serving(password=PASSWORD) as primary:
             self.primary = primary
             first_log = primary.log
-            marks = primary.table(MARKER, id="int primary key")
             start = str(primary.log.position) if self.card.start is None else self.card.start
-            written = logged_groups(primary, start)
+            written = logged_behind(primary, start)
             self.supervised = Supervised(self.command, self._request(scenario, start), self.directory)
             try:
                 self.supervised.start()
                 self._follow_until(self._is_dumping)
                 written += self._write_live()
                 self._follow_until(lambda: self._has_come_through(written))
+                self.silence_s /= 2  # what makes no progress has had its time
                 before = str(primary.log.position)
-                marks.insert(id=1)
+                with primary.transaction(format=RowFormat()):
+                    primary.table(MARKER).insert(id=1)
                 marker = logged_groups(primary, before)
                 written += marker
                 self._follow_until(lambda: self._has_told(marker))
@@ -212,7 +188,7 @@ class _Run:
             finally:
                 self.supervised.close(2.0 + self.adapter.start_s)
             if primary.log is not first_log:
-                written = _of_both(written, logged_groups(primary, ""), self.supervised.request["start"])
+                written = of_both(written, logged_groups(primary, ""), self.supervised.request["start"])
         return self._graded(self._required(written), begun)
 
     def _request(self, scenario: Scenario, start: str) -> dict[str, Any]:
@@ -274,6 +250,8 @@ class _Run:
             self._step()
 
     def _step(self) -> None:
+        if self._over.is_set():
+            raise RunOverError
         starts = self.supervised.starts
         told = self.supervised.poll(STEP_S)
         now = time.monotonic()
@@ -324,18 +302,23 @@ class _Run:
         supervised = self.supervised
         if supervised.problem:
             raise ConfigurationError(supervised.problem)
+        progress = max((event.at for event in supervised.told if event.is_progress), default=0.0)
         end = RunEnd(
-            exit_code=supervised.exit_code, has_log=bool(supervised.log.strip()), connections=tuple(self.connections)
+            exit_code=supervised.exit_code,
+            has_log=bool(supervised.log.strip()),
+            connections=sum(at > progress for at in self.connections),
         )
         judgement = judge(groups, supervised.told, end)
         after_fault = [
-            event.at for event in supervised.told if event.what == "change" and event.at >= (self.fault_at or 0)
+            supervised.told[number].at
+            for number in judgement.first
+            if self.fault_at is not None and supervised.told[number].at >= self.fault_at
         ]
         return Cell(
             consumer=self.adapter.name,
             scenario=self.card.name,
             grade=judgement.grade,
-            summary=judgement.summary,
+            summary=judgement.summary + self._not_met(),
             missing=judgement.missing,
             repeated=judgement.repeated,
             wrong=judgement.wrong,
@@ -356,68 +339,24 @@ class _Run:
             arrived=_lines([str(event) for event in supervised.told if event.what not in ("version", "position")]),
             bytes=tuple(
                 FaultBytes(
-                    fault=str(record.fault), gtid=record.gtid, sent_bytes=record.sent_bytes, event=record.event.hex()
+                    fault=str(record.fault),
+                    gtid=record.gtid,
+                    sent_bytes=record.sent_bytes,
+                    event=record.event[:EVENT_MAX].hex(),
                 )
-                for record in self.primary.faults.done[:20]
+                for record in self.primary.faults.done[:FAULTS_MAX]
             ),
             statements=_lines(
                 [statement.text for connection in self.primary.connections for statement in connection.statements]
             ),
-            log=supervised.log[-(64 << 10) :],
+            log=supervised.log[-LOG_MAX:],
             seconds=round(time.monotonic() - begun, 2),
         )
 
-
-def logged_groups(primary: FixturePrimary, after: str) -> list[LoggedGroup]:
-    """What a primary has logged behind a position."""
-    return [
-        LoggedGroup(gtid=str(group.gtid), changes=tuple(_changes(group)))
-        for group in (primary.log.groups(after=after) if after else primary.log.groups())
-    ]
-
-
-def _changes(group: Any) -> list[LoggedChange]:
-    found = []
-    for schema, change in group.rows():
-        columns = tuple(column.name for column in schema.columns)
-        found.append(
-            LoggedChange(
-                table=f"{schema.database}.{schema.table}",
-                kind=change.kind,
-                before=change.before,
-                after=change.after,
-                columns=columns,
-                has_names=not any(name.startswith("@") for name in columns),
-            )
-        )
-    events = [event.data for event in group.events()]
-    if GtidFlag.DDL in decode_gtid_event(events[0]).flags:
-        return found
-    for data in events:
-        if data[4] in STATEMENTS:
-            sql = decode_query(data).text.decode("utf-8", "replace")
-            if not sql.lower().lstrip().startswith(FRAMES):
-                found.append(LoggedChange(sql=sql))
-    return found
-
-
-def _of_both(written: list[LoggedGroup], now: list[LoggedGroup], start: str) -> list[LoggedGroup]:
-    """What another primary has taken over and added; what it has lost may come or not."""
-    kept = {group.gtid for group in now}
-    first = {group.gtid for group in written}
-    lost = [
-        LoggedGroup(gtid=group.gtid, changes=group.changes, is_required=False)
-        for group in written
-        if group.gtid not in kept
-    ]
-    begins = {Gtid.parse(one).domain_id: Gtid.parse(one).seq_no for one in start.split(",") if one}
-    added = [
-        group
-        for group in now
-        if group.gtid in first or Gtid.parse(group.gtid).seq_no > begins.get(Gtid.parse(group.gtid).domain_id, 0)
-    ]
-    place = next((number for number, group in enumerate(added) if group.gtid not in first), len(added))
-    return added[:place] + lost + added[place:]
+    def _not_met(self) -> str:
+        """What did not happen, as the consumer never came to its place."""
+        waiting = [str(fault) for fault in self.primary.faults.plan.unfinished]
+        return f" (what never happened: {', '.join(waiting)})" if waiting else ""
 
 
 def _asked(connection: SeenConnection) -> str:
@@ -439,6 +378,3 @@ def _lines(lines: Sequence[str]) -> tuple[str, ...]:
 def _line(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= LINE_MAX else f"{text[: LINE_MAX - 1]}…"
-
-
-__all__ = ["Grade", "RunTimes", "ScenarioCard", "Supervised", "logged_groups", "run_card"]

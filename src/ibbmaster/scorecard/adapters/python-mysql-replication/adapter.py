@@ -5,14 +5,13 @@ import decimal
 import importlib.metadata
 import json
 import os
-import struct
 import sys
 import threading
 import time
 
 import pymysql
 from pymysqlreplication import BinLogStreamReader
-from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
+from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XAPrepareEvent, XidEvent
 from pymysqlreplication.exceptions import (
     BinLogNotEnabled,
     MalformedBinLogEvent,
@@ -28,6 +27,8 @@ DOCUMENTED = (
     StatusVariableMismatch,
     TableMetadataUnavailableError,
 )
+READ_TIMEOUT_S = 5  # five heartbeats
+STANDALONE = 1  # flag of a GTID event: one statement, and no event that ends the group
 KINDS = {WriteRowsEvent: "insert", UpdateRowsEvent: "update", DeleteRowsEvent: "delete"}
 
 
@@ -62,7 +63,8 @@ def image(row):
 
 def follow(asked):
     position = asked["start"] if asked["resume"] is None else asked["resume"]
-    login = {name: asked[name] for name in ("host", "port", "user")} | {"passwd": asked["password"]}
+    login = {name: asked[name] for name in ("host", "port", "user")}
+    login |= {"passwd": asked["password"], "read_timeout": READ_TIMEOUT_S, "connect_timeout": READ_TIMEOUT_S}
     if asked["tls"]:
         login["ssl"] = {"check_hostname": False, "verify_mode": "none"}
     stream = BinLogStreamReader(
@@ -74,15 +76,15 @@ def follow(asked):
         is_mariadb=True,
         slave_heartbeat=1,
         verify_checksum=True,
-        only_events=[MariadbGtidEvent, QueryEvent, XidEvent, *KINDS],
+        only_events=[MariadbGtidEvent, QueryEvent, XidEvent, XAPrepareEvent, *KINDS],
     )
     # It begins again where it began when a connection is lost, unless it is told what came meanwhile.
     done = dict(one.split("-", 1) for one in position.split(",") if one)
-    gtid = None
+    gtid, is_standalone = None, False
     for event in stream:
         time.sleep(asked["delay_ms"] / 1000)
         if isinstance(event, MariadbGtidEvent):
-            gtid = event.gtid
+            gtid, is_standalone = event.gtid, event.flags & STANDALONE
             tell("begin", gtid=gtid)
         elif type(event) in KINDS:
             for row in event.rows:
@@ -96,9 +98,10 @@ def follow(asked):
                     before=None if before is None else image(before),
                     after=None if after is None else image(after),
                 )
-        elif isinstance(event, QueryEvent) and event.query not in ("BEGIN", "COMMIT"):
+        elif isinstance(event, QueryEvent) and event.query not in ("BEGIN", "COMMIT", "ROLLBACK"):
             tell("statement", sql=event.query)
-        if gtid is not None and (isinstance(event, XidEvent) or getattr(event, "query", "BEGIN") != "BEGIN"):
+        ends = isinstance(event, QueryEvent) and (is_standalone or event.query in ("COMMIT", "ROLLBACK"))
+        if gtid is not None and (ends or isinstance(event, XidEvent | XAPrepareEvent)):
             tell("commit", gtid=gtid)
             domain, rest = gtid.split("-", 1)
             done[domain] = rest
