@@ -21,7 +21,7 @@ from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_progra
 BEGINNING = "4294967295-1-1"  # behind a GTID of a domain that no server has: everything; '' would ask by file
 FIXED_OPTIONS = (
     *("--no-defaults", "--read-from-remote-server", "--stop-never", "-vv"),
-    *("--base64-output=decode-rows", "--print-table-metadata"),
+    *("--base64-output=decode-rows", "--print-table-metadata", "--verify-binlog-checksum"),
 )
 
 
