@@ -102,8 +102,9 @@ def tree_of(path: Path) -> ast.Module:
 
 @functools.cache
 def deciding_modules() -> set[Path]:
-    """Those with a branch or a loop: what has none can only be right or wrong as a whole."""
-    trees = {path: tree_of(path) for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__")}
+    """Those with a branch or a loop: what has none can only be right or wrong as a whole; adapters are programs."""
+    paths = (path for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__") and "adapters" not in path.parts)
+    trees = {path: tree_of(path) for path in paths}
     found = {path for path, tree in trees.items() if any(isinstance(node, DECIDES) for node in ast.walk(tree))}
     return {path.relative_to(PACKAGE) for path in found}
 
