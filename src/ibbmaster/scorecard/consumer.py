@@ -106,8 +106,10 @@ class Consumer:
         self._signal(signal.SIGKILL)
         self._wait(None)
         self._process.wait()
-        for reader in self._readers:
+        for reader, stream in zip(self._readers, (self._process.stdout, self._process.stderr), strict=True):
             reader.join(TERM_S)  # a child that has left the group may hold the pipe
+            if stream is not None and not reader.is_alive():
+                stream.close()
         return self.events()
 
     def __enter__(self) -> Self:
