@@ -270,9 +270,13 @@ class _Run:
             self.fault_at = now
 
     def _follows(self) -> bool:
-        """Whether a dump of it has begun, or it tells something, wherever from."""
-        began = any(connection.sent for _, connection in self.dumps)
-        return began or any(event.is_progress for event in self.supervised.told)
+        """Whether it follows: a dump has begun, or it tells where it is.
+
+        Where a consumer is that begins where the primary is, it knows only once it has stored that.
+        """
+        if any(event.is_progress or event.what == "position" for event in self.supervised.told):
+            return True
+        return self.adapter.start != "now" and any(connection.sent for _, connection in self.dumps)
 
     def _has_come_through(self, groups: Sequence[LoggedGroup]) -> bool:
         """Whether the faults have happened and all was told; or all was sent and nothing comes any more."""
