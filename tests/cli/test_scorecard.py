@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tomllib
 import types
@@ -14,8 +13,10 @@ import pytest
 
 from ibbmaster.cli import scorecard as command
 from ibbmaster.scorecard import runner as runner_module
+from ibbmaster.scorecard.adapter import Adapter
+from ibbmaster.scorecard.cards import Card
 from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.results import Cell, Results, parse_results, read_results
+from ibbmaster.scorecard.results import Cell, Confirmation, Results, parse_results, read_results
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -158,16 +159,27 @@ def test_pages_tables_pictures_and_texts_come_from_their_modules(
 def test_silent_losses_are_confirmed_where_that_is_wanted(
     run: Run, adapters: Path, matrix: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, str, str]] = []
-    confirm = lambda cell, adapter, card: asked.append((cell.scenario, adapter.name, card.name))  # noqa: E731
+    asked: list[tuple[str, str]] = []
+    answers = [(Confirmation(server="11.8.6-MariaDB", grade=Grade.EXACT, summary="so"), ""), (None, "no server")]
+
+    def confirm(adapter: Adapter, card: Card) -> tuple[Confirmation | None, str]:
+        asked.append((adapter.name, card.name))
+        return answers[len(asked) - 1]
+
     monkeypatch.setitem(sys.modules, "ibbmaster.scorecard.confirming", types.SimpleNamespace(confirm=confirm))
-    options = ("good", "--adapters", adapters, "--scenario", "xa", "--scenario", "cut-after-gtid", "--json", "-")
-    _, out, _ = run("scorecard", *options)
+    names = ("xa", "cut-after-gtid", "cut-before-gtid")
+    options = ("good", "--adapters", adapters, *(f"--scenario={name}" for name in names), "--json", "-")
+    run("scorecard", *options)
     assert asked == []
     _, out, _ = run("scorecard", *options, "--confirm")
-    assert asked == [("cut-after-gtid", "good", "cut-after-gtid")]
-    assert json.loads(out)["cells"][0]["confirmed"] is None
-    assert len(parse_results(out).cells) == 2
+    assert asked == [("good", "cut-before-gtid"), ("good", "cut-after-gtid")]
+    cells = {cell.scenario: cell for cell in parse_results(out).cells}
+    assert cells["cut-before-gtid"].confirmed == answers[0][0]
+    assert (cells["cut-after-gtid"].confirmed, cells["cut-after-gtid"].summary) == (
+        None,
+        "so (not confirmed: no server)",
+    )
+    assert cells["xa"].confirmed is None
 
 
 WRONG = {

@@ -202,7 +202,11 @@ def test_a_real_consumer_gets_its_grade(cells: dict[str, Cell], name: str) -> No
 
 def test_a_cell_tells_what_was_sent_asked_and_told(cells: dict[str, Cell]) -> None:
     cell = cells["cut-after-gtid"]
+<<<<<<< HEAD
     assert [resume.position for resume in cell.resumes] == ["0-3-5"]
+=======
+    (resume,) = cell.resumes
+>>>>>>> core
     assert cell.recovered_s is not None
     assert cell.recovered_s >= 0
     assert (cell.restarts, cell.told, cell.missing, cell.wrong) == (0, (), (), ())
@@ -211,7 +215,7 @@ def test_a_cell_tells_what_was_sent_asked_and_told(cells: dict[str, Cell]) -> No
     assert "connection 1: XID 0-3-102" not in cell.sent
     assert "begin 0-3-102" in cell.arrived
     assert any(line.startswith("change insert ibb_marker.marks") for line in cell.arrived)
-    assert any("slave_connect_state = '0-3-100'" in line for line in cell.statements)
+    assert any(f"slave_connect_state = '{resume.position}'" in line for line in cell.statements)
     (fault,) = cell.bytes
     assert (fault.fault, fault.gtid) == ("cut after gtid of 0-3-102", "0-3-102")
     assert bytes.fromhex(fault.event)[4] == 162

@@ -206,7 +206,9 @@ class _Matrix:
             return cell
         adapter = next(adapter for adapter in self.adapters if adapter.name == cell.consumer)
         card = next(card for card in self.cards if card.name == cell.scenario)
-        return replace(cell, confirmed=_module("confirming").confirm(cell, adapter, card))
+        confirmed, reason = _module("confirming").confirm(adapter, card)
+        summary = f"{cell.summary} (not confirmed: {reason})" if reason else cell.summary
+        return replace(cell, confirmed=confirmed, summary=summary)
 
 
 def _save(args: argparse.Namespace, results: Results) -> None:
