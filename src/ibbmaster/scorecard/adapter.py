@@ -24,7 +24,7 @@ MANIFEST = "adapter.toml"
 MANIFEST_SIZE_MAX = 1 << 16
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 BUILT = ".built"  # is there once every command of `build` has succeeded
-PYTHON = "{python}"  # in a command
+HERE, PYTHON = "{here}", "{python}"  # in a command
 BUILD_S = 1800.0
 START_S_MAX = 600.0
 STARTS = ("gtid", "now", "file")
@@ -55,7 +55,7 @@ class Adapter:
             version, nothing is built and this interpreter runs it.
         sources: further files, relative to the directory, that are copied beside its own before it is built.
         build: commands that run once, in a copy of the directory.
-        run: the command; names of files that are there are made absolute.
+        run: the command; names of files that are there are made absolute, and `{here}` is their directory.
         start: `gtid`: it can begin behind a GTID position; `now`: it begins where the primary is; `file`: it knows
             files and offsets only.
         start_s: about how long it takes until it follows.
@@ -233,9 +233,11 @@ def _build_in(adapter: Adapter, target: Path) -> None:
 
 
 def _absolute(directory: Path, words: Sequence[str]) -> tuple[str, ...]:
-    """A command whose relative names of files that are there are absolute; `{python}` is this interpreter."""
-    words = [sys.executable if word == PYTHON else word for word in words]
-    return tuple(str(directory / word) if word and (directory / word).is_file() else word for word in words)
+    """A command whose relative names of files that are there are absolute; `{here}` is the directory, `{python}`
+    this interpreter.
+    """
+    named = [word.replace(HERE, str(directory)).replace(PYTHON, sys.executable) for word in words]
+    return tuple(str(directory / word) if word and (directory / word).is_file() else word for word in named)
 
 
 def _files(adapter: Adapter) -> list[Path]:

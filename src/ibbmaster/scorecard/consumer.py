@@ -106,11 +106,9 @@ class Consumer:
         self._signal(signal.SIGKILL)
         self._wait(None)
         self._process.wait()
-        for reader in self._readers:
+        for reader, stream in zip(self._readers, (self._process.stdout, self._process.stderr), strict=True):
             reader.join(TERM_S)  # a child that has left the group may hold the pipe
-        for stream, reader in zip((self._process.stdout, self._process.stderr), self._readers, strict=True):
-            assert stream is not None
-            if not reader.is_alive():
+            if stream is not None and not reader.is_alive():
                 stream.close()
         return self.events()
 
@@ -143,22 +141,22 @@ class Consumer:
 
     def _read_lines(self, stream: IO[bytes]) -> None:
         size = count = 0
-        try:
-            while line := stream.readline(LINE_SIZE_MAX + 1):
-                size, count = size + len(line), count + 1
-                if size > OUTPUT_SIZE_MAX or count > LINES_MAX:
-                    raise RemoteProtocolError(f"more than {OUTPUT_SIZE_MAX} bytes or {LINES_MAX} lines")
-                if line.strip():
+        with contextlib.suppress(OSError, ValueError), stream:
+            try:
+                while line := stream.readline(LINE_SIZE_MAX + 1):
+                    size, count = size + len(line), count + 1
+                    if size > OUTPUT_SIZE_MAX or count > LINES_MAX:
+                        raise RemoteProtocolError(f"more than {OUTPUT_SIZE_MAX} bytes or {LINES_MAX} lines")
+                    if not line.endswith(b"\n") and len(line) <= LINE_SIZE_MAX:
+                        return  # it was ended while it wrote
                     self._lines.put(parse_told(line, at=time.monotonic(), process=self.process))
-        except RemoteProtocolError as error:
-            self.problem = f"line {count} of the adapter: {error}"
-            while stream.read(1 << 16):
-                pass  # it shall not wait for us
-        except (OSError, ValueError):
-            pass  # closed meanwhile
+            except RemoteProtocolError as error:
+                self.problem = f"line {count} of the adapter: {error}"
+                while stream.read(1 << 16):
+                    pass  # it shall not wait for us
 
     def _read_log(self, stream: IO[bytes]) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError), stream:
             while data := os.read(stream.fileno(), 1 << 16):
                 self._log += data
                 del self._log[:-LOG_SIZE_MAX]
@@ -177,6 +175,7 @@ class Supervised:
         told: every line of all its processes.
         exit_code: of the last process; None: it lives.
         problem: a line that means nothing; it is not started again.
+        log: the end of standard error of all of them, `last_log` of the last one.
     """
 
     command: Sequence[str]
@@ -187,6 +186,7 @@ class Supervised:
     exit_code: int | None = None
     problem: str = ""
     log: str = ""
+    last_log: str = ""
     _consumer: Consumer | None = None
     _due: float | None = None  # when it is started again
     _fatal_at: float | None = None
@@ -204,6 +204,11 @@ class Supervised:
         """Whether it has ended, and is not started again."""
         return self._consumer is None and self._due is None
 
+    @property
+    def has_spoken(self) -> bool:
+        """Whether the process that runs has told anything."""
+        return bool(self.told) and self.told[-1].process == self.starts
+
     def poll(self, timeout: float) -> list[ToldEvent]:
         """What it has told since; starts it again when that is due."""
         if self._consumer is None:
@@ -218,17 +223,16 @@ class Supervised:
         is_late = self._fatal_at is not None and time.monotonic() > self._fatal_at + FATAL_S
         self.told += found
         if self._consumer.has_ended or is_late or self._consumer.problem:
-            found = found + self._end(0.0)
+            found = found + self._end()
         return found
 
-    def _end(self, grace_s: float) -> list[ToldEvent]:
+    def _end(self) -> list[ToldEvent]:
         assert self._consumer is not None
         consumer, self._consumer = self._consumer, None
         was_alive = not consumer.has_ended
-        rest = consumer.close(grace_s)
+        rest = consumer.close(0.0)
         self.told += rest
-        self.log += consumer.log
-        self.problem = consumer.problem
+        self._keep(consumer)
         self.exit_code = 1 if was_alive and self._fatal_at is not None else consumer.exit_code
         if self.starts <= len(RESTARTS_S) and not self.problem:
             self._due = time.monotonic() + RESTARTS_S[self.starts - 1]
@@ -240,5 +244,9 @@ class Supervised:
         if self._consumer is not None:
             consumer, self._consumer = self._consumer, None
             self.told += consumer.close(grace_s)
-            self.log += consumer.log
-            self.problem = self.problem or consumer.problem
+            self._keep(consumer)
+
+    def _keep(self, consumer: Consumer) -> None:
+        self.last_log = consumer.log
+        self.log = (self.log + self.last_log)[-LOG_SIZE_MAX:]
+        self.problem = consumer.problem

@@ -14,7 +14,8 @@ from ibbmaster.event.rows.column import TableSchema, ValueKind
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.scorecard.grade import BitValue, LoggedChange, LoggedGroup
+from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup
+from ibbmaster.scorecard.same_value import BitValue
 from ibbmaster.testkit.primary import FixturePrimary
 
 STATEMENTS = (EventType.QUERY, EventType.QUERY_COMPRESSED)

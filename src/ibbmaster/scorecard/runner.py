@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 import tempfile
 import threading
 import time
@@ -23,8 +24,9 @@ from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.scorecard.adapter import Adapter, build
 from ibbmaster.scorecard.cards import Card
 from ibbmaster.scorecard.consumer import Supervised
-from ibbmaster.scorecard.grade import LoggedGroup, RunEnd, judge
+from ibbmaster.scorecard.grade import RunEnd, judge
 from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
+from ibbmaster.scorecard.matching import LoggedGroup
 from ibbmaster.scorecard.results import Cell, ConsumerResult, FaultBytes, Resume, ScenarioResult
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.tables import RowFormat
@@ -37,6 +39,7 @@ PASSWORD = "of-the-scorecard"  # some libraries cannot log in without one
 SILENCE_S = 12.0  # without progress: it hangs
 SILENCE_PER_START = 4.0
 LIMIT_S = 120.0
+START_S = 60.0  # for a process to say its first word
 QUIET_S = 2.0  # everything was sent, and nothing comes any more
 SETTLE_S = 0.4  # behind the marker, to see whether more comes
 STEP_S = 0.02
@@ -45,6 +48,7 @@ LINE_MAX = 300  # characters
 LOG_MAX = 8192  # characters
 FAULTS_MAX = 20
 EVENT_MAX = 1024  # bytes
+CONNECT_STATE = re.compile(r"@slave_connect_state\s*=\s*['\"]([^'\"]*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,7 @@ class RunTimes:
 
     Attributes:
         silence_s: without progress, before it is said to hang; None: 12, and four times the adapter's `start_s`.
-        limit_s: for all of a run.
+        limit_s: for each stage of a run: until it follows, until it has what is written, until it has the marker.
     """
 
     silence_s: float | None = None
@@ -64,7 +68,7 @@ class RunTimes:
         return SILENCE_S + SILENCE_PER_START * adapter.start_s if self.silence_s is None else self.silence_s
 
     def limit(self, adapter: Adapter) -> float:
-        """Of one run."""
+        """Of each stage."""
         return self.limit_s + 10 * adapter.start_s
 
 
@@ -106,7 +110,7 @@ def run_and_ask(adapter: Adapter, card: Card, times: RunTimes, over: threading.E
         with tempfile.TemporaryDirectory(prefix="ibbmaster-scorecard-", ignore_cleanup_errors=True) as directory:
             run = _Run(adapter, card, command, Path(directory), times, over)
             return run.cell(begun), run.version
-    except IbbMasterError as error:
+    except (IbbMasterError, OSError, ValueError) as error:  # one scenario that cannot be run shall not end all
         seconds = round(time.monotonic() - begun, 2)
         return Cell(consumer=adapter.name, scenario=card.name, not_run=str(error), seconds=seconds), ""
 
@@ -174,16 +178,16 @@ class _Run:
             self.supervised = Supervised(self.command, self._request(scenario, start), self.directory)
             try:
                 self.supervised.start()
-                self._follow_until(self._is_dumping)
+                self._follow_until(self._follows)
                 written += self._write_live()
                 self._follow_until(lambda: self._has_come_through(written))
                 self.silence_s /= 2  # what makes no progress has had its time
-                before = str(primary.log.position)
+                before, lines = str(primary.log.position), len(self.supervised.told)
                 with primary.transaction(format=RowFormat()):
                     primary.table(MARKER).insert(id=1)
-                marker = logged_groups(primary, before)
-                written += marker
-                self._follow_until(lambda: self._has_told(marker))
+                (marker,) = logged_groups(primary, before)
+                written.append(marker)
+                self._follow_until(lambda: self._has_told_marker(marker, lines))
                 self._follow_for(SETTLE_S + self.card.delay_ms / 100)
             finally:
                 self.supervised.close(2.0 + self.adapter.start_s)
@@ -240,7 +244,8 @@ class _Run:
         limit = self.progress_at + self.limit_s
         while not is_so():
             now = time.monotonic()
-            if self.supervised.has_ended or now > self.progress_at + self.silence_s or now > limit:
+            patience = self.silence_s if self.supervised.has_spoken else START_S + 10 * self.adapter.start_s
+            if self.supervised.has_ended or now > self.progress_at + patience or now > limit:
                 return
             self._step()
 
@@ -255,7 +260,7 @@ class _Run:
         starts = self.supervised.starts
         told = self.supervised.poll(STEP_S)
         now = time.monotonic()
-        if any(event.is_progress for event in told) or self.supervised.starts > starts:
+        if any(event.is_progress or event.what == "version" for event in told) or self.supervised.starts > starts:
             self.progress_at = now
         seen = self.primary.connections
         self.connections += [now] * (len(seen) - len(self.connections))
@@ -264,13 +269,14 @@ class _Run:
         if self.fault_at is None and self.primary.faults.done:
             self.fault_at = now
 
-    def _is_dumping(self) -> bool:
-        return any(connection._is_dumping for _, connection in self.dumps)
+    def _follows(self) -> bool:
+        """Whether a dump of it has begun, or it tells something, wherever from."""
+        began = any(connection.sent for _, connection in self.dumps)
+        return began or any(event.is_progress for event in self.supervised.told)
 
     def _has_come_through(self, groups: Sequence[LoggedGroup]) -> bool:
-        """Whether the faults have happened and the last group was told; or all was sent and nothing comes."""
-        is_done = not self.primary.faults.plan.unfinished
-        if is_done and self._has_told(groups[-1:]):
+        """Whether the faults have happened and all was told; or all was sent and nothing comes any more."""
+        if not self.primary.faults.plan.unfinished and self._has_told(groups):
             return True
         if time.monotonic() < self.progress_at + QUIET_S + self.card.delay_ms / 100:
             return False
@@ -280,13 +286,19 @@ class _Run:
         )
 
     def _has_told(self, groups: Sequence[LoggedGroup]) -> bool:
-        """Whether everything of some groups was told, perhaps with other values."""
-        tables = {change.table for group in groups for change in group.changes}
-        gtids = {group.gtid for group in groups}
-        for event in reversed(self.supervised.told):
-            if (event.what == "commit" and event.gtid in gtids) or (event.what == "change" and event.table == MARKER):
-                return event.table in tables or event.what == "commit"
-        return not groups
+        """Whether as much was told as these groups are, perhaps with other values, or the commit of the last one."""
+        told = self.supervised.told
+        changes = sum(len(group.changes) for group in groups)
+        if sum(event.what in ("change", "statement") for event in told) >= changes:
+            return True
+        return any(event.what == "commit" and event.gtid == groups[-1].gtid for event in told)
+
+    def _has_told_marker(self, marker: LoggedGroup, lines: int) -> bool:
+        """Whether the marker was told; the primary may have lost a group of its GTID before."""
+        return any(
+            event.table == MARKER or (event.what == "commit" and event.gtid == marker.gtid)
+            for event in self.supervised.told[lines:]
+        )
 
     # Afterwards -----------------------------------------------------------------------------------
 
@@ -305,15 +317,10 @@ class _Run:
         progress = max((event.at for event in supervised.told if event.is_progress), default=0.0)
         end = RunEnd(
             exit_code=supervised.exit_code,
-            has_log=bool(supervised.log.strip()),
+            has_log=bool(supervised.last_log.strip()),
             connections=sum(at > progress for at in self.connections),
         )
         judgement = judge(groups, supervised.told, end)
-        after_fault = [
-            supervised.told[number].at
-            for number in judgement.first
-            if self.fault_at is not None and supervised.told[number].at >= self.fault_at
-        ]
         return Cell(
             consumer=self.adapter.name,
             scenario=self.card.name,
@@ -328,7 +335,7 @@ class _Run:
                 Resume(position=_asked(connection), after_s=round(at - (self.fault_at or at), 2))
                 for at, connection in self.dumps[1:]
             ),
-            recovered_s=None if self.fault_at is None or not after_fault else round(after_fault[0] - self.fault_at, 2),
+            recovered_s=self._recovered_s([supervised.told[number].at for number in judgement.first]),
             sent=_lines(
                 [
                     f"connection {connection.number}: {event.type}{f' {event.gtid}' if event.gtid else ''}"
@@ -353,6 +360,14 @@ class _Run:
             seconds=round(time.monotonic() - begun, 2),
         )
 
+    def _recovered_s(self, first: Sequence[float]) -> float | None:
+        """From the first fault to the first new change, of a new dump if there was one."""
+        if self.fault_at is None:
+            return None
+        since = next((at for at, _ in self.dumps[1:] if at >= self.fault_at), self.fault_at)
+        new = next((at for at in first if at >= since), None)
+        return None if new is None else round(new - self.fault_at, 2)
+
     def _not_met(self) -> str:
         """What did not happen, as the consumer never came to its place."""
         waiting = [str(fault) for fault in self.primary.faults.plan.unfinished]
@@ -360,10 +375,12 @@ class _Run:
 
 
 def _asked(connection: SeenConnection) -> str:
+    """Where a connection's dump is to begin, as it asked."""
     if connection.dump_start is not None:
         return str(connection.dump_start)
+    asked = (CONNECT_STATE.search(statement.text) for statement in reversed(connection.statements))
     name, offset = connection.dump_file or ("", 0)
-    return f"{name}:{offset}"
+    return next((match[1] for match in asked if match), f"{name}:{offset}")
 
 
 def _lines(lines: Sequence[str]) -> tuple[str, ...]:
