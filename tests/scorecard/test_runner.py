@@ -142,6 +142,13 @@ def test_a_program_gets_the_grade_of_what_it_does(
     assert (cell.grade, cell.summary, cell.restarts, cell.not_run) == (grade, summary, restarts, None)
 
 
+def test_what_tells_the_same_for_ever_hangs(tmp_path: Path) -> None:
+    script = "while True: tell('begin', gtid='0-3-101'); sys.stdout.flush(); time.sleep(0.01)"
+    cell = run_card(scripted(tmp_path / "scripted", script), ONE, SHORT)
+    assert cell.grade is Grade.HANGS
+    assert cell.seconds < 60
+
+
 def test_garbage_is_no_grade(tmp_path: Path) -> None:
     cell = run_card(scripted(tmp_path / "scripted", "print('Hello')"), ONE, SHORT)
     assert cell.grade is None
