@@ -124,7 +124,7 @@ def after_many(bench: Bench) -> Iterator[Figure]:
 
 @rows("stage", is_further=True)
 def through_a_stage(bench: Bench) -> Iterator[Figure]:
-    """W1 through stages, beside a primary that has none: nothing is planned, so only one of tests reads what it sends."""
+    """W1 through stages, beside a primary without one; nothing is planned, so that only one of tests reads."""
     workload = WORKLOADS["W1"]
     _, directory = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales))
     with contextlib.ExitStack() as stack:

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from lanes.printed_rows import printed_changes, without_untold
 from lanes.printed_rows import printed_value as printed_image_value
-from lanes.programs import LaneMissingError
 from lanes.replica import Replica
-from lanes.server import Server, Template
 
 from ibbmaster.event.header import CHECKSUM_SIZE
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat, RowImage, RowMetadata
+from ibbmaster.testkit.mariadb_programs import ProgramsMissingError
+from ibbmaster.testkit.mariadb_server import RealServer, ServerTemplate
 
 FORMATS = [
     RowFormat(image=image, metadata=metadata, is_compressed=is_compressed)
@@ -230,7 +230,7 @@ def test_the_tool_prints_the_same_of_columns_of_every_sort(version: str, tmp_pat
         ]
     try:
         found = [change for path in files for change in printed_changes(path, version)]
-    except LaneMissingError as error:
+    except ProgramsMissingError as error:
         pytest.skip(str(error))
     told = [without_untold(schema.columns, change) for (schema, *_), change in zip(expected, found, strict=True)]
     assert told == [
@@ -338,7 +338,7 @@ SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(
     version: str,
-    template_of: Callable[[str], Template],
+    template_of: Callable[[str], ServerTemplate],
     servers_directory: Path,
     server_numbers: Iterator[int],
 ) -> None:
@@ -346,7 +346,7 @@ def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(
     formats = [RowFormat(image=image, metadata=metadata) for image in images for metadata in RowMetadata]
     collation = "utf8mb4_general_ci"
     with (
-        Server(template_of(version), servers_directory / f"w{next(server_numbers)}", *SERVER_OPTIONS) as server,
+        RealServer(template_of(version), servers_directory / f"w{next(server_numbers)}", *SERVER_OPTIONS) as server,
         FixturePrimary(profile=f"classic-{version}") as primary,
     ):
         primary.ddl("CREATE DATABASE shop")
@@ -376,7 +376,7 @@ def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(
 
 
 def change(
-    primary: FixturePrimary, server: Server, name: str, verb: str, first: dict[str, object], then: dict[str, object]
+    primary: FixturePrimary, server: RealServer, name: str, verb: str, first: dict[str, object], then: dict[str, object]
 ) -> None:
     """Do the same to a table here and there."""
     table = primary.table(name)
