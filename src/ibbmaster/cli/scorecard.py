@@ -26,6 +26,7 @@ Known = TypeVar("Known")
 EXIT_INTERRUPTED = 130
 SAVE_S = 30.0  # between two saves of what there is
 JOBS_MAX = 64
+SILENCE_S_MAX = 3600
 EXAMPLES = """examples:
   ibbmaster scorecard --list                                      consumers and scenarios
   ibbmaster scorecard go-mysql canal --family cuts                two consumers, one family
@@ -87,11 +88,10 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         _print_list(adapters.values(), cards.values())
         return 0
+    _check(args)
     if args.source is not None:
         _write(args, read_results(args.source))
         return 0
-    if not 1 <= args.jobs <= JOBS_MAX:
-        raise ConfigurationError(f"--jobs {args.jobs}: expected 1 to {JOBS_MAX}")
     matrix = _Matrix(
         args,
         _named("consumer", args.consumers, adapters) or list(adapters.values()),
@@ -106,6 +106,17 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_INTERRUPTED
     _write(args, matrix.results())
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """See before a long run that it can be done, and its results written."""
+    if not 1 <= args.jobs <= JOBS_MAX:
+        raise ConfigurationError(f"--jobs {args.jobs}: expected 1 to {JOBS_MAX}")
+    if args.silence is not None and not 0 < args.silence <= SILENCE_S_MAX:
+        raise ConfigurationError(f"--silence {args.silence:g}: expected seconds up to {SILENCE_S_MAX}")
+    for path in (args.json, args.html, args.markdown, args.picture):
+        if path not in (None, "-") and (not Path(path).parent.is_dir() or Path(path).is_dir()):
+            raise ConfigurationError(f"{path}: expected a file in a directory that is there")
 
 
 def _named(what: str, names: Sequence[str], known: Mapping[str, Known]) -> list[Known]:

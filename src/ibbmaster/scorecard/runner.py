@@ -12,6 +12,7 @@ import re
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
@@ -26,6 +27,7 @@ from ibbmaster.scorecard.adapter import Adapter, build
 from ibbmaster.scorecard.cards import Card
 from ibbmaster.scorecard.consumer import Supervised
 from ibbmaster.scorecard.grade import RunEnd, judge
+from ibbmaster.scorecard.journal import ToldEvent
 from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
 from ibbmaster.scorecard.matching import LoggedGroup
 from ibbmaster.scorecard.results import Cell, ConsumerResult, FaultBytes, Resume, ScenarioResult
@@ -44,8 +46,11 @@ SILENCE_PER_START = 4.0
 LIMIT_S = 120.0
 START_S = 60.0  # for a process to say its first word
 QUIET_S = 2.0  # everything was sent, and nothing comes any more
+CALM_S = 0.3  # without a new statement, before anything is written
+CALM_S_MAX = 3.0
 SETTLE_S = 0.4  # behind the marker, to see whether more comes
 STEP_S = 0.02
+SAME_MAX = 5  # a line that comes more often is no progress
 LINES_MAX = 200
 LINE_MAX = 300  # characters
 LOG_MAX = 8192  # characters
@@ -175,6 +180,7 @@ class _Run:
         self.limit_s = times.limit(adapter)
         self.dumps: list[tuple[float, SeenConnection]] = []
         self.connections: list[float] = []
+        self.told: Counter[int] = Counter()  # lines, by their hash
         self.fault_at: float | None = None
         self._over = over or threading.Event()
 
@@ -195,6 +201,7 @@ class _Run:
             try:
                 self.supervised.start()
                 self._follow_until(self._follows)
+                self._follow_until_calm()
                 written += self._write_live()
                 self._follow_until(lambda: self._has_come_through(written))
                 self.silence_s /= 2  # what makes no progress has had its time
@@ -270,13 +277,25 @@ class _Run:
         while time.monotonic() < deadline and not self.supervised.has_ended:
             self._step()
 
+    def _follow_until_calm(self) -> None:
+        """Let it finish what it does at its start: some log in a second time, to ask for tables."""
+        if not self.primary.connections:
+            return  # wherever it is, nothing will be seen of it
+        begun = calm_since = time.monotonic()
+        asked = 0
+        while time.monotonic() < min(calm_since + CALM_S, begun + CALM_S_MAX) and not self.supervised.has_ended:
+            self._step()
+            now_asked = sum(1 + len(connection.statements) for connection in self.primary.connections)
+            if now_asked != asked:
+                asked, calm_since = now_asked, time.monotonic()
+
     def _step(self) -> None:
         if self._over.is_set():
             raise RunOverError
         starts = self.supervised.starts
         told = self.supervised.poll(STEP_S)
         now = time.monotonic()
-        if any(event.is_progress or event.what == "version" for event in told) or self.supervised.starts > starts:
+        if any(map(self._is_new, told)) or self.supervised.starts > starts:
             self.progress_at = now
         seen = self.primary.connections
         self.connections += [now] * (len(seen) - len(self.connections))
@@ -284,6 +303,12 @@ class _Run:
         self.dumps += [(now, one) for one in seen if one.dump_file is not None and one.number not in known]
         if self.fault_at is None and self.primary.faults.done:
             self.fault_at = now
+
+    def _is_new(self, event: ToldEvent) -> bool:
+        """Whether a line says that it comes further: what it tells for ever does not."""
+        line = hash(str(event))
+        self.told[line] += 1
+        return (event.is_progress or event.what == "version") and self.told[line] <= SAME_MAX
 
     def _follows(self) -> bool:
         """Whether it follows: a dump has begun, or it tells where it is.
