@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 import tempfile
 import threading
 import time
@@ -26,11 +25,11 @@ from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.scorecard.adapter import Adapter, build
 from ibbmaster.scorecard.cards import Card
 from ibbmaster.scorecard.consumer import Supervised
-from ibbmaster.scorecard.grade import RunEnd, judge
 from ibbmaster.scorecard.journal import ToldEvent
 from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
 from ibbmaster.scorecard.matching import LoggedGroup
-from ibbmaster.scorecard.results import Cell, ConsumerResult, FaultBytes, Resume, ScenarioResult
+from ibbmaster.scorecard.outcome import RunRecord, cell_of
+from ibbmaster.scorecard.results import Cell, ConsumerResult, ScenarioResult
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.tables import RowFormat
@@ -51,12 +50,6 @@ CALM_S_MAX = 3.0
 SETTLE_S = 0.4  # behind the marker, to see whether more comes
 STEP_S = 0.02
 SAME_MAX = 5  # a line that comes more often is no progress
-LINES_MAX = 200
-LINE_MAX = 300  # characters
-LOG_MAX = 8192  # characters
-FAULTS_MAX = 20
-EVENT_MAX = 1024  # bytes
-CONNECT_STATE = re.compile(r"@slave_connect_state\s*=\s*['\"]([^'\"]*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +209,7 @@ class _Run:
                 self.supervised.close(2.0 + self.adapter.start_s)
             if primary.log is not first_log:
                 written = of_both(written, logged_groups(primary, ""), self.supervised.request["start"])
-        return self._graded(self._required(written), begun)
+        return cell_of(self._record(self._required(written), begun))
 
     def _request(self, scenario: Scenario, start: str) -> dict[str, Any]:
         return {
@@ -355,88 +348,29 @@ class _Run:
         expected = [by_gtid[gtid] for gtid in self.card.expected if gtid in by_gtid]
         return expected + groups[-1:]
 
-    def _graded(self, groups: list[LoggedGroup], begun: float) -> Cell:
-        supervised = self.supervised
+    def _record(self, groups: list[LoggedGroup], begun: float) -> RunRecord:
+        """What was seen.
+
+        Raises:
+            ConfigurationError: the adapter has printed something that means nothing.
+        """
+        supervised, faults = self.supervised, self.primary.faults
         if supervised.problem:
             raise ConfigurationError(supervised.problem)
-        progress = max((event.at for event in supervised.told if event.is_progress), default=0.0)
-        end = RunEnd(
-            exit_code=supervised.exit_code,
-            has_log=bool(supervised.last_log.strip()),
-            connections=sum(at > progress for at in self.connections),
-        )
-        judgement = judge(groups, supervised.told, end)
-        return Cell(
+        return RunRecord(
             consumer=self.adapter.name,
             scenario=self.card.name,
-            grade=judgement.grade,
-            summary=judgement.summary + self._not_met(),
-            missing=judgement.missing,
-            repeated=judgement.repeated,
-            wrong=judgement.wrong,
-            told=tuple(dict.fromkeys(_line(event.text) for event in supervised.told if event.what == "error"))[:20],
+            groups=groups,
+            told=supervised.told,
             restarts=supervised.starts - 1,
-            resumes=tuple(
-                Resume(position=_asked(connection), after_s=round(at - (self.fault_at or at), 2))
-                for at, connection in self.dumps[1:]
-            ),
-            recovered_s=self._recovered_s([supervised.told[number].at for number in judgement.first]),
-            sent=_lines(
-                [
-                    f"connection {connection.number}: {event.type}{f' {event.gtid}' if event.gtid else ''}"
-                    for connection in self.primary.connections
-                    for event in list(connection.sent)
-                ]
-            ),
-            arrived=_lines([str(event) for event in supervised.told if event.what not in ("version", "position")]),
-            bytes=tuple(
-                FaultBytes(
-                    fault=str(record.fault),
-                    gtid=record.gtid,
-                    sent_bytes=record.sent_bytes,
-                    event=record.event[:EVENT_MAX].hex(),
-                )
-                for record in self.primary.faults.done[:FAULTS_MAX]
-            ),
-            statements=_lines(
-                [statement.text for connection in self.primary.connections for statement in connection.statements]
-            ),
-            log=supervised.log[-LOG_MAX:],
-            seconds=round(time.monotonic() - begun, 2),
+            exit_code=supervised.exit_code,
+            log=supervised.log,
+            last_log=supervised.last_log,
+            connections=self.primary.connections,
+            connected=self.connections,
+            dumps=self.dumps,
+            faults=faults.done,
+            fault_at=self.fault_at,
+            unfinished=faults.plan.unfinished,
+            seconds=time.monotonic() - begun,
         )
-
-    def _recovered_s(self, first: Sequence[float]) -> float | None:
-        """From the first fault to the first new change, of a new dump if there was one."""
-        if self.fault_at is None:
-            return None
-        since = next((at for at, _ in self.dumps[1:] if at >= self.fault_at), self.fault_at)
-        new = next((at for at in first if at >= since), None)
-        return None if new is None else round(new - self.fault_at, 2)
-
-    def _not_met(self) -> str:
-        """What did not happen, as the consumer never came to its place."""
-        waiting = [str(fault) for fault in self.primary.faults.plan.unfinished]
-        return f" (what never happened: {', '.join(waiting)})" if waiting else ""
-
-
-def _asked(connection: SeenConnection) -> str:
-    """Where a connection's dump is to begin, as it asked."""
-    if connection.dump_start is not None:
-        return str(connection.dump_start)
-    asked = (CONNECT_STATE.search(statement.text) for statement in reversed(connection.statements))
-    name, offset = connection.dump_file or ("", 0)
-    return next((match[1] for match in asked if match), f"{name}:{offset}")
-
-
-def _lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """At most 200, the first and the last of them."""
-    kept = list(lines)
-    if len(kept) > LINES_MAX:
-        half = LINES_MAX // 2
-        kept = [*kept[:half], f"… {len(kept) - LINES_MAX + 1} more", *kept[-half + 1 :]]
-    return tuple(map(_line, kept))
-
-
-def _line(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= LINE_MAX else f"{text[: LINE_MAX - 1]}…"
