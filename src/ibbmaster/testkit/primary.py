@@ -100,7 +100,8 @@ class FixturePrimary:
             ConfigurationError: an option cannot be used.
         """
         serving.setdefault("tls", "off")  # a certificate takes long to make
-        serving.update(version_options(serving.get("profile")))
+        named = version_options(serving.pop("profile", None))
+        serving = {**named, **serving}
         checked = check_options(**serving)
         format = _row_format(image, metadata, is_compressed)
         self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
