@@ -157,11 +157,14 @@ class _Cutter:
                     continue
                 self._data += piece[:room]
                 piece = piece[room:]
-            if not self._left and not self._continues:
-                yield self._hand_over(is_last=True)
+            is_last = not self._left and not self._continues
+            payload = self._hand_over(is_last=True) if is_last else None
+            if is_last:
                 self._size, self._raw_size, self._is_first = 0, 0, True
             if not self._left:
                 self._header.clear()
+            if payload is not None:
+                yield payload
 
     def _hand_over(self, *, is_last: bool) -> _Payload:
         sequence = self._header[3]

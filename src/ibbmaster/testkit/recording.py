@@ -90,7 +90,7 @@ class Recording:
         self._wall = time.gmtime()
         self._begun: float | None = None
         self._log: WritableLog | None = None
-        self._initial = GtidState()
+        self._initial, self._state = GtidState(), GtidState()  # before the log's first group, and behind its last
         self._expected: GtidState | None = None
         self._primary: dict[str, object] = {}
         self._version, self._shape = "", ""
@@ -239,7 +239,7 @@ class Recording:
 
     def _begin_log(self, start: GtidState) -> None:
         if self._log is None:
-            self._initial = start
+            self._initial, self._state = start, start.copy()
             self._log = opening.create(
                 self.directory / LOG_NAME,
                 state=start,
@@ -252,15 +252,13 @@ class Recording:
 
     def has(self, gtid: Gtid) -> bool:
         """Whether the log has a group already, or begins behind it."""
-        if self._log is None:
-            return False
-        seq_no = self._log.state.seq_no(gtid.domain_id, gtid.server_id)
+        seq_no = self._state.seq_no(gtid.domain_id, gtid.server_id)
         return seq_no is not None and gtid.seq_no <= seq_no
 
     def is_before_log(self, gtid: Gtid) -> bool:
         """Whether the log began behind a group."""
         seq_no = self._initial.seq_no(gtid.domain_id, gtid.server_id)
-        return self._log is not None and seq_no is not None and gtid.seq_no <= seq_no
+        return seq_no is not None and gtid.seq_no <= seq_no
 
     def commit(self, group: OpenGroup, gtid: Gtid, gtid_event: bytes) -> None:
         """Log a group that came whole."""
@@ -272,6 +270,7 @@ class Recording:
         except (IbbMasterError, OSError) as error:
             self.fail(error)
             return
+        self._state.log(gtid)
         self.group_count += 1
         if self.is_live:
             self._note_time(gtid)

@@ -31,16 +31,8 @@ SCENARIO_SIZE_MAX = 16 << 20  # bytes
 _KEYS = {
     "": ("seed", "primary", "log", "tables", "group", "fault"),
     "primary": (
-        "profile",
-        "server_id",
-        "domain",
-        "image",
-        "metadata",
-        "compressed",
-        "user",
-        "password",
-        "tls",
-        "server_version",
+        *("profile", "server_version", "server_id", "domain", "image", "metadata", "compressed"),
+        *("user", "password", "tls"),
     ),
     "log": ("directory",),
 }
@@ -78,24 +70,20 @@ class Scenario:
         options: dict[str, Any] = {**self.primary, **serving}
         faults = Faults(self.seed, takes_statements=True)
         with contextlib.ExitStack() as stack:
-            recorded = (
-                None
-                if self.directory is None
-                else stack.enter_context(_begun_with(self.directory, self._last_recorded))
-            )
-            primary = FixturePrimary(None if recorded is None else recorded[0], faults=faults, **options)
+            into, recorded = None, None
+            if self.directory is not None:
+                into, recorded = stack.enter_context(_begun_with(self.directory, self._last_recorded))
+            primary = FixturePrimary(into, faults=faults, **options)
             stack.callback(primary.close)
-            copier = None if recorded is None else recorded[1]
-            self._write(primary, copier)
+            self._write(primary, recorded)
             for fault in self.faults:
                 if fault.place is not None:
                     faults.add_fault(fault)
             primary.start()
             over = threading.Event()
             timeline = threading.Thread(
-                target=self._follow_clock, args=(primary, copier, over), name="ibbmaster-scenario"
+                target=self._follow_clock, args=(primary, recorded, over), name="ibbmaster-scenario", daemon=True
             )
-            timeline.daemon = True
             stack.callback(timeline.join)
             stack.callback(primary.end_mishaps)
             stack.callback(over.set)
