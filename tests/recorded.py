@@ -64,3 +64,4 @@ def recording(port: int, directory: Path) -> Iterator[Recorder]:
             yield Recorder(own_port, made, directory)
     finally:
         made.close()
+    assert made.problem == ""

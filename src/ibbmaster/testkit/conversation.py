@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.wire.capability import Capability, StatusFlag
 from ibbmaster.wire.command import AnyCommand, BinlogDump, Command, Quit, decode_command
-from ibbmaster.wire.handshake import SEED_FIRST_SIZE, LoginRequest, decode_greeting, decode_login
+from ibbmaster.wire.handshake import PROTOCOL_VERSION, SEED_FIRST_SIZE, LoginRequest, decode_greeting, decode_login
 from ibbmaster.wire.packet import PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX
 from ibbmaster.wire.response import EOF_MARK, ERR_MARK, OK_MARK, Eof, Err, decode_err, decode_ok, is_eof
 
@@ -353,9 +353,11 @@ def _eof_status(data: bytes) -> int:
 
 def greeting_in_clear(frame: bytes) -> bytes:
     """The packet of a greeting that offers neither TLS nor compression; what is none stays as it is."""
-    low = frame.find(b"\0", PACKET_HEADER_SIZE + 1) + 1 + 4 + SEED_FIRST_SIZE + 1  # behind version, id and seed
+    version_end = frame.find(b"\0", PACKET_HEADER_SIZE + 1)
+    low = version_end + 1 + 4 + SEED_FIRST_SIZE + 1  # behind version, connection id and half the seed
     high = low + 5
-    if frame[PACKET_HEADER_SIZE : PACKET_HEADER_SIZE + 1] != b"\x0a" or len(frame) < high + 2:
+    is_greeting = frame[PACKET_HEADER_SIZE : PACKET_HEADER_SIZE + 1] == bytes((PROTOCOL_VERSION,))
+    if not is_greeting or version_end < 0 or len(frame) < high + 2:
         return frame
     changed = bytearray(frame)
     for offset, bits in ((low, TAKEN_AWAY & 0xFFFF), (high, TAKEN_AWAY >> 16)):

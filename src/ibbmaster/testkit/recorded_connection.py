@@ -121,9 +121,13 @@ class RecordedConnection:
 
     async def _record(self, act: Callable[..., None], *arguments: object) -> None:
         def call() -> None:
-            if not self._recording.problem:
+            if self._recording.problem:
+                return
+            try:
                 act(*arguments)
                 self._recording.write_if_due()
+            except Exception as error:  # whatever is wrong here: the bytes must go on
+                self._recording.fail(error)
 
         if not self._recording.problem:
             await trio.to_thread.run_sync(call, limiter=self._one_by_one)
@@ -338,9 +342,6 @@ class _RecordedDump:
         self._held: tuple[OpenGroup, Gtid, bytes] | None = None  # such a group, until the next one comes
         self._large: _LargeEvent | None = None
         self._large_ends_group = False
-        self._warned = False
-        if start is not None:
-            recording.expect_start(start)
 
     @property
     def has_begun(self) -> bool:
@@ -348,7 +349,10 @@ class _RecordedDump:
         return self._place is not None
 
     def _count(self) -> None:
-        self.number = self.number or self._recording.begin_dump(self.server_id)
+        if not self.number:
+            self.number = self._recording.begin_dump(self.server_id)
+            if self._start is not None and (gap := self._recording.expect_start(self._start)):
+                self._recording.warn(f"dump {self.number}: {gap}")
 
     def take(self, piece: DumpPiece) -> bool:
         """Take a packet, or a piece of one; whether its checksum is wrong.
@@ -420,10 +424,6 @@ class _RecordedDump:
             self._start = GtidState(before)
         self._gtid, self._gtid_event, self._is_doubtful = gtid, plain, False
         self._group = self._recording.open_group(gtid, self._start)
-        if self._group is None and not self._warned and self._recording.is_before_log(gtid):
-            self._warned = True
-            self._recording.warn(f"dump {self.number}: {gtid} lies before the beginning of the log, and is not in it")
-
     def _write(self, data: bytes) -> None:
         if self._group is not None and data:
             try:

@@ -233,12 +233,20 @@ class Recording:
             self.fail(error)
         return None
 
-    def expect_start(self, start: GtidState) -> None:
-        """A dump begins behind this state: so does a log in which nothing comes."""
+    def expect_start(self, start: GtidState) -> str:
+        """The events of a dump from this state begin to come; gives what the log will lack of it, in words."""
         self._expected = self._expected or start
+        for domain_id in {*start.domain_ids, *self._state.domain_ids}:
+            asked = start.highest_seq_no(domain_id) or 0
+            if self._log is not None and asked > (self._state.highest_seq_no(domain_id) or 0):
+                return f"it begins behind [{start}], the log ends at [{self._state}]: what is between is not in the log"
+            if asked < (self._initial.highest_seq_no(domain_id) or 0):
+                return f"it begins behind [{start}], the log at [{self._initial}]: what is before is not in the log"
+        return ""
 
     def _begin_log(self, start: GtidState) -> None:
         if self._log is None:
+            start = self._expected or start
             self._initial, self._state = start, start.copy()
             self._log = opening.create(
                 self.directory / LOG_NAME,
@@ -253,11 +261,6 @@ class Recording:
     def has(self, gtid: Gtid) -> bool:
         """Whether the log has a group already, or begins behind it."""
         seq_no = self._state.seq_no(gtid.domain_id, gtid.server_id)
-        return seq_no is not None and gtid.seq_no <= seq_no
-
-    def is_before_log(self, gtid: Gtid) -> bool:
-        """Whether the log began behind a group."""
-        seq_no = self._initial.seq_no(gtid.domain_id, gtid.server_id)
         return seq_no is not None and gtid.seq_no <= seq_no
 
     def commit(self, group: OpenGroup, gtid: Gtid, gtid_event: bytes) -> None:
@@ -298,7 +301,9 @@ class Recording:
         """Record no more groups and faults; bytes are passed on as before."""
         if self.problem:
             return
-        self.problem = " ".join(str(error).split())
+        self.problem = " ".join(str(error).split()) or type(error).__name__
+        if not isinstance(error, (IbbMasterError, OSError)):
+            log.error("this is a mistake of the recorder", exc_info=error)
         self.warn(f"the recording ends here, and bytes are passed on unrecorded: {self.problem}")
         with contextlib.suppress(OSError):
             (self.directory / RESERVE_NAME).unlink()
@@ -332,7 +337,7 @@ class Recording:
         if self._away is not None:
             self._note_closed()
         try:
-            self._begin_log(self._expected or GtidState())
+            self._begin_log(GtidState())
             assert self._log is not None
             self._log.close()
         except (IbbMasterError, OSError) as error:

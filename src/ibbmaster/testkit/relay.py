@@ -108,21 +108,43 @@ class Relay:
     async def _relay(self, client: trio.socket.SocketType, peer: str, place: object) -> None:
         try:
             with client:
+                with contextlib.suppress(OSError):
+                    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 heard = self._begin(client, peer)
                 try:
                     with trio.fail_after(CONNECT_S):
-                        stream = await trio.open_tcp_stream(*self._primary)
-                except (OSError, trio.TooSlowError):
-                    await heard.refused()
+                        primary = await self._connect()
+                except (OSError, trio.TooSlowError) as error:
+                    if isinstance(error, ConnectionResetError):  # it was there
+                        await heard.connected()
+                        await heard.primary_left("reset")
+                    else:
+                        await heard.refused()
                     _reset(client)
                     return
                 await heard.connected()
-                with stream.socket as primary:
-                    for end in (client, primary):
-                        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with primary:
                     await _Ends(client, primary, heard).run()
         finally:
             self._places.release_on_behalf_of(place)
+
+    async def _connect(self) -> trio.socket.SocketType:
+        """A connection to the primary, at the first of its addresses that takes one."""
+        problem: OSError = OSError(errno.EHOSTUNREACH, "no address")
+        found = await trio.socket.getaddrinfo(*self._primary, type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, address in found:
+            primary = trio.socket.socket(family, kind, protocol)
+            try:
+                await primary.connect(address)
+                primary.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return primary
+            except OSError as error:
+                primary.close()
+                problem = error
+            except BaseException:
+                primary.close()
+                raise
+        raise problem
 
 
 class _GoneError(trio.BrokenResourceError):
