@@ -56,7 +56,7 @@ REGISTER = RegisterReplica(server_id=7, host="", user="", password="", port=0)
 DUMP = BinlogDump(position=4, flags=2, server_id=7, file_name="")
 
 
-def greeting(extra=Capability(0)):
+def greeting(extra=Capability.PROTOCOL_41):
     return encode_greeting(
         Greeting(
             server_version="11.8.6-MariaDB-log",

@@ -280,7 +280,7 @@ class RecordedConnection:
     def _error(self, err: Err) -> dict[str, object]:
         text = without_secrets(err.text.encode()).decode()
         if b"***" in self._sql:  # it may quote the statement
-            text = text.partition(" near ")[0]
+            text = text.partition("near '")[0]
         return {"action": "error", "code": err.code or 1, "state": err.sqlstate, "text": text[:ERROR_SIZE_MAX]}
 
     def _step(self, command: object) -> tuple[str, str | None]:
@@ -424,6 +424,7 @@ class _RecordedDump:
             self._start = GtidState(before)
         self._gtid, self._gtid_event, self._is_doubtful = gtid, plain, False
         self._group = self._recording.open_group(gtid, self._start)
+
     def _write(self, data: bytes) -> None:
         if self._group is not None and data:
             try:

@@ -102,8 +102,8 @@ class Scenario:
             elif isinstance(action, CrashPrimary | RestartPrimary):
                 action = replace(action, closed_s=0.0)
             faults.append(replace(fault, at=None if fault.at is None else 0.0, action=action))
-        timed = sorted(self.groups, key=lambda group: -1.0 if group.at is None else group.at)
-        return replace(self, groups=tuple(replace(group, at=None) for group in timed), faults=tuple(faults))
+        groups = tuple(replace(group, at=None) for group in sorted(self.groups, key=_moment))
+        return replace(self, groups=groups, faults=tuple(faults))
 
     def _write(self, primary: FixturePrimary, recorded: GroupCopier | None) -> None:
         if recorded is not None and self._last_recorded is None:
@@ -120,7 +120,7 @@ class Scenario:
     def _last_recorded(self) -> str | None:
         """The last group of the log that is named; None: it is there as a whole at first."""
         named = [group for group in self.groups if group.kind == "recorded"]
-        return max(named, key=lambda group: -1.0 if group.at is None else group.at).what if named else None
+        return sorted(named, key=_moment)[-1].what if named else None
 
     def _follow_clock(self, primary: FixturePrimary, recorded: GroupCopier | None, over: threading.Event) -> None:
         """Do what has a time, from the moment of serving on; what cannot be logged is said in our own log."""
@@ -214,6 +214,10 @@ def naming(where: str) -> Iterator[None]:
         yield
     except (IbbMasterError, ValueError) as error:
         raise ConfigurationError(f"{where}: {error}") from None
+
+
+def _moment(group: WrittenGroup) -> float:
+    return -1.0 if group.at is None else group.at
 
 
 @contextlib.contextmanager
