@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ibbmaster.errors import Location
-from ibbmaster.log.fault import Fault, Grade, Totals
+from ibbmaster.log.fault import Fault, Severity, Totals
 
 
 def test_a_fault_begins_with_its_place_and_a_note_says_that_it_is_one():
     here = Location(file_no=1, page_no=2, page_offset=3)
     damage = Fault(problem="lost", location=here)
-    note = Fault(problem="odd", grade=Grade.NOTE)
+    note = Fault(problem="odd", severity=Severity.NOTE)
 
     assert (str(damage), damage.is_damage) == ("binlog-000001.ibb page 2 offset 3: lost", True)
     assert (str(note), note.is_damage) == ("note: odd", False)

@@ -142,7 +142,7 @@ def run_verify(args: argparse.Namespace) -> int:
             "page_no": fault.location and fault.location.page_no,
             "offset": fault.location and fault.location.page_offset,
             "problem": fault.problem,
-            "grade": fault.grade.value,
+            "grade": fault.severity.value,
         }
         for fault in found.faults
     ]

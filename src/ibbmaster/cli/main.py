@@ -24,6 +24,7 @@ COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "reset",
     "backup",
     "lake",
+    "scorecard",
     "warm_up",
     "demo",
 )

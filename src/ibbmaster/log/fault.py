@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import Location
 
 
-class Grade(enum.Enum):
+class Severity(enum.Enum):
     """How bad something is."""
 
     DAMAGE = "damage"  # something was lost or changed
@@ -21,12 +21,12 @@ class Fault:
 
     problem: str
     location: Location | None = None
-    grade: Grade = Grade.DAMAGE
+    severity: Severity = Severity.DAMAGE
     is_misplaced: bool = False  # it is about a page in the wrong place
 
     @property
     def is_damage(self) -> bool:
-        return self.grade is Grade.DAMAGE
+        return self.severity is Severity.DAMAGE
 
     def __str__(self) -> str:
         text = self.problem if self.location is None else f"{self.location}: {self.problem}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import Location
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.log.fault import Fault, Grade
+from ibbmaster.log.fault import Fault, Severity
 
 NAMED_MAX = 20  # in one file; more are counted
 HELD_MAX = 1000  # of which the first are named
@@ -81,12 +81,12 @@ class OrderChecks:
                 why = "the next GTID state contradicts the groups: pages stand in the wrong places, or are older images"
             else:
                 why = "no GTID state contradicts that; a primary without gtid_strict_mode logs so, too"
-            grade = Grade.DAMAGE if copy is not None or back.is_contradicted else Grade.NOTE
-            yield Fault(location=back.location, problem=f"{problem}: {why}", grade=grade, is_misplaced=True)
+            severity = Severity.DAMAGE if copy is not None or back.is_contradicted else Severity.NOTE
+            yield Fault(location=back.location, problem=f"{problem}: {why}", severity=severity, is_misplaced=True)
         if (more := len(backs[NAMED_MAX:]) + self._unheld) > 0:
-            grade = Grade.DAMAGE if any(back.is_contradicted for back in backs) else Grade.NOTE
+            severity = Severity.DAMAGE if any(back.is_contradicted for back in backs) else Severity.NOTE
             name = format_file_name(backs[-1].location.file_no)
-            yield Fault(problem=f"{name}: {more} more groups come behind higher numbers", grade=grade)
+            yield Fault(problem=f"{name}: {more} more groups come behind higher numbers", severity=severity)
         self._backs.clear()
         self._unheld = 0
 

@@ -18,7 +18,7 @@ from ibbmaster.ibb.page import DATA_SIZE
 from ibbmaster.ibb.scan import NESTABLE, Misplaced, Nesting
 from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
 from ibbmaster.log.event_groups import GTID_EVENT_SIZE_MAX, decode_first_event
-from ibbmaster.log.fault import Fault, Grade, Totals
+from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.order_checks import OrderChecks
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.state_checks import Fit, GroupsOfFile
@@ -254,7 +254,7 @@ def _too_old(ref: LogPosition, first: LogPosition, header: FileHeader) -> Fault:
     if header.xa_file_no is None or first.file_no < header.xa_file_no:
         return Fault(location=ref.location, problem=problem)
     why = "after a restart MariaDB counts prepared XA transactions in the XA reference alone"
-    return Fault(location=ref.location, problem=f"{problem}: {why}", grade=Grade.NOTE)
+    return Fault(location=ref.location, problem=f"{problem}: {why}", severity=Severity.NOTE)
 
 
 def _text(state: GtidState) -> str:
@@ -266,4 +266,4 @@ def _misfit(ref: LogPosition, fit: Fit, problem: str) -> Fault:
     if fit is Fit.WRONG:
         return Fault(location=ref.location, problem=problem)
     why = "MariaDB forgets pairs that it logged before a restart in the middle of a file"
-    return Fault(location=ref.location, problem=f"{problem}: {why}", grade=Grade.NOTE)
+    return Fault(location=ref.location, problem=f"{problem}: {why}", severity=Severity.NOTE)

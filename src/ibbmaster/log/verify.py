@@ -20,7 +20,7 @@ from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.log.fault import Fault, Grade, Totals
+from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.order_checks import OrderChecks
 from ibbmaster.log.page_checks import Checked, PageChecks, node_head
 from ibbmaster.log.record_checks import RecordChecks
@@ -150,7 +150,7 @@ class _Verifier:
             is_closed = format_file_name(file_no + 1) in self._disk.list()
             if is_closed and size == (header.size_pages + 1) * PAGE_SIZE:
                 why = "MariaDB's FLUSH leaves an extra page in a file that is full"
-                yield Fault(problem=f"{problem}: {why}", grade=Grade.NOTE)
+                yield Fault(problem=f"{problem}: {why}", severity=Severity.NOTE)
             else:
                 yield Fault(problem=problem)
         self._checksums = {number: kept for number, kept in self._checksums.items() if number == file_no - 1}

@@ -1,8 +1,40 @@
-"""What a consumer made of a scenario, in one word."""
+"""What a consumer made of a scenario, in one word: what it told against what was logged.
+
+How it is decided:
+
+- A change that was told is matched with one that was logged by table, kind and values. Where several are equal, the
+  next one in order is taken. A change is told "again" when all that are equal to it have come.
+- A flaw is a change that never came, came with other values, under another GTID, or behind a later one; and a
+  change that was never logged. What is missing behind the last change that came is no flaw of its own: the end says
+  what it is.
+- Where a consumer tells of commits, a group whose changes it told and whose commit it did not is a flaw as well,
+  unless it was prepared only.
+- A flaw is *told* if an error was told behind the change before it. Not of use are errors that the library takes up
+  again by itself (`is_retried`), and those behind which the consumer was started again and told more: of what it
+  recovered from its user takes it that nothing is lost.
+- A flaw that is not told: "loses silently", whatever else happened.
+- All flaws told: "loses loudly".
+- Without a flaw, and with the marker: "exact", or what it repeats. A group is repeated as a whole if each of its
+  changes came equally often.
+- Without a flaw and without the marker, the end counts. The last process ended by a signal, by an internal error,
+  or with an exit code and no text at all: "crashes". It told a fatal error, or ended with an exit code and a text:
+  "loses loudly". It told another error since its last progress: "loses loudly", too, unless that is always taken up
+  again. Else it "hangs".
+"""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ibbmaster.scorecard.journal import ToldEvent
+from ibbmaster.scorecard.matching import LoggedGroup, Matching
+
+LINES_MAX = 20
+LINE_MAX = 300  # characters
+COMPARISONS_MAX = 5_000_000  # of changes out of order
+FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
 
 
 class Grade(enum.StrEnum):
@@ -36,3 +68,123 @@ _MEANINGS = {
     Grade.HANGS: "It lives, follows no more, and says nothing.",
     Grade.LOSES_SILENTLY: "Later changes came; earlier ones, their values or their GTIDs did not, and nobody was told.",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """How a run came to its end.
+
+    Attributes:
+        exit_code: of the last process, negative for a signal; None: it lived until it was ended by us.
+        has_log: whether the last process said something on standard error.
+        connections: how often it connected to the primary since its last progress.
+    """
+
+    exit_code: int | None = None
+    has_log: bool = False
+    connections: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A grade, and what it rests on; of each list at most 20 lines.
+
+    `first` has the number of the line by which each change came that did, for the first time.
+    """
+
+    grade: Grade
+    summary: str
+    first: tuple[int, ...] = ()
+    missing: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+
+
+def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd) -> Judgement:
+    """Grade what was told of what was logged."""
+    matching = Matching(groups)
+    for number, event in enumerate(told):
+        matching.take(number, event)
+    flaws, after_last = matching.flaws(), matching.missing_behind()
+    missing = [flaw.text for flaw in flaws if flaw.is_missing] + after_last
+    wrong = [flaw.text for flaw in flaws if not flaw.is_missing]
+    repeats, is_whole = matching.repeats()
+    ending, why = _ending(told, end)
+    last_told = _last_told(told, end)
+    silent = [flaw for flaw in flaws if flaw.since > last_told]
+    if silent:
+        grade = Grade.LOSES_SILENTLY
+        summary = f"{silent[0].text}{_more(len(silent) - 1)}, and nobody was told"
+    elif flaws and not after_last:
+        grade, summary = Grade.LOSES_LOUDLY, f"{flaws[0].text}{_more(len(flaws) - 1)}; an error said so"
+    elif after_last:
+        grade = max(ending, Grade.LOSES_LOUDLY, key=lambda grade: grade.rank) if flaws else ending
+        summary = f"{why}: {missing[0]}{_more(len(missing) - 1)}"
+    elif repeats:
+        grade = Grade.REPEATS_GROUPS if is_whole else Grade.REPEATS_PARTS
+        summary = f"{repeats[0]}{_more(len(repeats) - 1)}"
+    else:
+        grade, summary = Grade.EXACT, "every change once, in order"
+    return Judgement(
+        grade=grade,
+        summary=_line(summary),
+        first=matching.first(),
+        missing=_lines(missing),
+        repeated=_lines(repeats),
+        wrong=_lines(wrong),
+    )
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count else ""
+
+
+# Whether it was told ------------------------------------------------------------------------------
+
+
+def _last_told(told: Sequence[ToldEvent], end: RunEnd) -> int:
+    """The number of the last line by which a user was told of a loss; behind all of them: by how it ended."""
+    if end.exit_code and end.has_log:
+        return len(told)
+    process: int | None = None  # of what it told next of the log
+    for number in range(len(told) - 1, -1, -1):
+        event = told[number]
+        if event.is_progress:
+            process = event.process
+        elif event.what == "error" and not event.is_retried and process in (None, event.process):
+            return number
+    return -1
+
+
+def _ending(told: Sequence[ToldEvent], end: RunEnd) -> tuple[Grade, str]:
+    """What it is that a consumer did not come to the end."""
+    last_progress = max((number for number, event in enumerate(told) if event.is_progress), default=-1)
+    errors = [event for event in told[last_progress + 1 :] if event.what == "error" and not event.is_retried]
+    fatal = [event for event in errors if event.is_fatal]
+    last = (fatal or errors)[-1:]
+    if end.exit_code is not None and end.exit_code < 0:
+        return Grade.CRASHES, f"signal {-end.exit_code} ended it"
+    if last and last[0].is_internal:
+        return Grade.CRASHES, f"an internal error: {last[0].text}"
+    if fatal:
+        return Grade.LOSES_LOUDLY, f"it ended: {fatal[-1].text}"
+    if end.exit_code:
+        if end.has_log or errors:
+            return Grade.LOSES_LOUDLY, f"it ended with exit code {end.exit_code}"
+        return Grade.CRASHES, f"it ended with exit code {end.exit_code} and said nothing"
+    if errors:
+        return Grade.LOSES_LOUDLY, f"it came no further: {errors[-1].text}"
+    if end.exit_code == 0:
+        return Grade.HANGS, "it ended and said nothing"
+    if end.connections > 1:
+        return Grade.HANGS, f"it connected {end.connections} times and came no further"
+    return Grade.HANGS, "it came no further and said nothing"
+
+
+def _lines(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_line(line) for line in lines[:LINES_MAX])
+
+
+def _line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LINE_MAX else f"{text[: LINE_MAX - 1]}…"

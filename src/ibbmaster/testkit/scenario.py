@@ -23,6 +23,7 @@ from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.mishap import GroupCopier
 from ibbmaster.testkit.primary import FixturePrimary, fixture_log
+from ibbmaster.testkit.repeated import repeated_groups
 from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
 
 log = logging.getLogger(__name__)
@@ -171,6 +172,15 @@ def parse_scenario(text: str, base: Path | None = None) -> Scenario:
         raise ConfigurationError(f"no TOML: {error}") from None
     except RecursionError:
         raise ConfigurationError("no TOML of ours: tables lie too deep in each other") from None
+    return scenario_of(given, base)
+
+
+def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
+    """A scenario from what its text says.
+
+    Raises:
+        ConfigurationError: something in it means nothing; the text names the key.
+    """
     only("", given, _KEYS[""])
     log = expect_table("log", given.get("log", {}))
     only("log", log, _KEYS["log"])
@@ -202,7 +212,8 @@ def _columns(name: str, columns: object) -> Iterator[tuple[str, object]]:
 
 
 def _each(key: str, given: Mapping[str, Any], make: Callable[[Mapping[str, Any]], Value]) -> Iterator[Value]:
-    for number, table in enumerate(expect_list(key, given.get(key, [])), 1):
+    tables = expect_list(key, given.get(key, []))
+    for number, table in enumerate(repeated_groups(tables) if key == "group" else tables, 1):
         with naming(f"{key} {number}"):
             yield make(expect_table(key, table))
 

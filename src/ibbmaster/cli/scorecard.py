@@ -1,0 +1,216 @@
+"""`ibbmaster scorecard`: real consumers of binlogs, put through faults."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import importlib
+import logging
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ibbmaster.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ibbmaster.scorecard.adapter import Adapter
+    from ibbmaster.scorecard.cards import Card
+    from ibbmaster.scorecard.results import Cell, ConsumerResult, Results
+
+Known = TypeVar("Known")
+
+EXIT_INTERRUPTED = 130
+JOBS_MAX = 64
+EXAMPLES = """examples:
+  ibbmaster scorecard --list                                      consumers and scenarios
+  ibbmaster scorecard go-mysql canal --family cuts                two consumers, one family
+  ibbmaster scorecard --json all.json --html scorecard.html       everything, which takes long
+  ibbmaster scorecard zongji --merge all.json --json all.json     one of them anew
+  ibbmaster scorecard --from all.json --report go-mysql           a text for its authors
+  ibbmaster scorecard mine --adapters ~/adapters --json -         an adapter of your own
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `scorecard` to the command line."""
+    parser = subparsers.add_parser(
+        "scorecard",
+        help="put real consumers of binlogs through faults, and grade them",
+        description="Put consumers through scenarios: each follows a primary that misbehaves on cue, and is graded by "
+        "what arrived. Consumers are fetched from their package registries and built once, in the user's cache.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("consumers", nargs="*", metavar="CONSUMER", help="which ones (default: all)")
+    add = parser.add_argument
+    add("--scenario", action="append", default=[], metavar="NAME", help="only this scenario; may be given again")
+    add(
+        "--family",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this family of them; may be given again",
+    )
+    add("--adapters", action="append", default=[], type=Path, metavar="DIR", help="a directory with more adapters")
+    add("--jobs", type=int, default=1, metavar="N", help="so many runs at a time (default: %(default)s)")
+    add("--silence", type=float, metavar="S", help="without progress for S seconds it hangs (default: 12 and more)")
+    add("--confirm", action="store_true", help="run silent losses beside a real primary as well")
+    add("--json", metavar="FILE", help="write the results; - for standard output")
+    add("--html", type=Path, metavar="FILE", help="write them as one page to look at")
+    add("--markdown", type=Path, metavar="FILE", help="write them as a table")
+    add("--picture", type=Path, metavar="FILE", help="write them as an SVG picture")
+    add("--report", metavar="CONSUMER", help="print a text for the authors of a consumer")
+    add("--from", dest="source", type=Path, metavar="FILE", help="show results again; nothing is run")
+    add("--merge", type=Path, metavar="FILE", help="take over from older results what is not run now")
+    add("--list", action="store_true", help="list consumers and scenarios")
+    add("--show", metavar="SCENARIO", help="print a scenario as a file for `ibbmaster serve --scenario`")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List, show, or run and write."""
+    from ibbmaster.scorecard.adapter import read_adapters
+    from ibbmaster.scorecard.cards import read_cards
+    from ibbmaster.scorecard.results import read_results
+
+    logging.getLogger("ibbmaster").addHandler(logging.NullHandler())  # what the primary sees is in the results
+    cards = {card.name: card for card in read_cards()}
+    if args.show is not None:
+        print(_named("scenario", [args.show], cards)[0].toml(), end="")
+        return 0
+    adapters = read_adapters(*args.adapters)
+    if args.list:
+        _print_list(adapters.values(), cards.values())
+        return 0
+    if not 1 <= args.jobs <= JOBS_MAX:
+        raise ConfigurationError(f"--jobs {args.jobs}: expected 1 to {JOBS_MAX}")
+    if args.source is not None:
+        results, code = read_results(args.source), 0
+    else:
+        older = None if args.merge is None else read_results(args.merge)
+        chosen = _named("consumer", args.consumers, adapters) or list(adapters.values())
+        found = _chosen_cards(args, cards)
+        results, code = _run(args, chosen, found)
+        if older is not None:
+            results = results.merged(older)
+    _write(args, results)
+    return code
+
+
+def _named(what: str, names: Sequence[str], known: Mapping[str, Known]) -> list[Known]:
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise ConfigurationError(f"there is no {what} {name!r}: {hint}`ibbmaster scorecard --list` shows them all")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _chosen_cards(args: argparse.Namespace, cards: dict[str, Card]) -> list[Card]:
+    families = {card.family: card for card in cards.values()}
+    _named("family", args.family, families)
+    named = _named("scenario", args.scenario, cards)
+    if not args.family and not named:
+        return list(cards.values())
+    return [card for card in cards.values() if card.family in args.family or card in named]
+
+
+def _print_list(adapters: Iterable[Adapter], cards: Iterable[Card]) -> None:
+    print("consumers:")
+    for adapter in adapters:
+        print(f"  {adapter.name:32}  {adapter.package} ({adapter.registry})")
+    family = ""
+    for card in cards:
+        if card.family != family:
+            family = card.family
+            print(f"{family}:")
+        print(f"  {card.name:32}  {card.title}")
+
+
+def _run(args: argparse.Namespace, adapters: Sequence[Adapter], cards: Sequence[Card]) -> tuple[Results, int]:
+    """Run everything; what is there when a user breaks it off is kept."""
+    from ibbmaster.cli.progress import progress
+    from ibbmaster.scorecard.adapter import build
+    from ibbmaster.scorecard.results import new_results
+    from ibbmaster.scorecard.runner import RunTimes, described, described_scenario, run_matrix
+
+    consumers: dict[str, ConsumerResult] = {adapter.name: described(adapter) for adapter in adapters}
+    cells: list[Cell] = []
+    code = 0
+    try:
+        with progress("adapter", label="building", total=len(adapters)) as bar:
+            for adapter in adapters:
+                try:
+                    build(adapter)
+                except ConfigurationError as error:
+                    consumers[adapter.name] = replace(consumers[adapter.name], not_run=str(error))
+                bar.add(1)
+        able = [adapter for adapter in adapters if consumers[adapter.name].not_run is None]
+        times = RunTimes(silence_s=args.silence)
+        with (
+            progress("run", label="running", total=len(able) * len(cards)) as bar,
+            contextlib.closing(run_matrix(able, cards, times, jobs=args.jobs)) as found,
+        ):
+            for cell, version in found:
+                cells.append(_confirmed(cell, able, cards) if args.confirm else cell)
+                if version and not consumers[cell.consumer].version:
+                    consumers[cell.consumer] = replace(consumers[cell.consumer], version=version)
+                bar.add(1)
+    except KeyboardInterrupt:
+        print(f"interrupted: {len(cells)} cells are kept", file=sys.stderr)
+        code = EXIT_INTERRUPTED
+    return new_results(consumers.values(), map(described_scenario, cards), cells), code
+
+
+def _confirmed(cell: Cell, adapters: Sequence[Adapter], cards: Sequence[Card]) -> Cell:
+    """A silent loss, with what became of it beside a real primary."""
+    from ibbmaster.scorecard.grade import Grade
+
+    if cell.grade is not Grade.LOSES_SILENTLY:
+        return cell
+    adapter = next(adapter for adapter in adapters if adapter.name == cell.consumer)
+    card = next(card for card in cards if card.name == cell.scenario)
+    return replace(cell, confirmed=_module("confirming").confirm(cell, adapter, card))
+
+
+def _write(args: argparse.Namespace, results: Results) -> None:
+    """Everything that was asked for; a table on standard output if nothing else goes there."""
+    if args.json is not None and args.json != "-":
+        Path(args.json).write_text(results.to_json(), "utf-8")
+    for path, module in ((args.html, "page"), (args.markdown, "report"), (args.picture, "picture")):
+        if path is not None:
+            found = _module(module)
+            path.write_text(found.table(results) if module == "report" else found.render(results), "utf-8")
+    if args.report is not None:
+        _named("consumer", [args.report], {consumer.name: consumer for consumer in results.consumers})
+        print(_module("report").text_for_authors(results, args.report), end="")
+    elif args.json == "-":
+        print(results.to_json(), end="")
+    else:
+        for line in _table(results):
+            print(line)
+
+
+def _module(name: str) -> Any:
+    """One of the scorecard's, which is needed only for what it writes."""
+    return importlib.import_module(f"ibbmaster.scorecard.{name}")
+
+
+def _table(results: Results) -> Iterator[str]:
+    """A line for each cell: its grade, how long it took, and what there is to know."""
+    best = {scenario.name: scenario.best for scenario in results.scenarios}
+    for consumer in results.consumers:
+        cells = [cell for cell in results.cells if cell.consumer == consumer.name]
+        said = f": {consumer.version}" if consumer.version else ""
+        yield f"{consumer.title}{said if consumer.not_run is None else f': not run: {consumer.not_run}'}"
+        for cell in cells:
+            grade = "not run" if cell.grade is None else cell.grade.value
+            text = cell.not_run if cell.grade is None else cell.summary
+            mark = "!" if cell.grade is not None and cell.grade.rank > best[cell.scenario].rank else " "
+            yield f"  {cell.scenario:32} {mark} {grade:20}  {text}"
+        as_good = sum(cell.grade is not None and cell.grade.rank <= best[cell.scenario].rank for cell in cells)
+        if cells:
+            yield f"  {as_good} of {len(cells)} as well as can be"

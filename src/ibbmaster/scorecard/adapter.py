@@ -1,0 +1,268 @@
+"""Adapters: small programs around the libraries that are judged. How to write one: protocol/scorecard/adapters.md."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ibbmaster.errors import ConfigurationError
+
+OURS = Path(__file__).parent / "adapters"
+MANIFEST = "adapter.toml"
+MANIFEST_SIZE_MAX = 1 << 16
+NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
+BUILT = ".built"  # is there once every command of `build` has succeeded
+HERE = "{here}"
+BUILD_S = 1800.0
+START_S_MAX = 600.0
+STARTS = ("gtid", "now", "file")
+#: Keys of adapter.toml, and the type of each; "?" behind a key: it may be left out.
+KEYS: dict[str, type] = {
+    "title": str,
+    "package": str,
+    "registry": str,
+    "needs?": list,
+    "module?": str,
+    "sources?": list,
+    "build?": list,
+    "run": list,
+    "start?": str,
+    "start_s?": float,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """One consumer, as its adapter.toml describes it.
+
+    Attributes:
+        name: of its directory.
+        package: what is fetched, with its version; `registry` from where.
+        needs: programs that must be on PATH.
+        module: the importable module of a Python package: where this interpreter has `package` in exactly that
+            version, nothing is built and this interpreter runs it.
+        sources: further files, relative to the directory, that are copied beside its own before it is built.
+        build: commands that run once, in a copy of the directory.
+        run: the command; names of files that are there are made absolute, and `{here}` is their directory.
+        start: `gtid`: it can begin behind a GTID position; `now`: it begins where the primary is; `file`: it knows
+            files and offsets only.
+        start_s: about how long it takes until it follows.
+    """
+
+    name: str
+    directory: Path
+    title: str
+    package: str
+    registry: str
+    needs: tuple[str, ...] = ()
+    module: str = ""
+    sources: tuple[str, ...] = ()
+    build: tuple[tuple[str, ...], ...] = ()
+    run: tuple[str, ...]
+    start: str = "gtid"
+    start_s: float = 1.0
+
+
+def read_adapters(*directories: Path) -> dict[str, Adapter]:
+    """This project's adapters, and those in further directories, by name; a later one takes the place of an earlier.
+
+    Raises:
+        ConfigurationError: an adapter.toml cannot be used; the text names it.
+    """
+    found: dict[str, Adapter] = {}
+    for directory in (OURS, *directories):
+        if not directory.is_dir():
+            raise ConfigurationError(f"{directory} is no directory of adapters")
+        manifests = sorted(directory.glob(f"*/{MANIFEST}"))
+        if (directory / MANIFEST).is_file():
+            manifests.append(directory / MANIFEST)
+        if not manifests and directory is not OURS:
+            raise ConfigurationError(f"{directory} has no adapter: expected NAME/{MANIFEST} in it")
+        for manifest in manifests:
+            adapter = read_adapter(manifest.parent)
+            found[adapter.name] = adapter
+    return dict(sorted(found.items()))
+
+
+def read_adapter(directory: Path) -> Adapter:
+    """The adapter in a directory.
+
+    Raises:
+        ConfigurationError: its adapter.toml cannot be used.
+    """
+    manifest = directory / MANIFEST
+    try:
+        if manifest.stat().st_size > MANIFEST_SIZE_MAX:
+            raise ConfigurationError(f"{manifest}: expected at most {MANIFEST_SIZE_MAX} bytes")
+        given = tomllib.loads(manifest.read_text("utf-8"))
+        return _adapter(directory.resolve(), given)
+    except OSError as error:
+        raise ConfigurationError(f"{manifest}: {error.strerror}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{manifest}: no TOML of ours: nested too deeply") from None
+    except ValueError as error:
+        raise ConfigurationError(f"{manifest}: {error}") from None
+
+
+def _adapter(directory: Path, given: Mapping[str, Any]) -> Adapter:
+    """Raises ValueError."""
+    if not NAME.fullmatch(directory.name):
+        raise ValueError(f"the directory's name {directory.name!r}: expected small letters, digits, dots and dashes")
+    names = {key.rstrip("?"): kind for key, kind in KEYS.items()}
+    for key, value in given.items():
+        if key not in names:
+            raise ValueError(f"{key[:80]!r} means nothing here; expected {', '.join(names)}")
+        kinds = (int, float) if names[key] is float else names[key]
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise ValueError(f"{key} {repr(value)[:80]}: expected {_TYPES[names[key]]}")  # noqa: TRY004
+    for key in KEYS:
+        if not key.endswith("?") and key not in given:
+            raise ValueError(f"{key!r} is missing")
+    start, start_s = given.get("start", "gtid"), float(given.get("start_s", 1.0))
+    if start not in STARTS:
+        raise ValueError(f"start {start!r}: expected one of {', '.join(STARTS)}")
+    if not 0 <= start_s <= START_S_MAX:
+        raise ValueError(f"start_s {start_s!r}: expected seconds from 0 to {START_S_MAX:.0f}")
+    return Adapter(
+        name=directory.name,
+        directory=directory,
+        title=given["title"],
+        package=given["package"],
+        registry=given["registry"],
+        needs=_texts("needs", given.get("needs", [])),
+        module=given.get("module", ""),
+        sources=_texts("sources", given.get("sources", [])),
+        build=tuple(_command("build", command) for command in given.get("build", [])),
+        run=_command("run", given["run"]),
+        start=start,
+        start_s=start_s,
+    )
+
+
+_TYPES = {str: "a text", list: "a list", float: "a number"}
+
+
+def _command(key: str, value: object) -> tuple[str, ...]:
+    words = _texts(key, value)
+    if not words:
+        raise ValueError(f"{key}: expected a command of at least one word")
+    return words
+
+
+def _texts(key: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(word, str) and "\0" not in word for word in value):
+        raise ValueError(f"{key} {repr(value)[:80]}: expected a list of texts")
+    return tuple(value)
+
+
+def build(adapter: Adapter) -> tuple[str, ...]:
+    """Make an adapter ready, once on this machine; gives the command that runs it.
+
+    It is built in a directory of the user's cache whose name has a hash of the adapter's files: one that was
+    changed is built anew.
+
+    Raises:
+        ConfigurationError: it cannot be built here; the text says why.
+    """
+    if _is_installed(adapter):
+        return _absolute(adapter.directory, (sys.executable, *adapter.run[1:]))
+    missing = [program for program in adapter.needs if shutil.which(program) is None]
+    if missing:
+        raise ConfigurationError(f"needs {', '.join(missing)}, not found on PATH")
+    if not adapter.build and not adapter.sources:
+        return _absolute(adapter.directory, adapter.run)
+    target = cache_directory() / f"adapter-{adapter.name}-{_hash(adapter)}"
+    with _locked(target.with_name(f".{target.name}.lock")):
+        if not (target / BUILT).is_file():
+            _build_in(adapter, target)
+    return _absolute(target, adapter.run)
+
+
+def cache_directory() -> Path:
+    """Where what was built is kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ibbmaster"
+
+
+def _is_installed(adapter: Adapter) -> bool:
+    """Whether this interpreter has the package in exactly the wanted version."""
+    if not adapter.module:
+        return False
+    name, _, version = adapter.package.rpartition(" ")
+    try:
+        return importlib.metadata.version(name) == version
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return False
+
+
+def _build_in(adapter: Adapter, target: Path) -> None:
+    if target.exists():  # a build that was broken off
+        shutil.rmtree(target)
+    target.mkdir(parents=True)
+    for path in _files(adapter):
+        shutil.copy(path, target / path.name)
+    for command in adapter.build:
+        words = _absolute(target, command)
+        try:
+            done = subprocess.run(
+                words,
+                cwd=target,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=BUILD_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ConfigurationError(f"{' '.join(command)[:200]}: {error}") from None
+        if done.returncode:
+            said = " ".join(done.stdout.decode("utf-8", "replace").split())[-400:]
+            raise ConfigurationError(f"{' '.join(command)[:200]}: exit code {done.returncode}: {said}")
+    (target / BUILT).touch()
+
+
+def _absolute(directory: Path, words: Sequence[str]) -> tuple[str, ...]:
+    """A command whose relative names of files that are there are absolute; `{here}` is the directory."""
+    return tuple(
+        str(directory / word) if word and (directory / word).is_file() else word.replace(HERE, str(directory))
+        for word in words
+    )
+
+
+def _files(adapter: Adapter) -> list[Path]:
+    """What an adapter is built from: they lie flat beside each other there."""
+    own = [path for path in adapter.directory.iterdir() if path.is_file() and not path.name.startswith(".")]
+    others = [adapter.directory / source for source in adapter.sources]
+    missing = next((path for path in others if not path.is_file()), None)
+    if missing is not None:
+        raise ConfigurationError(f"sources: there is no file {missing}")
+    return sorted([*others, *own], key=lambda path: path.name)
+
+
+def _hash(adapter: Adapter) -> str:
+    """Of the names and contents of an adapter's files."""
+    found = hashlib.sha256()
+    for path in _files(adapter):
+        data = path.read_bytes()
+        found.update(f"{path.name}\0{len(data)}\0".encode() + data)
+    return found.hexdigest()[:12]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One builder at a time, over all processes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield

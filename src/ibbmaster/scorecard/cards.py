@@ -1,0 +1,184 @@
+"""The scenarios of the scorecard: each a log, what is written to it while a consumer follows, and what goes wrong.
+
+They lie in `cards/*.toml`: `workloads.toml` says what is written, every other file is a family
+of cards. A card is a scenario as `ibbmaster serve --scenario` takes it, with a name, a
+sentence, and the best that a right consumer can make of it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.scorecard.grade import Grade
+from ibbmaster.testkit.fault import table_of
+from ibbmaster.testkit.repeated import repeated_groups
+from ibbmaster.testkit.scenario import Scenario, naming, scenario_of
+from ibbmaster.testkit.toml_text import toml_lines, toml_value
+from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
+
+SERVER_ID = 3
+PROFILE = "11.8"
+DELAY_MS_MAX = 10_000
+_KEYS = ("name", "title", "workload", "best", "faults", "primary", "consumer", "expected")
+_WORKLOAD_KEYS = ("tables", "before", "groups")
+_CONSUMER_KEYS = ("start", "delay_ms")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A scenario that consumers are put through.
+
+    Attributes:
+        best: the best grade that a right consumer can get.
+        faults: each as a line.
+        workload: what is written, as it stands in the file: `tables`, `before`, `groups`.
+        start: where a consumer begins; None: behind what is there before it comes.
+        delay_ms: how slowly it takes its events.
+        expected: the GTIDs of what it shall deliver, in this order; None: everything that is written live.
+    """
+
+    name: str
+    title: str
+    family: str
+    about: str
+    best: Grade = Grade.EXACT
+    faults: tuple[str, ...] = ()
+    primary: Mapping[str, Any] = field(default_factory=dict)
+    workload: Mapping[str, Any] = field(default_factory=dict)
+    start: str | None = None
+    delay_ms: int = 0
+    expected: tuple[str, ...] | None = None
+
+    @property
+    def profile(self) -> str:
+        """The version or profile of the primary."""
+        return str(self.primary["profile"])
+
+    def scenario(self) -> Scenario:
+        """What is there before a consumer comes, and what goes wrong.
+
+        Raises:
+            ConfigurationError: something in it means nothing.
+        """
+        return scenario_of(self._tables(self.workload.get("before", [])))
+
+    def live_groups(self) -> tuple[WrittenGroup, ...]:
+        """What is written while a consumer follows.
+
+        Raises:
+            ConfigurationError: something in it means nothing.
+        """
+        return tuple(map(WrittenGroup.of, repeated_groups(self.workload["groups"])))
+
+    def toml(self) -> str:
+        """All of it as a scenario file."""
+        tables = self._tables([*self.workload.get("before", []), *self.workload["groups"]])
+        lines = [f"# {self.title}", "", "[primary]", *toml_lines(tables["primary"]), "", "[tables]"]
+        lines += toml_lines(tables["tables"])
+        for key in ("group", "fault"):
+            for table in tables[key]:
+                lines += ["", f"[[{key}]]", *_lines_of(table)]
+        return "\n".join(lines) + "\n"
+
+    def _tables(self, groups: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """As a scenario file has it."""
+        faults = []
+        for number, line in enumerate(self.faults, 1):
+            with naming(f"fault {number}"):
+                faults.append(table_of(line))
+        return {
+            "primary": {"server_id": SERVER_ID, **self.primary},
+            "tables": self.workload.get("tables", {}),
+            "group": list(groups),
+            "fault": faults,
+        }
+
+
+def read_cards() -> tuple[Card, ...]:
+    """Every card, family by family.
+
+    Raises:
+        ConfigurationError: one of them means nothing; the text names it.
+    """
+    directory = resources.files("ibbmaster.scorecard") / "cards"
+    texts = {entry.name: entry.read_text("utf-8") for entry in directory.iterdir() if entry.name.endswith(".toml")}
+    return parse_cards(texts.pop("workloads.toml"), texts)
+
+
+def parse_cards(workloads: str, families: Mapping[str, str]) -> tuple[Card, ...]:
+    """Cards from the texts of their files.
+
+    Raises:
+        ConfigurationError: one of them means nothing; the text names it.
+    """
+    with naming("workloads.toml"):
+        given = _toml(workloads)
+        only("", given, ("workload",))
+        known = expect_table("workload", given.get("workload", {}))
+        for name, workload in known.items():
+            only(name, expect_table(name, workload), _WORKLOAD_KEYS)
+    cards: dict[str, Card] = {}
+    for file_name, text in sorted(families.items()):
+        with naming(file_name):
+            family = _toml(text)
+            only("", family, ("family", "about", "card"))
+            for number, table in enumerate(expect_list("card", family.get("card", [])), 1):
+                with naming(f"card {number}"):
+                    card = _card(expect_table("card", table), family, known)
+                    if card.name in cards:
+                        raise ConfigurationError(f"there are two cards {card.name!r}")
+                    cards[card.name] = card
+    return tuple(cards.values())
+
+
+def _card(given: Mapping[str, Any], family: Mapping[str, Any], workloads: Mapping[str, Any]) -> Card:
+    only("", given, _KEYS)
+    workload = expect("workload", str, given.get("workload"))
+    if workload not in workloads:
+        raise ConfigurationError(f"workload {workload!r}: expected one of {', '.join(workloads)}")
+    consumer = expect_table("consumer", given.get("consumer", {}))
+    only("consumer", consumer, _CONSUMER_KEYS)
+    delay_ms = expect("delay_ms", int, consumer.get("delay_ms", 0))
+    if not 0 <= delay_ms <= DELAY_MS_MAX:
+        raise ConfigurationError(f"delay_ms {delay_ms}: expected 0 to {DELAY_MS_MAX}")
+    start = consumer.get("start")
+    expected = given.get("expected")
+    card = Card(
+        name=expect("name", str, given.get("name")),
+        title=expect("title", str, given.get("title")),
+        family=expect("family", str, family.get("family")),
+        about=expect("about", str, family.get("about", "")),
+        best=Grade(expect("best", str, given.get("best", Grade.EXACT.value))),
+        faults=tuple(expect("faults", str, line) for line in expect_list("faults", given.get("faults", []))),
+        primary={"profile": PROFILE, **expect_table("primary", given.get("primary", {}))},
+        workload=workloads[workload],
+        start=None if start is None else str(GtidPosition.parse(expect("start", str, start))),
+        delay_ms=delay_ms,
+        expected=None
+        if expected is None
+        else tuple(str(Gtid.parse(gtid)) for gtid in expect_list("expected", expected)),
+    )
+    card.scenario()
+    card.live_groups()
+    return card
+
+
+def _toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"no TOML: {error}") from None
+
+
+def _lines_of(table: Mapping[str, Any]) -> list[str]:
+    """A table, with a line for each of its changes."""
+    lines = toml_lines({key: value for key, value in table.items() if key != "changes"})
+    if "changes" in table:
+        lines += ["changes = [", *(f"  {toml_value(change)}," for change in table["changes"]), "]"]
+    return lines

@@ -1,0 +1,245 @@
+"""A consumer as a process: what it is asked on standard input, what it tells on standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Self
+
+from ibbmaster.errors import ConfigurationError, RemoteProtocolError
+from ibbmaster.scorecard.journal import LINE_SIZE_MAX, LINES_MAX, ToldEvent, parse_told
+
+OUTPUT_SIZE_MAX = 256 << 20  # bytes of one process
+LOG_SIZE_MAX = 64 << 10  # bytes of standard error that are kept, the last ones
+TERM_S = 1.0  # between SIGTERM and SIGKILL
+POLL_S = 0.01
+RESTARTS_S = (0.5, 2.0, 5.0)  # before each of them
+FATAL_S = 2.0  # for a consumer to end after it said that it follows no more
+
+
+class Consumer:
+    """One process of an adapter, in a process group of its own, which is gone when this is closed.
+
+    Attributes:
+        process: how often the consumer has been started, this time included.
+        exit_code: negative: the signal that ended it; None while it lives.
+        problem: what was wrong with its lines; none is read behind that.
+    """
+
+    def __init__(
+        self, command: Sequence[str], request: Mapping[str, Any], *, directory: Path, process: int = 1
+    ) -> None:
+        """Start it.
+
+        Raises:
+            ConfigurationError: the command cannot be started.
+        """
+        self.process = process
+        self.exit_code: int | None = None
+        self.problem = ""
+        self._lines: queue.Queue[ToldEvent] = queue.Queue()
+        self._log = bytearray()
+        self._is_asked_to_end = False
+        try:
+            self._process = subprocess.Popen(
+                command,
+                cwd=directory,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ConfigurationError(f"{command[0]}: {error.strerror}") from None
+        self._readers = [
+            threading.Thread(target=read, args=(stream,), daemon=True, name="ibbmaster-consumer")
+            for read, stream in ((self._read_lines, self._process.stdout), (self._read_log, self._process.stderr))
+        ]
+        for reader in self._readers:
+            reader.start()
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended already
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+
+    @property
+    def log(self) -> str:
+        """The end of what it said on standard error."""
+        return bytes(self._log).decode("utf-8", "replace")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended; what it said last may still be on its way until `close`."""
+        if self.exit_code is None and not self._is_running():
+            self.exit_code = _code(os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT))
+        return self.exit_code is not None
+
+    def events(self, timeout: float = 0.0) -> list[ToldEvent]:
+        """What it has told since; waits so many seconds for the first one."""
+        found: list[ToldEvent] = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._lines.get(timeout=timeout) if timeout > 0 else self._lines.get_nowait())
+            while True:
+                found.append(self._lines.get_nowait())
+        return found
+
+    def close(self, grace_s: float = 2.0) -> list[ToldEvent]:
+        """Ask it to end, end it if it does not, and everything it has started; gives what it told last.
+
+        Its group is killed before its number can be given to another process.
+        """
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        if not self._wait(grace_s):
+            self._signal(signal.SIGTERM)
+            self._wait(TERM_S)
+        self._signal(signal.SIGKILL)
+        self._wait(None)
+        self._process.wait()
+        for reader in self._readers:
+            reader.join(TERM_S)  # a child that has left the group may hold the pipe
+        return self.events()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close(0.0)
+
+    def _is_running(self) -> bool:
+        """Without letting go of the process's number."""
+        if self._process.returncode is not None:
+            return False
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None
+
+    def _wait(self, seconds: float | None) -> bool:
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while not self.has_ended:
+            if deadline is not None and time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    # In threads -----------------------------------------------------------------------------------
+
+    def _read_lines(self, stream: IO[bytes]) -> None:
+        size = count = 0
+        try:
+            while line := stream.readline(LINE_SIZE_MAX + 1):
+                size, count = size + len(line), count + 1
+                if size > OUTPUT_SIZE_MAX or count > LINES_MAX:
+                    raise RemoteProtocolError(f"more than {OUTPUT_SIZE_MAX} bytes or {LINES_MAX} lines")
+                if line.strip():
+                    self._lines.put(parse_told(line, at=time.monotonic(), process=self.process))
+        except RemoteProtocolError as error:
+            self.problem = f"line {count} of the adapter: {error}"
+            while stream.read(1 << 16):
+                pass  # it shall not wait for us
+        except (OSError, ValueError):
+            pass  # closed meanwhile
+
+    def _read_log(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while data := os.read(stream.fileno(), 1 << 16):
+                self._log += data
+                del self._log[:-LOG_SIZE_MAX]
+
+
+def _code(result: os.waitid_result | None) -> int:
+    assert result is not None
+    return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
+
+
+@dataclass(slots=True)
+class Supervised:
+    """A consumer that is started again with its last position when it ends, three times at most.
+
+    Attributes:
+        told: every line of all its processes.
+        exit_code: of the last process; None: it lives.
+        problem: a line that means nothing; it is not started again.
+        log: the end of standard error of all of them, `last_log` of the last one.
+    """
+
+    command: Sequence[str]
+    request: Mapping[str, Any]
+    directory: Path
+    told: list[ToldEvent] = field(default_factory=list)
+    starts: int = 0
+    exit_code: int | None = None
+    problem: str = ""
+    log: str = ""
+    last_log: str = ""
+    _consumer: Consumer | None = None
+    _due: float | None = None  # when it is started again
+    _fatal_at: float | None = None
+
+    def start(self) -> None:
+        """Start it, with the last position it told."""
+        positions = [event.position for event in self.told if event.what == "position"]
+        request = {**self.request, "directory": str(self.directory), "resume": positions[-1] if positions else None}
+        self.starts += 1
+        self._due = self._fatal_at = self.exit_code = None
+        self._consumer = Consumer(self.command, request, directory=self.directory, process=self.starts)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, and is not started again."""
+        return self._consumer is None and self._due is None
+
+    def poll(self, timeout: float) -> list[ToldEvent]:
+        """What it has told since; starts it again when that is due."""
+        if self._consumer is None:
+            if self._due is not None and time.monotonic() >= self._due:
+                self.start()
+            else:
+                time.sleep(timeout)
+            return []
+        found = self._consumer.events(timeout)
+        fatal = next((event.at for event in found if event.what == "error" and event.is_fatal), None)
+        self._fatal_at = self._fatal_at or fatal
+        is_late = self._fatal_at is not None and time.monotonic() > self._fatal_at + FATAL_S
+        self.told += found
+        if self._consumer.has_ended or is_late or self._consumer.problem:
+            found = found + self._end()
+        return found
+
+    def _end(self) -> list[ToldEvent]:
+        assert self._consumer is not None
+        consumer, self._consumer = self._consumer, None
+        was_alive = not consumer.has_ended
+        rest = consumer.close(0.0)
+        self.told += rest
+        self._keep(consumer)
+        self.exit_code = 1 if was_alive and self._fatal_at is not None else consumer.exit_code
+        if self.starts <= len(RESTARTS_S) and not self.problem:
+            self._due = time.monotonic() + RESTARTS_S[self.starts - 1]
+        return rest
+
+    def close(self, grace_s: float) -> None:
+        """End it; its exit code stays None if it has lived until now."""
+        self._due = None
+        if self._consumer is not None:
+            consumer, self._consumer = self._consumer, None
+            self.told += consumer.close(grace_s)
+            self._keep(consumer)
+
+    def _keep(self, consumer: Consumer) -> None:
+        self.last_log = consumer.log
+        self.log = (self.log + self.last_log)[-LOG_SIZE_MAX:]
+        self.problem = consumer.problem

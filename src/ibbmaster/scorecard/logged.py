@@ -1,0 +1,91 @@
+"""What a primary has logged, as what a consumer tells is compared with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ibbmaster.api.group import Group, Row
+from ibbmaster.errors import PositionError
+from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
+from ibbmaster.event.query import decode_query
+from ibbmaster.event.rows.column import TableSchema, ValueKind
+from ibbmaster.event.rows.encoding import RowMetadata
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup
+from ibbmaster.scorecard.same_value import BitValue
+from ibbmaster.testkit.primary import FixturePrimary
+
+STATEMENTS = (EventType.QUERY, EventType.QUERY_COMPRESSED)
+FRAMES = ("begin", "commit", "rollback", "savepoint", "xa ", "release savepoint")  # statements that change no row
+
+
+def logged_groups(primary: FixturePrimary, after: str) -> list[LoggedGroup]:
+    """What a primary has logged behind a position."""
+    has_names = primary.format.metadata is RowMetadata.FULL
+    groups = primary.log.groups(after=after) if after else primary.log.groups()
+    return [_logged(group, has_names) for group in groups]
+
+
+def logged_behind(primary: FixturePrimary, start: str) -> list[LoggedGroup]:
+    """What a consumer that starts there shall get of what is there; nothing if there is no such place."""
+    try:
+        return logged_groups(primary, start)
+    except PositionError:
+        return []
+
+
+def _logged(group: Group, has_names: bool) -> LoggedGroup:
+    events = [event.data for event in group.events()]
+    flags = decode_gtid_event(events[0]).flags
+    return LoggedGroup(
+        gtid=str(group.gtid),
+        changes=(*_rows(group, has_names), *(() if GtidFlag.DDL in flags else _statements(events))),
+        is_prepared=GtidFlag.PREPARED_XA in flags,
+    )
+
+
+def _rows(group: Group, has_names: bool) -> list[LoggedChange]:
+    found = []
+    for schema, change in group.rows():
+        columns = tuple(column.name for column in schema.columns)
+        found.append(
+            LoggedChange(
+                table=f"{schema.database}.{schema.table}",
+                kind=change.kind,
+                before=_with_bits(schema, change.before),
+                after=_with_bits(schema, change.after),
+                columns=columns,
+                has_names=has_names,
+            )
+        )
+    return found
+
+
+def _with_bits(schema: TableSchema, row: Row | None) -> dict[str, Any] | None:
+    """An image in which values of BIT columns are marked."""
+    if row is None:
+        return None
+    bits = {column.name for column in schema.columns if column.kind is ValueKind.BIT}
+    return {name: BitValue(value) if name in bits and isinstance(value, int) else value for name, value in row.items()}
+
+
+def _statements(events: Sequence[bytes]) -> list[LoggedChange]:
+    """Those that change rows."""
+    texts = [decode_query(data).text.decode("utf-8", "replace") for data in events if data[4] in STATEMENTS]
+    return [LoggedChange(sql=text) for text in texts if not text.lower().lstrip().startswith(FRAMES)]
+
+
+def of_both(written: Sequence[LoggedGroup], now: Sequence[LoggedGroup], start: str) -> list[LoggedGroup]:
+    """What another primary has taken over and added, the marker last; what it has lost may come or not."""
+    begins = GtidPosition.parse(start)
+    *known, marker = [dataclasses.replace(group, is_required=group in now) for group in written]
+    added = [group for group in now if group not in written and not _is_before(group, begins)]
+    return [*known, *added, marker]
+
+
+def _is_before(group: LoggedGroup, start: GtidPosition) -> bool:
+    gtid = Gtid.parse(group.gtid)
+    return gtid.domain_id in start and gtid.seq_no <= start[gtid.domain_id].seq_no

@@ -1,0 +1,311 @@
+"""Matches what a consumer told with what was logged, line by line.
+
+Where several changes are equal, the one that comes next in order is meant, of the group that is open if its GTID was
+told. A change is told "again" when all that are equal to it have come.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ibbmaster.scorecard.journal import Image, ToldEvent, shown_image
+from ibbmaster.scorecard.same_value import is_same_value, shown_value
+
+COMPARISONS_MAX = 5_000_000  # of changes out of order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedChange:
+    """One row that was changed, or a statement that changes rows; images by name, of the columns that the log has.
+
+    Attributes:
+        columns: all of the table, in order.
+        has_names: whether the log names them; else a library cannot, and images are compared by position.
+    """
+
+    table: str = ""
+    kind: str = ""
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+    columns: tuple[str, ...] = ()
+    has_names: bool = True
+    sql: str = ""
+
+    def __str__(self) -> str:
+        if self.sql:
+            return f"statement {' '.join(self.sql.split())}"
+        image = self.after if self.after is not None else self.before or {}
+        names = list(image)[:2]
+        return f"{self.kind} {self.table} {' '.join(f'{name}={shown_value(image[name])}' for name in names)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedGroup:
+    """A group that was logged behind the consumer's start.
+
+    `is_required` is false for one that the primary itself has lost since: it may come or not. `is_prepared`: it ends
+    with XA PREPARE, which commits nothing.
+    """
+
+    gtid: str
+    changes: tuple[LoggedChange, ...] = ()
+    is_required: bool = True
+    is_prepared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What is not as it should be; `since`: the number of the line behind which an error of it can stand."""
+
+    text: str
+    since: int
+    is_missing: bool
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """A change that shall come, and when it did: numbers of lines."""
+
+    group: LoggedGroup
+    change: LoggedChange
+    number: int  # of the group
+    came: list[int] = field(default_factory=list)
+    wrong: Flaw | None = None  # it came with other values
+    is_uncommitted: bool = False  # it came in a group that was begun, and not committed
+
+    @property
+    def has_come(self) -> bool:
+        return bool(self.came)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it has come in no way."""
+        return not self.came and self.wrong is None
+
+    def __str__(self) -> str:
+        return f"{self.group.gtid} {self.change}"
+
+
+class Matching:
+    """Matches what was told with what was logged, line by line."""
+
+    def __init__(self, groups: Sequence[LoggedGroup]) -> None:
+        self._wanted = [
+            _Wanted(group, change, number) for number, group in enumerate(groups) for change in group.changes
+        ]
+        self._by_key: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._last_of: dict[str, int] = {}  # the last change of a group, by GTID
+        for number, wanted in enumerate(self._wanted):
+            self._by_key[wanted.change.table, wanted.change.kind].append(number)
+            if self._wanted[self._last_of.setdefault(wanted.group.gtid, number)].number == wanted.number:
+                self._last_of[wanted.group.gtid] = number  # of the first one: another primary may have one of that GTID
+        self._comparisons = COMPARISONS_MAX
+        self._cursor = -1  # the wanted change that came last
+        self._furthest = -1
+        self._open: str | None = None  # the GTID that the group which is open was begun with
+        self._in_group: list[tuple[int, int]] = []  # of that: wanted change, number of the line
+        self._is_begun = False
+        self._has_commits = False  # of groups that were begun
+        self._strange: list[Flaw] = []
+
+    def take(self, number: int, event: ToldEvent) -> None:
+        """One line that was told."""
+        match event.what:
+            case "begin":
+                self._open, self._in_group, self._is_begun = event.gtid, [], True
+            case "change":
+                self._take_change(number, event)
+            case "statement":
+                self._take_statement(number, event)
+            case "commit":
+                self._take_commit(number, event)
+
+    def _take_change(self, number: int, event: ToldEvent) -> None:
+        candidates = self._by_key.get((event.table, event.kind), [])
+        found = self._next(event)
+        if found is None and self._comparisons > 0:
+            self._comparisons -= len(candidates)
+            found = self._choose([one for one in candidates if _is_equal(self._wanted[one].change, event)])
+        if found is None:
+            self._take_strange(number, event, candidates)
+            return
+        self._note(found, number, gtid=self._open)
+
+    def _next(self, event: ToldEvent) -> int | None:
+        """The change behind the last one, if it is this, which it mostly is."""
+        place = self._cursor + 1
+        if place >= len(self._wanted):
+            return None
+        wanted = self._wanted[place]
+        if self._open not in (None, wanted.group.gtid) or wanted.has_come:
+            return None
+        is_so = (wanted.change.table, wanted.change.kind) == (event.table, event.kind)
+        return place if is_so and _is_equal(wanted.change, event) else None
+
+    def _take_statement(self, number: int, event: ToldEvent) -> None:
+        said = _plain(event.text)
+        equal = [one for one in self._by_key.get(("", ""), []) if _plain(self._wanted[one].change.sql) in said]
+        found = self._choose(equal)
+        if found is not None:
+            self._note(found, number, gtid=self._open)
+
+    def _take_commit(self, number: int, event: ToldEvent) -> None:
+        gtid, inside = event.gtid, self._in_group
+        self._furthest = max(self._furthest, self._last_of.get(gtid or self._open or "", -1))
+        if gtid is not None and gtid != self._open:
+            for found, line in inside:
+                self._expect_gtid(found, line, gtid)
+        groups = list(dict.fromkeys(self._wanted[found].group.gtid for found, _ in inside))
+        if len(groups) > 1:
+            text = f"changes of {groups[0]} and {groups[1]} were told as one group"
+            self._strange.append(Flaw(text, inside[0][1], False))
+        elif groups:
+            last = max(found for found, _ in inside)
+            rest = self._wanted[last + 1 : last + 2]
+            if rest and rest[0].group.gtid == groups[0] and not rest[0].has_come:
+                text = f"{groups[0]} was told as committed before {rest[0].change}"
+                self._strange.append(Flaw(text, number, False))
+        for found, _ in inside:
+            self._wanted[found].is_uncommitted = False
+        self._has_commits = self._has_commits or self._is_begun
+        self._open, self._in_group, self._is_begun = None, [], False
+
+    def _choose(self, equal: Sequence[int]) -> int | None:
+        """Of equal changes the one that is meant: the next in order that has not come, else one that comes again."""
+        if not equal:
+            return None
+        behind = [one for one in equal if one > self._cursor]
+        in_group = [one for one in equal if self._open is not None and self._wanted[one].group.gtid == self._open]
+        for choice in (in_group, behind, equal):
+            new = [one for one in choice if not self._wanted[one].has_come]
+            if new:
+                return new[0]
+        for choice in (
+            [one for one in in_group if one > self._cursor],
+            in_group,
+            behind,
+        ):
+            if choice:
+                return choice[0]
+        return equal[0]
+
+    def _note(self, found: int, number: int, *, gtid: str | None) -> None:
+        wanted = self._wanted[found]
+        if not wanted.has_come and found < self._furthest:
+            later = self._wanted[self._furthest]
+            if later.group is wanted.group or later.group.gtid != wanted.group.gtid:
+                self._strange.append(Flaw(f"{wanted} came behind {later}", number, False))
+        if gtid is not None:
+            self._expect_gtid(found, number, gtid)
+        wanted.is_uncommitted = self._is_begun and (not wanted.has_come or wanted.is_uncommitted)
+        wanted.came.append(number)
+        self._cursor = found
+        self._furthest = max(self._furthest, found)
+        self._in_group.append((found, number))
+
+    def _expect_gtid(self, found: int, number: int, gtid: str) -> None:
+        right = self._wanted[found].group.gtid
+        if gtid != right:
+            self._strange.append(Flaw(f"{self._wanted[found]} was told as {gtid}", number, False))
+
+    def _take_strange(self, number: int, event: ToldEvent, candidates: Sequence[int]) -> None:
+        """A change that was not logged so: another one's, with wrong values, or nobody's."""
+        in_group = [one for one in candidates if self._wanted[one].group.gtid == self._open]
+        ahead = [one for one in in_group or candidates if self._wanted[one].is_due]
+        behind = [one for one in ahead if one > self._cursor]
+        meant = (behind or ahead)[:1]
+        if not meant:
+            self._strange.append(Flaw(f"{event} was never logged", number, False))
+            return
+        wanted = self._wanted[meant[0]]
+        wanted.wrong = Flaw(f"{wanted} came as {_differing(wanted.change, event)}", number, False)
+        self._cursor = meant[0]
+        self._furthest = max(self._furthest, meant[0])
+
+    # What it comes to -----------------------------------------------------------------------------
+
+    def flaws(self) -> list[Flaw]:
+        """What is missing before the last change that came, and what is wrong."""
+        found, since = list(self._strange), 0
+        for wanted in self._wanted[: self._furthest + 1]:
+            if wanted.has_come:
+                since = wanted.came[0]
+            elif wanted.wrong is not None:
+                found.append(wanted.wrong)
+            elif wanted.group.is_required:
+                found.append(Flaw(f"{wanted} is missing", since, True))
+        return found + self._uncommitted()
+
+    def _uncommitted(self) -> list[Flaw]:
+        """Groups that were told but for their commits, before one that was committed."""
+        if not self._has_commits:
+            return []
+        committed = [number for number, wanted in enumerate(self._wanted) if wanted.came and not wanted.is_uncommitted]
+        lost = {
+            wanted.group.gtid: wanted.came[-1]
+            for wanted in self._wanted[: max(committed, default=0)]
+            if wanted.is_uncommitted and wanted.group.is_required and not wanted.group.is_prepared
+        }
+        return [Flaw(f"the commit of {gtid} is missing", since, True) for gtid, since in lost.items()]
+
+    def missing_behind(self) -> list[str]:
+        """What did not come behind the last change that did."""
+        behind = self._wanted[self._furthest + 1 :]
+        return [f"{wanted} is missing" for wanted in behind if wanted.group.is_required]
+
+    def first(self) -> tuple[int, ...]:
+        """The line by which each change came first."""
+        return tuple(sorted(wanted.came[0] for wanted in self._wanted if wanted.came))
+
+    def repeats(self) -> tuple[list[str], bool]:
+        """Changes that came more than once, and whether they are whole groups."""
+        counts: dict[int, Counter[int]] = defaultdict(Counter)
+        for wanted in self._wanted:
+            counts[wanted.number][len(wanted.came)] += 1
+        repeated = [f"{wanted} came {_times(len(wanted.came))}" for wanted in self._wanted if len(wanted.came) > 1]
+        return repeated, all(len(found) == 1 for found in counts.values() if max(found) > 1)
+
+
+def _plain(sql: str) -> str:
+    return " ".join(sql.split())
+
+
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
+
+
+# Images -----------------------------------------------------------------------------------------
+
+
+def _is_equal(change: LoggedChange, event: ToldEvent) -> bool:
+    return _is_equal_image(change, change.before, event.before) and _is_equal_image(change, change.after, event.after)
+
+
+def _is_equal_image(change: LoggedChange, logged: Mapping[str, Any] | None, told: Image | None) -> bool:
+    if logged is None or told is None:
+        return logged is None and told is None
+    if isinstance(told, dict) and change.has_names:
+        if any(name not in change.columns for name in told):
+            return False
+        return all(name in told and is_same_value(value, told[name]) for name, value in logged.items())
+    values = list(told.values()) if isinstance(told, dict) else told
+    if len(values) == len(change.columns):
+        pairs = zip(change.columns, values, strict=True)
+        return all(is_same_value(logged[name], value) for name, value in pairs if name in logged)
+    if len(values) != len(logged):
+        return False
+    return all(is_same_value(value, found) for value, found in zip(logged.values(), values, strict=True))
+
+
+def _differing(change: LoggedChange, event: ToldEvent) -> str:
+    """The first value that is another one, or the whole image."""
+    for logged, told in ((change.before, event.before), (change.after, event.after)):
+        if isinstance(told, dict) and logged is not None:
+            for name, value in logged.items():
+                if name in told and not is_same_value(value, told[name]):
+                    return f"{name}={shown_value(told[name])} instead of {shown_value(value)}"
+    image = event.after if event.after is not None else event.before
+    return "nothing" if image is None else shown_image(image)

@@ -1,0 +1,386 @@
+"""Puts consumers through scenarios: one through one, or a matrix of both.
+
+A run: the primary of the scenario, the consumer, the groups of the scenario written while it follows, and then a
+marker, whose commit ends the run. A consumer that ends is started again with its last position, as a supervisor does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.scorecard.adapter import Adapter, build
+from ibbmaster.scorecard.cards import Card
+from ibbmaster.scorecard.consumer import Supervised
+from ibbmaster.scorecard.grade import RunEnd, judge
+from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
+from ibbmaster.scorecard.matching import LoggedGroup
+from ibbmaster.scorecard.results import Cell, ConsumerResult, FaultBytes, Resume, ScenarioResult
+from ibbmaster.testkit.scenario import Scenario
+from ibbmaster.testkit.tables import RowFormat
+from ibbmaster.testkit.witness import SeenConnection
+from ibbmaster.testkit.written import WrittenGroup
+
+MARKER = "ibb_marker.marks"
+CONSUMER_ID = 4001
+PASSWORD = "of-the-scorecard"  # some libraries cannot log in without one
+SILENCE_S = 12.0  # without progress: it hangs
+SILENCE_PER_START = 4.0
+LIMIT_S = 120.0
+QUIET_S = 2.0  # everything was sent, and nothing comes any more
+SETTLE_S = 0.4  # behind the marker, to see whether more comes
+STEP_S = 0.02
+LINES_MAX = 200
+LINE_MAX = 300  # characters
+LOG_MAX = 8192  # characters
+FAULTS_MAX = 20
+EVENT_MAX = 1024  # bytes
+CONNECT_STATE = re.compile(r"@slave_connect_state\s*=\s*['\"]([^'\"]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTimes:
+    """How long a run waits, in seconds; what a machine needs to start a consumer is added.
+
+    Attributes:
+        silence_s: without progress, before it is said to hang; None: 12, and four times the adapter's `start_s`.
+        limit_s: for each stage of a run: until it follows, until it has what is written, until it has the marker.
+    """
+
+    silence_s: float | None = None
+    limit_s: float = LIMIT_S
+
+    def silence(self, adapter: Adapter) -> float:
+        """Of one consumer."""
+        return SILENCE_S + SILENCE_PER_START * adapter.start_s if self.silence_s is None else self.silence_s
+
+    def limit(self, adapter: Adapter) -> float:
+        """Of each stage."""
+        return self.limit_s + 10 * adapter.start_s
+
+
+def described(adapter: Adapter) -> ConsumerResult:
+    """A consumer as results name it."""
+    return ConsumerResult(name=adapter.name, title=adapter.title, package=adapter.package, registry=adapter.registry)
+
+
+def described_scenario(card: Card) -> ScenarioResult:
+    """A scenario as results name it."""
+    return ScenarioResult(
+        name=card.name,
+        title=card.title,
+        family=card.family,
+        about=card.about,
+        best=card.best,
+        profile=card.profile,
+        faults=card.faults,
+        toml=card.toml(),
+    )
+
+
+def run_card(adapter: Adapter, card: Card, times: RunTimes | None = None) -> Cell:
+    """Put one consumer through one scenario; what cannot be run is a cell that says why."""
+    return run_and_ask(adapter, card, times or RunTimes())[0]
+
+
+def run_and_ask(adapter: Adapter, card: Card, times: RunTimes, over: threading.Event | None = None) -> tuple[Cell, str]:
+    """`run_card`, and what the consumer says of its version.
+
+    Raises:
+        RunOverError: `over` was set meanwhile.
+    """
+    begun = time.monotonic()
+    try:
+        command = build(adapter)
+        if card.start is not None and adapter.start != "gtid":
+            raise ConfigurationError("it begins where the primary is, and this scenario elsewhere")
+        with tempfile.TemporaryDirectory(prefix="ibbmaster-scorecard-", ignore_cleanup_errors=True) as directory:
+            run = _Run(adapter, card, command, Path(directory), times, over)
+            return run.cell(begun), run.version
+    except (IbbMasterError, OSError, ValueError) as error:  # one scenario that cannot be run shall not end all
+        seconds = round(time.monotonic() - begun, 2)
+        return Cell(consumer=adapter.name, scenario=card.name, not_run=str(error), seconds=seconds), ""
+
+
+class RunOverError(Exception):
+    """A run was broken off by its user."""
+
+
+def run_matrix(
+    adapters: Sequence[Adapter], cards: Sequence[Card], times: RunTimes | None = None, *, jobs: int = 1
+) -> Generator[tuple[Cell, str]]:
+    """Put each consumer through each scenario, `jobs` at a time; gives each cell when it is there, and a version.
+
+    Closing it breaks off what runs.
+    """
+    over = threading.Event()
+    with ThreadPoolExecutor(jobs, thread_name_prefix="ibbmaster-scorecard") as pool:
+        waiting = {
+            pool.submit(run_and_ask, adapter, card, times or RunTimes(), over) for adapter in adapters for card in cards
+        }
+        try:
+            for done in as_completed(waiting):
+                yield done.result()
+        finally:
+            over.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Run:
+    """One consumer, one scenario."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        card: Card,
+        command: Sequence[str],
+        directory: Path,
+        times: RunTimes,
+        over: threading.Event | None,
+    ) -> None:
+        self.adapter = adapter
+        self.card = card
+        self.command = command
+        self.directory = directory
+        self.silence_s = times.silence(adapter)
+        self.limit_s = times.limit(adapter)
+        self.dumps: list[tuple[float, SeenConnection]] = []
+        self.connections: list[float] = []
+        self.fault_at: float | None = None
+        self._over = over or threading.Event()
+
+    @property
+    def version(self) -> str:
+        """What the consumer said of itself."""
+        return next((event.text for event in self.supervised.told if event.what == "version"), "")
+
+    def cell(self, begun: float) -> Cell:
+        scenario = self.card.scenario()
+        scenario = dataclasses.replace(scenario, tables={MARKER: {"id": "int primary key"}, **scenario.tables})
+        with scenario.serving(password=PASSWORD) as primary:
+            self.primary = primary
+            first_log = primary.log
+            start = str(primary.log.position) if self.card.start is None else self.card.start
+            written = logged_behind(primary, start)
+            self.supervised = Supervised(self.command, self._request(scenario, start), self.directory)
+            try:
+                self.supervised.start()
+                self._follow_until(self._is_dumping)
+                written += self._write_live()
+                self._follow_until(lambda: self._has_come_through(written))
+                self.silence_s /= 2  # what makes no progress has had its time
+                before, lines = str(primary.log.position), len(self.supervised.told)
+                with primary.transaction(format=RowFormat()):
+                    primary.table(MARKER).insert(id=1)
+                marker = logged_groups(primary, before)
+                written += marker
+                self._follow_until(lambda: self._has_told(marker, lines))
+                self._follow_for(SETTLE_S + self.card.delay_ms / 100)
+            finally:
+                self.supervised.close(2.0 + self.adapter.start_s)
+            if primary.log is not first_log:
+                written = of_both(written, logged_groups(primary, ""), self.supervised.request["start"])
+        return self._graded(self._required(written), begun)
+
+    def _request(self, scenario: Scenario, start: str) -> dict[str, Any]:
+        return {
+            "host": self.primary.host,
+            "port": self.primary.port,
+            "user": self.primary.user,
+            "password": self.primary.password,
+            "server_id": CONSUMER_ID,
+            "tls": scenario.primary.get("tls", "off") != "off",
+            "start": start,
+            "delay_ms": self.card.delay_ms,
+        }
+
+    # Writing --------------------------------------------------------------------------------------
+
+    def _write_live(self) -> list[LoggedGroup]:
+        """Write the groups of the scenario, those without a time as one: the stream sees nothing in between."""
+        found: list[LoggedGroup] = []
+        begun = time.monotonic()
+        for is_timed, groups in itertools.groupby(self.card.live_groups(), lambda group: group.at is not None):
+            for batch in [[group] for group in groups] if is_timed else [list(groups)]:
+                due = begun + (batch[0].at or 0.0)
+                while time.monotonic() < due:
+                    self._step()
+                found += self._write(batch)
+        return found
+
+    def _write(self, groups: Sequence[WrittenGroup]) -> list[LoggedGroup]:
+        found: list[LoggedGroup] = []
+
+        def write(_: object = None) -> None:
+            for group in groups[len(found) :]:
+                before = str(self.primary.log.position)
+                group.write(self.primary)
+                found.extend(logged_groups(self.primary, before))
+
+        try:
+            self.primary.in_loop(write)
+        except (ConfigurationError, trio.RunFinishedError):
+            write()  # it is down just now
+        return found
+
+    # Following ------------------------------------------------------------------------------------
+
+    def _follow_until(self, is_so: Any) -> None:
+        """Follow until something is so, the consumer has ended, or made no progress for a time."""
+        self.progress_at = time.monotonic()
+        limit = self.progress_at + self.limit_s
+        while not is_so():
+            now = time.monotonic()
+            if self.supervised.has_ended or now > self.progress_at + self.silence_s or now > limit:
+                return
+            self._step()
+
+    def _follow_for(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self.supervised.has_ended:
+            self._step()
+
+    def _step(self) -> None:
+        if self._over.is_set():
+            raise RunOverError
+        starts = self.supervised.starts
+        told = self.supervised.poll(STEP_S)
+        now = time.monotonic()
+        if any(event.is_progress for event in told) or self.supervised.starts > starts:
+            self.progress_at = now
+        seen = self.primary.connections
+        self.connections += [now] * (len(seen) - len(self.connections))
+        known = {connection.number for _, connection in self.dumps}
+        self.dumps += [(now, one) for one in seen if one.dump_file is not None and one.number not in known]
+        if self.fault_at is None and self.primary.faults.done:
+            self.fault_at = now
+
+    def _is_dumping(self) -> bool:
+        return any(connection._is_dumping for _, connection in self.dumps)
+
+    def _has_come_through(self, groups: Sequence[LoggedGroup]) -> bool:
+        """Whether the faults have happened and all was told; or all was sent and nothing comes any more."""
+        if not self.primary.faults.plan.unfinished and self._has_told(groups):
+            return True
+        if time.monotonic() < self.progress_at + QUIET_S + self.card.delay_ms / 100:
+            return False
+        wanted = list(self.primary.log.position.values())
+        return any(
+            connection.is_dumping and all(map(connection.has, wanted)) for connection in self.primary.connections
+        )
+
+    def _has_told(self, groups: Sequence[LoggedGroup], since: int = 0) -> bool:
+        """Whether as much was told as these groups are, perhaps with other values, or the commit of the last one."""
+        told = self.supervised.told[since:]
+        changes = sum(len(group.changes) for group in groups)
+        if sum(event.what in ("change", "statement") for event in told) >= changes:
+            return True
+        return any(event.what == "commit" and event.gtid == groups[-1].gtid for event in reversed(told))
+
+    # Afterwards -----------------------------------------------------------------------------------
+
+    def _required(self, groups: list[LoggedGroup]) -> list[LoggedGroup]:
+        """Those that the card expects, in its order, and the marker."""
+        if self.card.expected is None:
+            return groups
+        by_gtid = {group.gtid: group for group in groups}
+        expected = [by_gtid[gtid] for gtid in self.card.expected if gtid in by_gtid]
+        return expected + groups[-1:]
+
+    def _graded(self, groups: list[LoggedGroup], begun: float) -> Cell:
+        supervised = self.supervised
+        if supervised.problem:
+            raise ConfigurationError(supervised.problem)
+        progress = max((event.at for event in supervised.told if event.is_progress), default=0.0)
+        end = RunEnd(
+            exit_code=supervised.exit_code,
+            has_log=bool(supervised.last_log.strip()),
+            connections=sum(at > progress for at in self.connections),
+        )
+        judgement = judge(groups, supervised.told, end)
+        return Cell(
+            consumer=self.adapter.name,
+            scenario=self.card.name,
+            grade=judgement.grade,
+            summary=judgement.summary + self._not_met(),
+            missing=judgement.missing,
+            repeated=judgement.repeated,
+            wrong=judgement.wrong,
+            told=tuple(dict.fromkeys(_line(event.text) for event in supervised.told if event.what == "error"))[:20],
+            restarts=supervised.starts - 1,
+            resumes=tuple(
+                Resume(position=_asked(connection), after_s=round(at - (self.fault_at or at), 2))
+                for at, connection in self.dumps[1:]
+            ),
+            recovered_s=self._recovered_s([supervised.told[number].at for number in judgement.first]),
+            sent=_lines(
+                [
+                    f"connection {connection.number}: {event.type}{f' {event.gtid}' if event.gtid else ''}"
+                    for connection in self.primary.connections
+                    for event in list(connection.sent)
+                ]
+            ),
+            arrived=_lines([str(event) for event in supervised.told if event.what not in ("version", "position")]),
+            bytes=tuple(
+                FaultBytes(
+                    fault=str(record.fault),
+                    gtid=record.gtid,
+                    sent_bytes=record.sent_bytes,
+                    event=record.event[:EVENT_MAX].hex(),
+                )
+                for record in self.primary.faults.done[:FAULTS_MAX]
+            ),
+            statements=_lines(
+                [statement.text for connection in self.primary.connections for statement in connection.statements]
+            ),
+            log=supervised.log[-LOG_MAX:],
+            seconds=round(time.monotonic() - begun, 2),
+        )
+
+    def _recovered_s(self, first: Sequence[float]) -> float | None:
+        """From the first fault to the first new change, of a new dump if there was one."""
+        if self.fault_at is None:
+            return None
+        since = next((at for at, _ in self.dumps[1:] if at >= self.fault_at), self.fault_at)
+        new = next((at for at in first if at >= since), None)
+        return None if new is None else round(new - self.fault_at, 2)
+
+    def _not_met(self) -> str:
+        """What did not happen, as the consumer never came to its place."""
+        waiting = [str(fault) for fault in self.primary.faults.plan.unfinished]
+        return f" (what never happened: {', '.join(waiting)})" if waiting else ""
+
+
+def _asked(connection: SeenConnection) -> str:
+    """Where a connection's dump is to begin, as it asked."""
+    if connection.dump_start is not None:
+        return str(connection.dump_start)
+    asked = (CONNECT_STATE.search(statement.text) for statement in reversed(connection.statements))
+    name, offset = connection.dump_file or ("", 0)
+    return next((match[1] for match in asked if match), f"{name}:{offset}")
+
+
+def _lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """At most 200, the first and the last of them."""
+    kept = list(lines)
+    if len(kept) > LINES_MAX:
+        half = LINES_MAX // 2
+        kept = [*kept[:half], f"… {len(kept) - LINES_MAX + 1} more", *kept[-half + 1 :]]
+    return tuple(map(_line, kept))
+
+
+def _line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LINE_MAX else f"{text[: LINE_MAX - 1]}…"

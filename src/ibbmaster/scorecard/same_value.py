@@ -1,0 +1,87 @@
+"""Whether a value that was told is the one that was logged, whichever way a language writes it."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
+SHOWN_MAX = 80  # characters
+
+
+class BitValue(int):
+    """The value of a BIT column, which some libraries give as digits of 0 and 1, or as bytes."""
+
+
+def is_same_value(logged: Any, told: Any) -> bool:
+    """Whether a value that was told is the one that was logged, whichever way a language writes it."""
+    if logged is None or told is None:
+        return logged is None and told is None
+    if isinstance(logged, bytes | bytearray):
+        return isinstance(told, str) and _bytes_of(told, bytes(logged))
+    if isinstance(logged, float):
+        found = _number(told)
+        return found is not None and abs(float(found) - logged) <= FLOAT_ERROR * max(1.0, abs(logged))
+    if isinstance(logged, int | Decimal):
+        return _number(told) == Decimal(logged) or (isinstance(logged, BitValue) and _bits(told) == logged)
+    text = str(logged)
+    if not isinstance(told, str):
+        return _number(text) is not None and _number(text) == _number(told)
+    if text == told or _moment(text) == _moment(told):
+        return True
+    if told.startswith("0x") and _bytes_of(told, text.encode()):
+        return True
+    return text[:1] in ("{", "[") and _is_same_json(text, told)
+
+
+def _bits(told: Any) -> int | None:
+    if not isinstance(told, str) or not told or set(told) - {"0", "1"}:
+        return int(told[2:], 16) if isinstance(told, str) and re.fullmatch("0x[0-9a-fA-F]{1,16}", told) else None
+    return int(told, 2)
+
+
+def _number(value: Any) -> Decimal | None:
+    if not isinstance(value, str | int | float | Decimal):
+        return None
+    try:
+        return Decimal(str(int(value) if isinstance(value, bool) else value).strip())
+    except InvalidOperation:
+        return None
+
+
+def _bytes_of(told: str, logged: bytes) -> bool:
+    if told.startswith("0x"):
+        try:
+            if bytes.fromhex(told[2:]) == logged:
+                return True
+        except ValueError:
+            pass
+    return told.encode("utf-8", "surrogatepass") == logged
+
+
+_MOMENT = re.compile(r"(-?[\d:-]*\d)(?:[T ](\d[\d:]*))?(?:\.(\d*))?(?:Z|\+00:?00)?")
+
+
+def _moment(text: str) -> str:
+    """A date, a time or both in one form: without a T, a zone of UTC, and zeros at the end of a fraction."""
+    match = _MOMENT.fullmatch(text)
+    if match is None or not ("-" in text or ":" in text):
+        return text
+    fraction = (match[3] or "").rstrip("0")
+    return f"{match[1]}{f' {match[2]}' if match[2] else ''}{f'.{fraction}' if fraction else ''}"
+
+
+def _is_same_json(logged: str, told: str) -> bool:
+    try:
+        return bool(json.loads(logged) == json.loads(told))
+    except (ValueError, RecursionError):
+        return False
+
+
+def shown_value(value: Any) -> str:
+    """A value in a line."""
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"[:80]
+    return str(value)[:80] if not isinstance(value, str) else repr(value[:80])
