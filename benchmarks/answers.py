@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pymysql
-from lanes.programs import find_lane
-from lanes.server import NetworkServer, Template
 
 from benchmarks.figures import Bench, Figure, Target, rows, spread
 from benchmarks.servers import Contender, ibbmaster
+from ibbmaster.testkit.mariadb_programs import find_programs
+from ibbmaster.testkit.mariadb_server import NetworkServer, ServerTemplate
 
 ROWS = 1_000_000
 COM_QUERY = 3
@@ -58,7 +58,8 @@ def selection(bench: Bench) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(dir=bench.base) as scratch:
         directory = Path(scratch)
         options = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1", "--innodb-buffer-pool-size=1G")
-        with NetworkServer(Template(find_lane(bench.peer), directory / "t"), directory / "r", *options) as primary:
+        template = ServerTemplate.of_user(find_programs(bench.peer))
+        with NetworkServer(template, directory / "r", *options) as primary:
             with primary.connect().cursor() as cursor:
                 for statement in STATEMENTS:
                     cursor.execute(statement.format(count=count))

@@ -76,7 +76,7 @@ def verification(bench: Bench, name: str) -> Iterator[Figure]:
     workload = WORKLOADS[name]
     primary, directory = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales))
     classic = primary.binlogs[0]
-    tool = [*primary.lane.command("mariadb-binlog"), "--base64-output=NEVER", "-s", str(classic)]
+    tool = [*primary.programs.command("mariadb-binlog"), "--base64-output=NEVER", "-s", str(classic)]
     work: dict[str, Callable[[], float]] = {
         kind: functools.partial(run, kind, bench.base, "verify", str(directory)) for kind in KINDS
     }

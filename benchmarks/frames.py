@@ -23,7 +23,6 @@ from typing import Any
 from unittest.mock import patch
 
 from lanes.primary import IbbPrimary
-from lanes.programs import find_lane
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.row_event import WriteRowsEvent
 from pyspark.sql import SparkSession
@@ -46,6 +45,7 @@ from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.events import make_event, make_gtid_event
+from ibbmaster.testkit.mariadb_programs import find_programs
 
 COLUMNS = {
     "id": "bigint",
@@ -145,7 +145,7 @@ def read_with_library(primary: IbbPrimary, wanted: int) -> None:
 def print_with_tool(primary: IbbPrimary) -> None:
     """All rows with mariadb-binlog."""
     command = [
-        *find_lane("10.11").command("mariadb-binlog"),
+        *find_programs("10.11").command("mariadb-binlog"),
         "--no-defaults",
         "--read-from-remote-server",
         "--protocol=TCP",

@@ -64,7 +64,7 @@ def mariadb(primary: Primary) -> Iterator[Contender]:
     try:
         primary.start()
         assert primary.port is not None
-        yield Contender(f"MariaDB {primary.lane.version}", primary.pid, Account(primary.port))
+        yield Contender(f"MariaDB {primary.programs.version}", primary.pid, Account(primary.port))
     finally:
         primary.stop()
 

@@ -12,9 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanes.programs import find_lane
-from lanes.server import NetworkServer, Template
-
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
@@ -23,6 +20,8 @@ from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testing.events import make_event, make_gtid_event
+from ibbmaster.testkit.mariadb_programs import find_programs
+from ibbmaster.testkit.mariadb_server import NetworkServer, ServerTemplate
 
 WRITER_OPTIONS = (  # only while it fills its log
     "--sync-binlog=0",
@@ -74,11 +73,7 @@ class Primary(NetworkServer):
     """A MariaDB primary whose data stay for the next run."""
 
     def __init__(self, version: str, directory: Path, *options: str) -> None:
-        lane = find_lane(version)
-        template_directory = directory / "template"
-        shutil.rmtree(template_directory, ignore_errors=True)
-        super().__init__(Template(lane, template_directory), directory, *PRIMARY_OPTIONS, *options)
-        shutil.rmtree(template_directory / "data")
+        super().__init__(ServerTemplate.of_user(find_programs(version)), directory, *PRIMARY_OPTIONS, *options)
 
     def begin(self, column: str) -> None:
         """An account, and an empty table `bench.t (a int, b COLUMN)` with a procedure that fills it."""

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 from lanes.board import Cell
 from lanes.capture import Capture, load_captures
-from lanes.primary import ClassicPrimary, IbbPrimary, Primary, ibbmaster
-from lanes.programs import LaneMissingError, find_lane
-from lanes.replica import SERVER_ID, Replica
-from lanes.server import Template
+from lanes.primary import IbbPrimary, Primary, ibbmaster
+from lanes.replica import Replica
 from lanes.shop import BEFORE, Shop
+
+from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
+from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
+from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
 
 CELL = pytest.StashKey[Cell]()
 LOGS = pytest.StashKey[list[tuple[str, Callable[[], str]]]]()
@@ -93,17 +95,16 @@ def server_numbers() -> Iterator[int]:
 
 
 @pytest.fixture(scope="session")
-def template_of(servers_directory: Path) -> Callable[[str], Template]:
+def template_of() -> Callable[[str], ServerTemplate]:
     """The template of a version; skips the test if the version is not on this machine."""
-    made: dict[str, Template] = {}
+    made: dict[str, ServerTemplate] = {}
 
-    def find(version: str) -> Template:
+    def find(version: str) -> ServerTemplate:
         if version not in made:
             try:
-                lane = find_lane(version)
-            except LaneMissingError as error:
+                made[version] = ServerTemplate.of_user(find_programs(version))
+            except ProgramsMissingError as error:
                 pytest.skip(str(error))
-            made[version] = Template(lane, servers_directory / version)
         return made[version]
 
     return find
@@ -122,7 +123,7 @@ def watch_log(request: pytest.FixtureRequest) -> Callable[[str, Callable[[], str
 
 @pytest.fixture
 def new_replica(
-    template_of: Callable[[str], Template],
+    template_of: Callable[[str], ServerTemplate],
     servers_directory: Path,
     server_numbers: Iterator[int],
     watch_log: Callable[[str, Callable[[], str]], None],
@@ -130,7 +131,7 @@ def new_replica(
     """Start a fresh replica of a version; it ends with the test."""
     with contextlib.ExitStack() as stack:
 
-        def start(version: str, *options: str, server_id: int = SERVER_ID) -> Replica:
+        def start(version: str, *options: str, server_id: int = REPLICA_SERVER_ID) -> Replica:
             directory = servers_directory / f"r{next(server_numbers)}"
             replica = Replica(template_of(version), directory, *options, server_id=server_id)
             watch_log(f"log of replica {version}", replica.log_text)
@@ -142,19 +143,19 @@ def new_replica(
 
 @pytest.fixture
 def new_real_primary(
-    template_of: Callable[[str], Template],
+    template_of: Callable[[str], ServerTemplate],
     servers_directory: Path,
     server_numbers: Iterator[int],
     classic_files: Callable[[Capture], list[Path]],
     watch_log: Callable[[str, Callable[[], str]], None],
-) -> Iterator[Callable[[Capture], ClassicPrimary]]:
+) -> Iterator[Callable[[Capture], RealPrimary]]:
     """Start a real primary of the capture's version that serves the capture's own files."""
     with contextlib.ExitStack() as stack:
 
-        def start(capture: Capture) -> ClassicPrimary:
+        def start(capture: Capture) -> RealPrimary:
             directory = servers_directory / f"p{next(server_numbers)}"
             options = ["--binlog-row-metadata=FULL", f"--binlog-checksum={capture.facts['options']['binlog-checksum']}"]
-            primary = ClassicPrimary(template_of(capture.version), directory, classic_files(capture), *options)
+            primary = RealPrimary(template_of(capture.version), directory, classic_files(capture), *options)
             watch_log("log of the real primary", primary.log_text)
             stack.enter_context(primary)
             return primary
@@ -164,16 +165,16 @@ def new_real_primary(
 
 @pytest.fixture
 def new_server(
-    template_of: Callable[[str], Template],
+    template_of: Callable[[str], ServerTemplate],
     servers_directory: Path,
     server_numbers: Iterator[int],
     watch_log: Callable[[str, Callable[[], str]], None],
-) -> Iterator[Callable[..., ClassicPrimary]]:
+) -> Iterator[Callable[..., RealPrimary]]:
     """Start a real server that writes a binlog."""
-    started: list[ClassicPrimary] = []
+    started: list[RealPrimary] = []
 
-    def start(version: str, *options: str) -> ClassicPrimary:
-        server = ClassicPrimary(template_of(version), servers_directory / f"d{next(server_numbers)}", [], *options)
+    def start(version: str, *options: str) -> RealPrimary:
+        server = RealPrimary(template_of(version), servers_directory / f"d{next(server_numbers)}", [], *options)
         watch_log("log of the real server", server.log_text)
         server.start()
         started.append(server)
@@ -216,7 +217,7 @@ def primary_is_real(request: pytest.FixtureRequest) -> bool:
 def new_primary(
     primary_is_real: bool,
     new_ibb_primary: Callable[..., IbbPrimary],
-    new_real_primary: Callable[[Capture], ClassicPrimary],
+    new_real_primary: Callable[[Capture], RealPrimary],
 ) -> Callable[..., Primary]:
     """Start whoever serves captures in this run."""
 
@@ -287,7 +288,7 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def run_tool(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run a client program of a lane with a fixed time zone; skips the test if the version is not here."""
+    """Run a client program of a version with a fixed time zone; skips the test if the version is not here."""
 
     def run(version: str, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -325,10 +326,10 @@ def start_tool(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]
 
 
 def tool_command(version: str, program: str, *arguments: str) -> list[str]:
-    """The command line of a lane's client program."""
+    """The command line of a version's client program."""
     try:
-        return [*find_lane(version).command(program), "--no-defaults", *arguments]
-    except LaneMissingError as error:
+        return [*find_programs(version).command(program), "--no-defaults", *arguments]
+    except ProgramsMissingError as error:
         pytest.skip(str(error))
 
 
@@ -340,7 +341,7 @@ def captures() -> dict[str, Capture]:
 
 @pytest.fixture
 def shop_of(
-    template_of: Callable[[str], Template],
+    template_of: Callable[[str], ServerTemplate],
     servers_directory: Path,
     server_numbers: Iterator[int],
     import_files: Callable[..., None],
@@ -353,7 +354,7 @@ def shop_of(
         def start(version: str) -> Shop:
             directory = servers_directory / f"b{next(server_numbers)}"
             options = ["--binlog-format=ROW", "--binlog-row-metadata=NO_LOG"]
-            real = stack.enter_context(ClassicPrimary(template_of(version), directory, [], *options))
+            real = stack.enter_context(RealPrimary(template_of(version), directory, [], *options))
             watch_log("log of the real primary", real.log_text)
             place = Shop(real, tmp_path, import_files)
             place.run(*BEFORE)

@@ -16,7 +16,7 @@ import pytest
 from lanes.answers import FOLDER, QUERIES, SESSIONS, Answered, OurTables, RawClient, expect_equal, random_query, save
 from lanes.answers import load as load_answers
 from lanes.capture import CLASSIC, load_captures
-from lanes.primary import ClassicPrimary, IbbPrimary
+from lanes.primary import IbbPrimary
 from lanes.random_ddl import DATABASE, IMAGES, Campaign
 
 import ibbmaster
@@ -26,13 +26,14 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
 from ibbmaster.position import LOG_START
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 RANDOM_QUERIES = 150
 TABLES = FOLDER / "11.8" / "tables"
 Asked = list[tuple[str, int, bool, Answered]]
 
 
-def binlogs_of(server: ClassicPrimary, target: Path) -> Path:
+def binlogs_of(server: RealPrimary, target: Path) -> Path:
     """A directory with its binlog files so far."""
     server.sql("FLUSH BINARY LOGS")
     target.mkdir(exist_ok=True)
@@ -41,14 +42,14 @@ def binlogs_of(server: ClassicPrimary, target: Path) -> Path:
     return target
 
 
-def run(server: ClassicPrimary, *statements: str) -> None:
+def run(server: RealPrimary, *statements: str) -> None:
     """Run statements on a connection of their own, which are logged."""
     with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
 
 
-def ask(server: ClassicPrimary, ours: OurTables, queries: list[str]) -> Asked:
+def ask(server: RealPrimary, ours: OurTables, queries: list[str]) -> Asked:
     """Every table in every session as text and prepared, and single queries in the first one."""
     asked: Asked = []
     for number, session in enumerate(SESSIONS):
@@ -62,7 +63,7 @@ def ask(server: ClassicPrimary, ours: OurTables, queries: list[str]) -> Asked:
 
 
 def test_a_real_server_gives_the_same_columns_and_rows(
-    new_server: Callable[..., ClassicPrimary], tmp_path: Path, request: pytest.FixtureRequest, seed: int
+    new_server: Callable[..., RealPrimary], tmp_path: Path, request: pytest.FixtureRequest, seed: int
 ) -> None:
     server = new_server("11.8")
     run(server, *filter(str.strip, (TABLES / "tables.sql").read_text().split(";\n")))
@@ -97,15 +98,21 @@ def test_a_served_log_answers_as_the_real_server_did(
 
 @pytest.mark.parametrize("name", ["types-full-crc32", "vectors"])
 def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(
-    new_server: Callable[..., ClassicPrimary], tmp_path: Path, request: pytest.FixtureRequest, name: str
+    new_server: Callable[..., RealPrimary], tmp_path: Path, request: pytest.FixtureRequest, name: str
 ) -> None:
     server = new_server("11.8")
     capture = next(one for one in load_captures() if one.id == f"11.8/{name}")
     files = capture.unpack(tmp_path)
     events = subprocess.run(
-        [*server.lane.command("mariadb-binlog"), "--no-defaults", *map(str, files)], capture_output=True, check=True
+        [*server.programs.command("mariadb-binlog"), "--no-defaults", *map(str, files)], capture_output=True, check=True
     ).stdout
-    client = [*server.lane.command("mariadb"), "--no-defaults", "--binary-mode", f"--socket={server.socket}", "-uroot"]
+    client = [
+        *server.programs.command("mariadb"),
+        "--no-defaults",
+        "--binary-mode",
+        f"--socket={server.socket}",
+        "-uroot",
+    ]
     subprocess.run(client, input=events, capture_output=True, check=True)
     ours = OurTables(ibbmaster.open(CLASSIC / "11.8" / name).engine)
 
@@ -119,7 +126,7 @@ def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_tables_after_random_ddl_have_the_rows_that_the_real_server_has(
-    new_server: Callable[..., ClassicPrimary], tmp_path: Path, request: pytest.FixtureRequest, seed: int, version: str
+    new_server: Callable[..., RealPrimary], tmp_path: Path, request: pytest.FixtureRequest, seed: int, version: str
 ) -> None:
     rng = random.Random(f"{seed} {version}")
     images = (*IMAGES, "FULL_NODUP") if version != "10.11" else IMAGES
@@ -154,7 +161,7 @@ ALTERATIONS = (
 
 
 def test_rows_keep_their_values_through_every_alteration(
-    new_server: Callable[..., ClassicPrimary], tmp_path: Path, seed: int
+    new_server: Callable[..., RealPrimary], tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
     server = new_server("11.8", "--binlog-format=ROW")
@@ -190,7 +197,7 @@ def test_rows_keep_their_values_through_every_alteration(
 
 
 def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
-    new_server: Callable[..., ClassicPrimary], tmp_path: Path
+    new_server: Callable[..., RealPrimary], tmp_path: Path
 ) -> None:
     server = new_server("11.8", "--binlog-format=ROW")
     run(
@@ -232,14 +239,14 @@ def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
 
 @pytest.mark.parametrize("option", ["--skip-hex-blob", "--hex-blob"])
 def test_tables_of_a_dump_go_on_with_the_log_from_its_position(
-    new_server: Callable[..., ClassicPrimary], new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, option: str
+    new_server: Callable[..., RealPrimary], new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, option: str
 ) -> None:
     server = new_server("11.8", "--binlog-format=ROW")
     statements = [*filter(str.strip, (TABLES / "tables.sql").read_text().split(";\n"))]
     run(server, *statements, "DELETE FROM cond.nk LIMIT 1")
     dumped = subprocess.run(
         [
-            *server.lane.command("mariadb-dump"),
+            *server.programs.command("mariadb-dump"),
             *("--no-defaults", f"--socket={server.socket}", "-uroot", "--databases", "extra", "cond", option),
             *("--master-data", "--gtid", "--single-transaction"),
         ],

@@ -19,12 +19,14 @@ from pathlib import Path
 import pytest
 from lanes.content import TableContent, table_content
 from lanes.cuts import CutPlan
-from lanes.primary import ClassicPrimary, Primary
-from lanes.programs import installed_versions
+from lanes.primary import Primary
 from lanes.proxy import CuttingProxy
-from lanes.replica import SERVER_ID, Replica
-from lanes.server import Template
+from lanes.replica import Replica
 from lanes.workload import DATABASES, TABLES, work
+
+from ibbmaster.testkit.mariadb_programs import installed_versions
+from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
+from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
 
 PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
 SOURCES = ["real", *PROFILES, "traditional files"]
@@ -38,7 +40,7 @@ TIMEOUT_S = 240.0
 class Log:
     """One history: as a real primary has it, in its files, and imported into files that its groups span."""
 
-    primary: ClassicPrimary
+    primary: RealPrimary
     files: list[Path]
     ibb: Path
     position: str
@@ -47,14 +49,14 @@ class Log:
 
 @pytest.fixture(scope="module")
 def log(
-    template_of: Callable[[str], Template],
+    template_of: Callable[[str], ServerTemplate],
     servers_directory: Path,
     server_numbers: Iterator[int],
     tmp_path_factory: pytest.TempPathFactory,
     import_files: Callable[..., None],
 ) -> Iterator[Log]:
     directory = servers_directory / f"p{next(server_numbers)}"
-    primary = ClassicPrimary(template_of("10.11"), directory, [], "--max-binlog-size=64K", "--binlog-format=ROW")
+    primary = RealPrimary(template_of("10.11"), directory, [], "--max-binlog-size=64K", "--binlog-format=ROW")
     with primary:
         work(primary, random.Random(11), transactions=TRANSACTIONS)
         primary.sql("FLUSH BINARY LOGS")
@@ -71,7 +73,7 @@ def log(
 
 @pytest.fixture(scope="module")
 def replicas(
-    template_of: Callable[[str], Template], servers_directory: Path, server_numbers: Iterator[int]
+    template_of: Callable[[str], ServerTemplate], servers_directory: Path, server_numbers: Iterator[int]
 ) -> Iterator[dict[str, Replica]]:
     """One replica of each version that is on this machine, for all tests, with its whole log kept."""
     if not (versions := installed_versions()):
@@ -81,7 +83,7 @@ def replicas(
         for number, version in enumerate(versions):
             directory = servers_directory / f"r{next(server_numbers)}"
             options = ("--slave-net-timeout=2",)
-            replica = Replica(template_of(version), directory, *options, server_id=SERVER_ID + number)
+            replica = Replica(template_of(version), directory, *options, server_id=REPLICA_SERVER_ID + number)
             replica.log = deque()
             started[version] = stack.enter_context(replica)
         yield started

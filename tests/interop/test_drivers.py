@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from lanes.capture import Capture
 from lanes.drivers import DriverMissingError, driver_command
-from lanes.primary import ClassicPrimary, IbbPrimary, Primary
+from lanes.primary import IbbPrimary, Primary
 from lanes.statements import ALIKE, OF_A_KIND
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 DRIVER_TIMEOUT_S = 250
 CAPTURE = "10.11/domains"
@@ -65,7 +66,7 @@ def test_a_driver_connects_and_is_answered_as_by_a_real_primary(
     name: str,
     captures: dict[str, Capture],
     new_ibb_primary: Callable[..., IbbPrimary],
-    new_real_primary: Callable[[Capture], ClassicPrimary],
+    new_real_primary: Callable[[Capture], RealPrimary],
 ) -> None:
     capture = captures[CAPTURE]
 
@@ -172,7 +173,7 @@ def seen() -> dict[str, list[str]]:
 def real_stream(
     seen: dict[str, list[str]],
     captures: dict[str, Capture],
-    new_real_primary: Callable[[Capture], ClassicPrimary],
+    new_real_primary: Callable[[Capture], RealPrimary],
 ) -> Callable[[str, str], list[str]]:
     """The lines a follower prints of the real primary, up to a GTID."""
 

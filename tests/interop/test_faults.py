@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import pytest
 from lanes.primary import PASSWORD, USER
-from lanes.programs import installed_versions
-from lanes.replica import SERVER_ID, Replica
+from lanes.replica import Replica
 
 from ibbmaster.server.registry import Registry
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault, table_of
+from ibbmaster.testkit.mariadb_programs import installed_versions
+from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
 
 TIMEOUT_S = 60.0
 STEP_S = 0.05
@@ -56,7 +57,7 @@ def test_replicas_have_the_right_contents_after_every_fault(
     if not (versions := installed_versions()):
         pytest.skip("no MariaDB replica is on this machine: run `sh .ci/prepare tests`")
     replicas = [
-        new_replica(version, "--slave-net-timeout=2", server_id=SERVER_ID + number)
+        new_replica(version, "--slave-net-timeout=2", server_id=REPLICA_SERVER_ID + number)
         for number, version in enumerate(versions)
     ]
     with FixturePrimary(profile=profile, user=USER, password=PASSWORD, server_id=3) as primary:
@@ -75,7 +76,7 @@ def test_replicas_have_the_right_contents_after_every_fault(
             elif place.is_in_conversation:  # who it is was not said yet
                 primary.faults.add(**given, times=len(replicas))
             else:
-                for server_id in range(SERVER_ID, SERVER_ID + len(replicas)):
+                for server_id in range(REPLICA_SERVER_ID, REPLICA_SERVER_ID + len(replicas)):
                     primary.faults.add(**given, replica=server_id)
             if place.is_in_conversation or "opening" in line:
                 primary.in_loop(end_connections)

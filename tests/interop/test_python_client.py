@@ -8,8 +8,10 @@ from collections.abc import Callable
 import pytest
 from lanes.board import Cell
 from lanes.capture import Capture
-from lanes.primary import ClassicPrimary, Primary
+from lanes.primary import Primary
 from lanes.python_client import read_stream
+
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 # What this version of the client dies of, with every primary.
 KNOWN_VERSION = "1.0.17"
@@ -43,7 +45,7 @@ def test_the_client_sees_what_it_sees_of_a_real_primary(
     served_capture: Capture,
     cell: Cell,
     new_primary: Callable[..., Primary],
-    new_real_primary: Callable[[Capture], ClassicPrimary],
+    new_real_primary: Callable[[Capture], RealPrimary],
     primary_is_real: bool,
 ) -> None:
     # This client sends one byte too much. A real primary closes at the end of a stream nobody waits at, and because

@@ -14,7 +14,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from lanes.described import differences, places_by_gtid, put_beside_rows
-from lanes.primary import ClassicPrimary
 from lanes.printed_rows import printed_changes, printed_image
 from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
 from lanes.replay import as_sql, raw_events
@@ -29,6 +28,7 @@ from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.spark.options import parse_options
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 REFUSALS = (  # of other kinds than those that are told beforehand
     "the DataFrame has",  # a column changed its type
@@ -39,8 +39,8 @@ SCHEMA_LOOKS = 20  # at how many places the tables are compared
 METADATA = ("FULL", "MINIMAL", "NO_LOG")
 
 
-def run_campaign(server: ClassicPrimary, rng: random.Random, steps: int, watch_log: Callable) -> Campaign:
-    images = (*IMAGES, "FULL_NODUP") if server.lane.version != "10.11" else IMAGES
+def run_campaign(server: RealPrimary, rng: random.Random, steps: int, watch_log: Callable) -> Campaign:
+    images = (*IMAGES, "FULL_NODUP") if server.programs.version != "10.11" else IMAGES
     campaign = Campaign(server, rng, images)
     watch_log("last statements", lambda: "\n".join(campaign.statements[-40:]))
     looks = {*rng.sample(range(steps), min(steps, SCHEMA_LOOKS)), steps - 1}
@@ -62,7 +62,7 @@ def expect_schemas(log: ClassicBinlog, campaign: Campaign) -> None:
     assert history.disagreements == []
 
 
-def binlogs_of(server: ClassicPrimary, target: Path) -> list[Path]:
+def binlogs_of(server: RealPrimary, target: Path) -> list[Path]:
     """Its binlog files so far, copied."""
     server.sql("FLUSH BINARY LOGS")
     names = [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]
@@ -114,7 +114,7 @@ def expect_printed_alike(files: list[Path]) -> int:
 
 
 def expect_snapshots(
-    spark, server: ClassicPrimary, directory: Path, tables: list[str], changed: set[str]
+    spark, server: RealPrimary, directory: Path, tables: list[str], changed: set[str]
 ) -> tuple[int, int]:
     """Each snapshot is the table of the server, or is refused; how many were which."""
     exact = refused = 0

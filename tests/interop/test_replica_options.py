@@ -10,7 +10,9 @@ import pytest
 from lanes.capture import Capture
 from lanes.primary import IbbPrimary, Primary
 from lanes.raw_events import GTID, QUERY, read_events
-from lanes.replica import SERVER_ID, Replica
+from lanes.replica import Replica
+
+from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
 
 NewPrimary = Callable[..., Primary]
 NewReplica = Callable[..., Replica]
@@ -141,7 +143,7 @@ def test_a_second_replica_with_the_same_server_id_ends_the_first_one_s_dump(
 ) -> None:
     capture = captures["10.11/chained"]
     primary = new_primary(capture, "--tls", "off")
-    first, second = new_replica(version, server_id=SERVER_ID), new_replica(version, server_id=SERVER_ID)
+    first, second = new_replica(version, server_id=REPLICA_SERVER_ID), new_replica(version, server_id=REPLICA_SERVER_ID)
     first.follow(primary)
     first.wait_for_gtid(capture.last_position)
     second.follow(primary)
@@ -170,7 +172,7 @@ def follow_to_the_end(replica: Replica, primary: Primary, capture: Capture) -> N
     """Follow a capture from its beginning; the tables are those a real primary's replica had."""
     replica.follow(primary)
     replica.wait_for_gtid(capture.last_position)
-    expected = capture.replayed(replica.lane.version).tables
+    expected = capture.replayed(replica.programs.version).tables
     assert replica.tables(list(expected)) == expected
 
 

@@ -13,13 +13,12 @@ import pytest
 from lanes.capture import load_captures
 from lanes.described import OF_TABLES, described_by, differences, places_by_gtid, put_beside_rows
 from lanes.hard_ddl import LAX, hard_statements
-from lanes.primary import ClassicPrimary
-from lanes.programs import VERSIONS
-from lanes.server import Server
 
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.base_dump import read_base
+from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
+from ibbmaster.testkit.mariadb_server import RealPrimary, RealServer
 
 REPLAYED = [
     capture
@@ -42,12 +41,12 @@ def write_rows(cursor, statement: str) -> None:
                 cursor.execute(f"DELETE FROM {table}")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_each_hard_statement_leaves_the_tables_of_the_server(
     template_of, servers_directory, server_numbers, watch_log, version
 ) -> None:
     directory = servers_directory / f"h{next(server_numbers)}"
-    server = ClassicPrimary(template_of(version), directory, [], "--binlog-row-metadata=FULL", "--binlog-format=ROW")
+    server = RealPrimary(template_of(version), directory, [], "--binlog-row-metadata=FULL", "--binlog-format=ROW")
     watch_log("log of the real server", server.log_text)
     told = []
     with server:
@@ -67,11 +66,11 @@ def test_each_hard_statement_leaves_the_tables_of_the_server(
         assert str(base.position) in places
 
 
-def dumped(server: Server) -> str:
+def dumped(server: RealServer) -> str:
     """What mariadb-dump writes of it, with the position that it is of."""
     databases = [name for (name,) in server.sql("SHOW DATABASES") if name not in OWN_DATABASES]
     options = ["--no-defaults", f"--socket={server.socket}", "--user=root", "--master-data", "--gtid", "--routines"]
-    command = [*server.lane.command("mariadb-dump"), *options, "--databases", *databases]
+    command = [*server.programs.command("mariadb-dump"), *options, "--databases", *databases]
     done = subprocess.run(command, capture_output=True, timeout=REPLAY_TIMEOUT_S, check=True)
     return done.stdout.decode("utf-8", "surrogateescape")
 
@@ -110,15 +109,15 @@ def test_a_capture_that_is_replayed_leaves_the_tables_of_its_history(replayed_on
         assert differences(history.at(places[end] if end else None), described_by(server)) == [], (begin, end)
 
 
-def replay(server: Server, files: list[Path], begin: str, end: str) -> None:
+def replay(server: RealServer, files: list[Path], begin: str, end: str) -> None:
     """Run the groups behind a position, up to another, with mariadb-binlog."""
-    command = [*server.lane.command("mariadb-binlog"), *map(str, files)]
+    command = [*server.programs.command("mariadb-binlog"), *map(str, files)]
     command += [f"--start-position={begin}"] * bool(begin) + [f"--stop-position={end}"] * bool(end)
     printed = subprocess.run(
         command, capture_output=True, timeout=REPLAY_TIMEOUT_S, check=True, env={**os.environ, "TZ": "UTC"}
     )
     run = subprocess.run(
-        [*server.lane.command("mariadb"), "--no-defaults", f"--socket={server.socket}", "--user=root", "--force"],
+        [*server.programs.command("mariadb"), "--no-defaults", f"--socket={server.socket}", "--user=root", "--force"],
         input=printed.stdout,
         capture_output=True,
         timeout=REPLAY_TIMEOUT_S,
@@ -138,7 +137,7 @@ def replayed_on(template_of, servers_directory, server_numbers):
             if version not in running:
                 directory = servers_directory / f"y{next(server_numbers)}"
                 options = ("--character-set-server=utf8mb4", "--log-bin-trust-function-creators=ON")
-                running[version] = stack.enter_context(Server(template_of(version), directory, *options))
+                running[version] = stack.enter_context(RealServer(template_of(version), directory, *options))
             server = running[version]
             for (name,) in server.sql("SHOW DATABASES"):
                 if name not in OWN_DATABASES:

@@ -12,9 +12,11 @@ from typing import Any
 
 import pymysql
 import pytest
-from lanes.primary import ClassicPrimary, IbbPrimary, Primary
-from lanes.programs import VERSIONS
+from lanes.primary import IbbPrimary, Primary
 from lanes.schema_statements import ABOUT_TABLES, DDL, PREPARED
+
+from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'r1' ORDER BY 1"
 VARIES = re.compile(r" AUTO_INCREMENT=\d+")
@@ -24,11 +26,11 @@ VARIES = re.compile(r" AUTO_INCREMENT=\d+")
 class Pair:
     """A real primary, and ours that serves its files."""
 
-    real: ClassicPrimary
+    real: RealPrimary
     ours: IbbPrimary
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=MARIADB_VERSIONS)
 def pair(
     request: pytest.FixtureRequest,
     template_of: Callable[[str], Any],
@@ -37,7 +39,7 @@ def pair(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Pair]:
     directory = servers_directory / f"a{next(server_numbers)}"
-    server = ClassicPrimary(template_of(request.param), directory, [])
+    server = RealPrimary(template_of(request.param), directory, [])
     with server:
         with connect(server) as connection, connection.cursor() as cursor:
             for statement in DDL:
@@ -54,7 +56,7 @@ def pair(
         assert "Traceback" not in primary.log_text(), primary.log_text()
 
 
-def connect(primary: Primary | ClassicPrimary) -> Any:
+def connect(primary: Primary | RealPrimary) -> Any:
     return pymysql.connect(
         host=primary.host,
         port=primary.port,

@@ -14,7 +14,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from lanes.altered_tables import AlteredTables
-from lanes.primary import ClassicPrimary
 from lanes.random_ddl import DATABASE, IMAGES, content_of
 from lanes.replay import as_sql
 
@@ -27,6 +26,7 @@ from ibbmaster.event.rows.column import Column, ColumnType
 from ibbmaster.kernel.loading import load
 from ibbmaster.schema.shape import version_shape
 from ibbmaster.spark.options import parse_options
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 STEPS_PART = 3  # the campaign of test_random_ddl takes the most
 
@@ -35,7 +35,7 @@ STEPS_PART = 3  # the campaign of test_random_ddl takes the most
 def altered(template_of, servers_directory, server_numbers, watch_log, request, seed, tmp_path):
     """A real server that has altered its tables at random, the campaign, and its binlog files."""
     version = request.param
-    server = ClassicPrimary(
+    server = RealPrimary(
         template_of(version),
         servers_directory / f"v{next(server_numbers)}",
         [],
@@ -78,9 +78,7 @@ def folded(
     return list(table.values())
 
 
-def expect_content(
-    server: ClassicPrimary, table: str, columns: Iterable[Column], rows: list[dict[str, object]]
-) -> None:
+def expect_content(server: RealPrimary, table: str, columns: Iterable[Column], rows: list[dict[str, object]]) -> None:
     """The rows are those of the server, value by value."""
     kinds = {column.name: _with_size(column) for column in columns}
     names = [row[0] for row in server.sql(f"SHOW COLUMNS FROM {DATABASE}.{table}")]

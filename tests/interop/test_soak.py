@@ -18,12 +18,13 @@ from typing import Any
 
 import pytest
 from lanes.cuts import CutPlan
-from lanes.programs import installed_versions
 from lanes.proxy import CuttingProxy
-from lanes.replica import SERVER_ID, Replica
+from lanes.replica import Replica
 
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.testing.soak_log import rows_of
+from ibbmaster.testkit.mariadb_programs import installed_versions
+from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
 
 CUT_BYTES_MAX = 6_000_000  # some groups have 900 kB, and what was received of one is received again
 CATCH_UP_S = 300.0
@@ -39,7 +40,7 @@ def test_every_reader_and_every_replica_gets_each_group_once_and_in_order(
     with contextlib.ExitStack() as stack:
         replicas, plans = [], []
         for number, version in enumerate(installed_versions()):
-            replica = new_replica(version, "--slave-net-timeout=4", server_id=SERVER_ID + number)
+            replica = new_replica(version, "--slave-net-timeout=4", server_id=REPLICA_SERVER_ID + number)
             replica.log = deque(replica.log)
             replicas.append(replica)
             plans.append(CutPlan(random.Random(f"{seed} {version}"), math.inf, size_max=CUT_BYTES_MAX))

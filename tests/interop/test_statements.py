@@ -8,8 +8,10 @@ from typing import Any
 import pymysql
 import pytest
 from lanes.capture import Capture
-from lanes.primary import ClassicPrimary, IbbPrimary, Primary
+from lanes.primary import IbbPrimary, Primary
 from lanes.statements import ALIKE, OF_A_KIND
+
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 BINARY = 63
 
@@ -52,7 +54,7 @@ def test_a_statement_is_answered_as_by_a_real_primary(
     version: str,
     captures: dict[str, Capture],
     new_ibb_primary: Callable[..., IbbPrimary],
-    new_real_primary: Callable[[Capture], ClassicPrimary],
+    new_real_primary: Callable[[Capture], RealPrimary],
 ) -> None:
     capture = captures[f"{version}/domains"]
     ours = new_ibb_primary(capture, "--profile", f"classic-{version}")

@@ -108,6 +108,10 @@ class Consumer:
         self._process.wait()
         for reader in self._readers:
             reader.join(TERM_S)  # a child that has left the group may hold the pipe
+        for stream, reader in zip((self._process.stdout, self._process.stderr), self._readers, strict=True):
+            assert stream is not None
+            if not reader.is_alive():
+                stream.close()
         return self.events()
 
     def __enter__(self) -> Self:

@@ -6,7 +6,6 @@ import contextlib
 
 import pytest
 from lanes.printed_rows import printed_changes, printed_image
-from lanes.programs import LaneMissingError
 from lanes.replay import CLASSIC, changes_of, expected_tables, raw_events, replay
 
 from ibbmaster.errors import EventError, UndecodableError
@@ -14,6 +13,7 @@ from ibbmaster.event.rows.changes import ABSENT, ChangeKind, RowDecoder
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
+from ibbmaster.testkit.mariadb_programs import ProgramsMissingError
 
 TYPES = [
     *(f"{version}/types-{name}" for version in ("10.11", "11.8") for name in ("full-crc32", "minimal-none")),
@@ -62,7 +62,7 @@ def test_changes_are_those_that_mariadb_binlog_prints(capture):
     """The tool of 10.11 stops at the first old temporal column with a fraction; so do we here."""
     try:
         printed = printed_changes(CLASSIC / capture / "binlog.000001")
-    except LaneMissingError as error:
+    except ProgramsMissingError as error:
         pytest.skip(str(error))
     ours = []
     with contextlib.suppress(UndecodableError):

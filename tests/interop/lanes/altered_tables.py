@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import pymysql
 
+from ibbmaster.testkit.mariadb_server import RealServer
 from lanes.random_ddl import DATABASE, REFUSED, Make, moment, text
-from lanes.server import Server
 
 IMPOSSIBLE = (1054, 1091, 1060, 1553, 1901, 1906, 1846, 3106, 1292, 1072)  # as to drop what a generated column takes
 #: A type, the values it takes, constants for DEFAULT, and wider types of the same values.
@@ -43,7 +43,7 @@ GENERATED = ("BIGINT AS ({n} * 2 + 1)", "BIGINT AS (-{n}) STORED", "VARCHAR(90) 
 class AlteredTables:
     """Tables by name, with their columns and what makes values of each; generated ones have no maker."""
 
-    def __init__(self, server: Server, rng: random.Random, *, images: Sequence[str]) -> None:
+    def __init__(self, server: RealServer, rng: random.Random, *, images: Sequence[str]) -> None:
         self._connection = server.connect()
         self._rng = rng
         self._images = images

@@ -23,7 +23,7 @@ from ibbmaster.schema.model import (
     TableVersion,
     UnknownTable,
 )
-from lanes.server import Server
+from ibbmaster.testkit.mariadb_server import RealServer
 
 COLUMNS = (
     "SELECT TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, "
@@ -48,7 +48,7 @@ _PLAIN_DEFAULT = re.compile(r"NULL|-?[1-9][0-9.]*|'(?:[^'\\]|'')*'|current_times
 Described = dict[str, list[tuple[Any, ...]]]
 
 
-def described_by(server: Server) -> Described:
+def described_by(server: RealServer) -> Described:
     """All tables of a server."""
     views = "(TABLE_SCHEMA, TABLE_NAME) NOT IN (SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.VIEWS)"
     return {

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
-from lanes.server import NetworkServer, Template
+from ibbmaster.testkit.mariadb_server import PASSWORD, USER
 
-USER = "repl"
-PASSWORD = "a pass word"
 START_TIMEOUT_S = 600.0  # ends what hangs; a machine may be busy
 STOP_TIMEOUT_S = 120.0
 LOG_LINES_MAX = 400
@@ -130,30 +126,6 @@ class IbbPrimary:
         if self._reader is not None:
             self._reader.join(STOP_TIMEOUT_S)
         self._process = None
-
-
-class ClassicPrimary(NetworkServer):
-    """A real primary that finds a capture's files in its data directory, as after a restart."""
-
-    host = "127.0.0.1"
-    user = USER
-    password = PASSWORD
-    port: int
-
-    def __init__(self, template: Template, directory: Path, files: Sequence[Path], *options: str) -> None:
-        super().__init__(template, directory, "--server-id=1", "--log-bin=binlog", *options)
-        for file in files:
-            shutil.copyfile(file, self.data / file.name)
-        (self.data / "binlog.index").write_text("".join(f"./{file.name}\n" for file in files))
-
-    def start(self) -> None:
-        is_new = not (self.directory / "account").exists()
-        super().start()
-        if is_new:  # the account must not become part of the binlog it serves
-            self.sql("SET sql_log_bin = 0")
-            self.sql(f"CREATE USER {USER} IDENTIFIED BY '{PASSWORD}'")
-            self.sql(f"GRANT ALL ON *.* TO {USER}")
-            (self.directory / "account").touch()
 
 
 def ibbmaster(*arguments: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from lanes.programs import find_lane
+from ibbmaster.testkit.mariadb_programs import find_programs
 from lanes.replay import encode
 
 PACKED = b"?"  # the tool prints values of COMPRESSED columns as they are stored
@@ -21,9 +21,9 @@ def printed_changes(path: Path) -> list[Printed]:
     """Table, kind, and number and text of each column of every image in the tool's output.
 
     Raises:
-        LaneMissingError: the tool of 10.11 is not on this machine.
+        ProgramsMissingError: the tool of 10.11 is not on this machine.
     """
-    command = [*find_lane("10.11").command("mariadb-binlog"), "--no-defaults", "-vv", "--base64-output=decode-rows"]
+    command = [*find_programs("10.11").command("mariadb-binlog"), "--no-defaults", "-vv", "--base64-output=decode-rows"]
     done = subprocess.run([*command, path], capture_output=True, check=False)
     changes: list[Printed] = []
     head = ("", "")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pymysql
 
+from ibbmaster.testkit.mariadb_server import RealServer
 from lanes.described import Described, described_by
-from lanes.server import Server
 
 DATABASE = "r"
 IMAGES = ("FULL", "MINIMAL", "NOBLOB")
@@ -59,7 +59,7 @@ def moment(rng: random.Random) -> datetime.datetime:
 class Campaign:
     """Changes tables at random; what it did last is in `statements`."""
 
-    def __init__(self, server: Server, rng: random.Random, images: Sequence[str] = IMAGES) -> None:
+    def __init__(self, server: RealServer, rng: random.Random, images: Sequence[str] = IMAGES) -> None:
         self._server = server
         self._connection = server.connect()
         self.seen: list[tuple[str, Described]] = []  # positions, and what the tables were there
@@ -255,7 +255,7 @@ class Campaign:
 TYPES_OF: dict[str, Make] = TYPES | {wide: TYPES[kind] for kind, wide in WIDER.items()}
 
 
-def content_of(server: Server, table: str) -> list[tuple[Any, ...]]:
+def content_of(server: RealServer, table: str) -> list[tuple[Any, ...]]:
     """The rows of a table as hexadecimal digits of what each value is as bytes."""
     names = [row[0] for row in server.sql(f"SHOW COLUMNS FROM {DATABASE}.{table}")]
     values = ", ".join(f"HEX(CAST(`{name}` AS BINARY))" for name in names)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+from ibbmaster.testkit.mariadb_replica import RealReplica, problem_of
 from lanes.content import TableContent, table_content
 from lanes.primary import PASSWORD, USER, Primary
 from lanes.proxy import CuttingProxy
-from lanes.server import Server, Template
 
 WAIT_STEP_S = 0.25  # how long one MASTER_GTID_WAIT waits before the replica's own errors are looked at
-CONNECT_RETRY_S = 1
-SERVER_ID = 1001
 
 
 class ReplicationError(Exception):
@@ -25,52 +22,12 @@ class ReplicationError(Exception):
         self.status = status
 
 
-class Replica(Server):
-    """A real replica. It takes no connection but ours."""
+class Replica(RealReplica):
+    """A replica that a test waits for."""
 
-    def __init__(self, template: Template, directory: Path, *options: str, server_id: int = SERVER_ID) -> None:
-        super().__init__(
-            template, directory, f"--server-id={server_id}", "--skip-slave-start", "--relay-log=relay", *options
-        )
-
-    def follow(
-        self,
-        primary: Primary | CuttingProxy,
-        *,
-        user: str = USER,
-        password: str = PASSWORD,
-        ssl: bool | None = False,
-        position: str = "",
-        heartbeat_period_s: float | None = None,
-        start: bool = True,
-    ) -> None:
-        """CHANGE MASTER and START SLAVE from a GTID position.
-
-        `ssl` None leaves TLS as the version has it: not used before 11.4, demanded and verified since.
-        """
-        if position:
-            self.sql("SET GLOBAL gtid_slave_pos = %s", (position,))
-        words = [
-            f"MASTER_HOST='{primary.host}'",
-            f"MASTER_PORT={primary.port}",
-            f"MASTER_USER='{user}'",
-            f"MASTER_PASSWORD='{password}'",
-            "MASTER_USE_GTID=slave_pos",
-            f"MASTER_CONNECT_RETRY={CONNECT_RETRY_S}",
-        ]
-        if ssl is not None:
-            words.append(f"MASTER_SSL={int(ssl)}")
-        if ssl is False:
-            words.append("MASTER_SSL_VERIFY_SERVER_CERT=0")
-        if heartbeat_period_s is not None:
-            words.append(f"MASTER_HEARTBEAT_PERIOD={heartbeat_period_s}")
-        self.sql(f"CHANGE MASTER TO {', '.join(words)}")
-        if start:
-            self.sql("START SLAVE")
-
-    def status(self) -> dict[str, object]:
-        """The one row of SHOW SLAVE STATUS."""
-        return self.query("SHOW SLAVE STATUS")[0]
+    def follow(self, primary: Primary | CuttingProxy, *, user: str = USER, password: str = PASSWORD, **given) -> None:
+        """CHANGE MASTER and START SLAVE; options are those of `RealReplica.follow_at`."""
+        self.follow_at(primary.host, primary.port, user=user, password=password, **given)
 
     def wait_for_gtid(
         self, position: str, *, timeout_s: float = 600.0, tolerates_lost_connections: bool = False
@@ -123,11 +80,6 @@ class Replica(Server):
                 raise ReplicationError(f"what was waited for did not come within {timeout_s} s", self.status())
             self.pause()
 
-    @property
-    def position(self) -> set[str]:
-        """Its GTID position; the order of domains means nothing."""
-        return set(str(self.sql("SELECT @@GLOBAL.gtid_slave_pos")[0][0]).split(",")) - {""}
-
     def tables(self, names: list[str]) -> dict[str, TableContent | None]:
         """What has become of tables, each `database.table`; None for one that is not there."""
         connection = self.connect()
@@ -135,13 +87,3 @@ class Replica(Server):
             return {name: table_content(connection, name) for name in names}
         finally:
             connection.close()
-
-
-def problem_of(status: dict[str, object], *, tolerates_lost_connections: bool) -> str | None:
-    """The error in a SHOW SLAVE STATUS row, if there is one that does not heal by itself."""
-    if status["Last_SQL_Errno"]:
-        return str(status["Last_SQL_Error"])
-    has_given_up = status["Slave_IO_Running"] == "No"
-    if status["Last_IO_Errno"] and (has_given_up or not tolerates_lost_connections):
-        return str(status["Last_IO_Error"])
-    return None

@@ -7,8 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from lanes.primary import ClassicPrimary
-from lanes.server import Server
+from ibbmaster.testkit.mariadb_server import RealPrimary, RealServer
 
 BEFORE = (
     "CREATE DATABASE shop",
@@ -60,7 +59,7 @@ AFTER = (
 )
 
 
-def run(server: Server, *statements: str) -> None:
+def run(server: RealServer, *statements: str) -> None:
     """Run statements in a session that writes the binlog."""
     with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
         for statement in statements:
@@ -75,7 +74,7 @@ def end(number: int, mark: str) -> str:
 class Shop:
     """A real primary with a shop in it, and its binlog as `.ibb` files that grow behind it."""
 
-    def __init__(self, real: ClassicPrimary, directory: Path, import_files: Callable[..., None]) -> None:
+    def __init__(self, real: RealPrimary, directory: Path, import_files: Callable[..., None]) -> None:
         self.real = real
         self.log = directory / "log"
         self._copies = directory / "classic"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 
-from lanes.server import Server
+from ibbmaster.testkit.mariadb_server import RealServer
 
 DOMAIN_COUNT = 3
 ROWS_MAX = 300  # of a transaction
@@ -17,7 +17,7 @@ NOTES = [f"{database}.notes" for database in DATABASES]
 TABLES = ORDERS + NOTES
 
 
-def work(server: Server, rng: random.Random, *, transactions: int) -> None:
+def work(server: RealServer, rng: random.Random, *, transactions: int) -> None:
     """Run seeded transactions.
 
     Rows are inserted, changed and deleted one statement each, so that large groups have many

@@ -1,8 +1,7 @@
 """Where the programs of a MariaDB version are, and how to call them without installing them.
 
-10.11 is usually the system's own. 11.8 is a tree of unpacked packages made by
-`.ci/prepare tests`; its programs run through that tree's own dynamic loader, so they need
-neither root nor chroot.
+A version is the system's own, or a tree of unpacked packages: its programs run through that
+tree's own dynamic loader, so they need neither root nor chroot.
 """
 
 from __future__ import annotations
@@ -14,30 +13,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-VERSIONS = ("10.11", "11.8")
-ROOT_VARIABLES = {"10.11": "IBBMASTER_LANE_1011", "11.8": "IBBMASTER_LANE_118"}  # override the places below
-PREPARE_HINT = "run `sh .ci/prepare tests`"
+from ibbmaster.errors import ConfigurationError
+
+MARIADB_VERSIONS = ("10.11", "11.8")  # oldest first
+SYSTEM = Path("/")
 
 
-class LaneMissingError(Exception):
+class ProgramsMissingError(ConfigurationError):
     """The programs of a version are not on this machine; the text says what to do."""
 
 
 def installed_versions() -> list[str]:
-    """The versions that are on this machine."""
-    return [version for version in VERSIONS if _is_installed(version)]
+    """The versions that are on this machine, oldest first."""
+    return [version for version in MARIADB_VERSIONS if _is_installed(version)]
 
 
 def _is_installed(version: str) -> bool:
     try:
-        find_lane(version)
-    except LaneMissingError:
+        find_programs(version)
+    except ProgramsMissingError:
         return False
     return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class ServerPrograms:
     """The programs of one MariaDB version below `root`."""
 
     version: str
@@ -47,12 +47,12 @@ class Lane:
         """The words that start a program, `mariadbd` or `mariadb-binlog` for instance.
 
         Raises:
-            LaneMissingError: it is not there.
+            ProgramsMissingError: it is not there.
         """
         path = next((p for d in ("usr/sbin", "usr/bin") if (p := self.root / d / program).exists()), None)
         if path is None:
-            raise LaneMissingError(f"no {program} below {self.root}: {PREPARE_HINT}")
-        if self.root == Path("/"):
+            raise ProgramsMissingError(f"no {program} below {self.root}")
+        if self.root == SYSTEM:
             return [str(path)]
         return [str(self.loader), "--library-path", str(self.loader.parent), str(path)]
 
@@ -82,30 +82,42 @@ class Lane:
 
 
 @functools.cache
-def find_lane(version: str) -> Lane:
-    """The lane of a version.
+def find_programs(version: str) -> ServerPrograms:
+    """The programs of a version.
 
     Raises:
-        LaneMissingError: not prepared on this machine.
+        ProgramsMissingError: they are not on this machine.
     """
     reasons = []
     for root in candidate_roots(version, os.environ):
-        lane = Lane(version=version, root=root)
+        programs = ServerPrograms(version=version, root=root)
         try:
-            command = [*lane.command("mariadbd"), "--no-defaults", "--version"]
+            command = [*programs.command("mariadbd"), "--no-defaults", "--version"]
             text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
-        except (LaneMissingError, OSError, StopIteration, subprocess.SubprocessError) as error:
+        except (ProgramsMissingError, OSError, StopIteration, subprocess.SubprocessError) as error:
             reasons.append(str(error) or f"no loader below {root}")
             continue
         if f" {version}." in text:
-            return lane
+            return programs
         reasons.append(f"below {root} is another version: {text.strip()[:60]}")
-    raise LaneMissingError(f"MariaDB {version}: {'; '.join(reasons)}")
+    raise ProgramsMissingError(
+        f"MariaDB {version}: {'; '.join(reasons)}: install mariadb-server-core and mariadb-client of this version, "
+        f"or let {root_variable(version)} name a directory with these packages unpacked"
+    )
+
+
+def root_variable(version: str) -> str:
+    """The environment variable that names the root of a version's programs."""
+    return f"IBBMASTER_LANE_{version.replace('.', '')}"
 
 
 def candidate_roots(version: str, environment: Mapping[str, str]) -> list[Path]:
-    """Where a lane may be, best first."""
-    if variable := environment.get(ROOT_VARIABLES[version]):
+    """Where a version may be, best first."""
+    if variable := environment.get(root_variable(version)):
         return [Path(variable)]
-    cache = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ibbmaster" / f"mariadb-{version}"
-    return [cache] if version != "10.11" else [Path("/"), cache]
+    return [SYSTEM, cache_directory(environment) / f"mariadb-{version}"]
+
+
+def cache_directory(environment: Mapping[str, str]) -> Path:
+    """Where what is made once for a user is kept."""
+    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ibbmaster"

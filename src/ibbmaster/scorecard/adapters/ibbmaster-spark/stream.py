@@ -1,0 +1,117 @@
+"""A Spark structured stream that reads a running primary; a query that fails is started again from its checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from importlib.metadata import version
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ibbmaster.lake.session import open_session, quiet_logging
+
+FAILURES_MAX = 3  # in a row, without a batch between them
+PAUSE_S = 1.0  # before a query is started again
+TRIGGER = "1 second"
+SETTINGS = {  # batches are small: plans are interpreted sooner than compiled
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+class Batches:
+    """Tells the rows of batches. One that comes a second time after a restart is known by its number."""
+
+    def __init__(self, last: int, delay_ms: int) -> None:
+        self.last = last
+        self._delay_s = delay_ms / 1000
+
+    def take(self, frame: DataFrame, number: int) -> None:
+        """One micro-batch: whole groups, in the order of the log."""
+        if number <= self.last:
+            return
+        gtid, before = None, None
+        for row in frame.collect():
+            time.sleep(self._delay_s)
+            if row._gtid != gtid:
+                self._commit(gtid)
+                gtid = row._gtid
+                tell("begin", gtid=gtid)
+            if row._change_type == "update_preimage":
+                before = row.before
+                continue
+            kind = "update" if row._change_type == "update_postimage" else row._change_type
+            tell("change", table=row._table, kind=kind, before=row.before or before, after=row.after)
+            before = None
+        self._commit(gtid)
+        self.last = number
+        tell("position", position=number)
+
+    @staticmethod
+    def _commit(gtid: str | None) -> None:
+        if gtid is not None:
+            tell("commit", gtid=gtid)
+
+
+def main() -> int:
+    request = json.loads(sys.stdin.readline())
+    threading.Thread(target=end_with_input, daemon=True).start()
+    tell("version", text=f"ibbmaster {version('ibbmaster')}, PySpark {version('pyspark')}")
+    batches = Batches(-1 if request["resume"] is None else request["resume"], request["delay_ms"])
+    failures = 0
+    with quiet_logging():
+        spark = open_session("local[1]", name="scorecard", settings=SETTINGS)
+        while True:
+            last = batches.last
+            try:
+                start(spark, request, batches).awaitTermination()
+            except PySparkException as error:
+                failures = 1 if batches.last > last else failures + 1
+                is_fatal = failures >= FAILURES_MAX
+                tell("error", text=problem_of(error), is_fatal=is_fatal, is_retried=not is_fatal)
+                if is_fatal:
+                    return 1
+            time.sleep(PAUSE_S)
+
+
+def start(spark: SparkSession, request: dict[str, Any], batches: Batches) -> StreamingQuery:
+    """Start the query, where its checkpoint is, or at the beginning."""
+    login = {name: str(request[name]) for name in ("host", "port", "user", "password")}
+    reader = spark.readStream.format("ibb").options(
+        **login,
+        serverId=str(request["server_id"]),
+        tls=str(bool(request["tls"])).lower(),
+        startingOffsets=request["start"] or "earliest",
+    )
+    writer = reader.load().writeStream.foreachBatch(batches.take).trigger(processingTime=TRIGGER)
+    return writer.option("checkpointLocation", f"{request['directory']}/checkpoint").start()
+
+
+def problem_of(error: PySparkException) -> str:
+    """What a user looks for in Spark's pages: the line that says what was wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith("ibbmaster.") and ": " in line]
+    return (ours[-1:] or lines or ["the query has failed"])[0][:2000]
+
+
+def end_with_input() -> None:
+    """Java ends with the process that has started it."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+def tell(event: str, **given: object) -> None:
+    print(json.dumps({"event": event, **given}), flush=True)
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # the thread at standard input may still wait

@@ -1,0 +1,305 @@
+"""A private MariaDB server: own data directory, own socket, no configuration file, gone afterwards.
+
+Needs the programs of a MariaDB version (`mariadb_programs`), and PyMySQL to ask it anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.testkit.mariadb_programs import ServerPrograms, cache_directory
+
+if TYPE_CHECKING:
+    import pymysql
+
+USER = "repl"  # of a primary
+PASSWORD = "a pass word"
+READY = b"ready for connections."
+START_TIMEOUT_S = 600.0  # ends what hangs; a machine may be busy
+STOP_TIMEOUT_S = 120.0
+LOG_LINES_MAX = 400  # the last lines of a server's log that are kept for a failure
+SOCKET_PATH_MAX = 107  # bytes
+
+SMALL = (  # a server that starts fast and lives for one test: nothing on its disk must survive the machine
+    "--innodb-log-file-size=8M",
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-undo-tablespaces=0",
+    "--innodb-data-file-path=ibdata1:8M:autoextend",
+    "--innodb-autoextend-increment=1",
+    "--innodb-use-native-aio=OFF",
+    "--innodb-doublewrite=OFF",
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-buffer-pool-dump-at-shutdown=OFF",
+    "--innodb-buffer-pool-load-at-startup=OFF",
+    "--performance-schema=OFF",
+    "--max-allowed-packet=1G",  # rows of 17 MiB, in hexadecimal
+    "--skip-log-bin",
+)
+
+Row = tuple[Any, ...]
+
+
+class RealServerError(ConfigurationError):
+    """A real server did not do what is needed of it; the text ends with its log."""
+
+
+class ServerTemplate:
+    """A freshly initialised data directory of a version, which each server gets a copy of."""
+
+    def __init__(self, programs: ServerPrograms, directory: Path) -> None:
+        """Take the template in a directory, or make it if there is none.
+
+        Raises:
+            RealServerError: it cannot be made.
+        """
+        self.programs = programs
+        self.data = directory / "data"
+        self.plugins = directory / "plugins"
+        if not self.data.exists():
+            self._make()
+
+    @classmethod
+    def of_user(cls, programs: ServerPrograms) -> Self:
+        """The template in the user's cache, which is made when it is asked for the first time.
+
+        Raises:
+            RealServerError: it cannot be made.
+        """
+        binary = Path(programs.command("mariadbd")[-1]).resolve().stat()
+        facts = (str(programs.root.absolute()), programs.version, binary.st_size, binary.st_mtime_ns, SMALL)
+        name = f"server-{programs.version}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"
+        return cls(programs, cache_directory(os.environ) / name)
+
+    def _make(self) -> None:
+        """Make it beside its place and move it there whole: several processes may do so at a time."""
+        self.data.parent.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f"{self.data.parent.name}-", dir=self.data.parent.parent))
+        try:
+            self._fill(made)
+            with contextlib.suppress(OSError):  # another process was faster
+                made.rename(self.data.parent)
+            if not self.data.exists():
+                raise RealServerError(f"{self.data.parent} is there, and is no template of a server: remove it")
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+    def _fill(self, directory: Path) -> None:
+        plugins, data = directory / "plugins", directory / "data"
+        plugins.mkdir()
+        for plugin in self.programs.plugins():
+            with contextlib.suppress(FileExistsError):
+                (plugins / plugin.name).symlink_to(plugin.resolve())
+        data.mkdir()
+        made = subprocess.run(
+            [*self.server_command(data), f"--plugin-dir={plugins}", "--bootstrap"],
+            input=self.programs.system_tables_sql(),
+            capture_output=True,
+            text=True,
+            timeout=START_TIMEOUT_S,
+            check=False,
+        )
+        if made.returncode or "ERROR" in made.stderr:
+            raise RealServerError(f"bootstrap of MariaDB {self.programs.version} failed:\n{made.stderr[-4000:]}")
+
+    def server_command(self, data: Path) -> list[str]:
+        """How a server of this version is started on a data directory."""
+        return [
+            *self.programs.command("mariadbd"),
+            "--no-defaults",
+            *(["--user=root"] if os.getuid() == 0 else []),
+            f"--basedir={self.programs.root / 'usr'}",
+            f"--lc-messages-dir={self.programs.share}",
+            f"--character-sets-dir={self.programs.share / 'charsets'}",
+            f"--plugin-dir={self.plugins}",
+            f"--datadir={data}",
+            *SMALL,
+        ]
+
+
+class RealServer:
+    """One running MariaDB server; a context manager that ends it."""
+
+    def __init__(self, template: ServerTemplate, directory: Path, *options: str) -> None:
+        self.programs = template.programs
+        self.directory = directory
+        self.data = directory / "data"
+        self.socket = directory / "s"
+        self._socket_directory: Path | None = None
+        self.log: deque[str] = deque(maxlen=LOG_LINES_MAX)
+        self.port: int | None = None
+        self._template = template
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_ready = False
+        self._reader: threading.Thread | None = None
+        self._connection: pymysql.Connection[Any] | None = None
+        if not self.data.exists():
+            copied = directory / "data.new"  # who is killed while it copies leaves no half of a server
+            shutil.rmtree(copied, ignore_errors=True)
+            shutil.copytree(template.data, copied)
+            copied.rename(self.data)
+
+    @property
+    def pid(self) -> int:
+        """Of its process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start and wait until it takes connections.
+
+        Raises:
+            RealServerError: it ended instead, or took too long.
+        """
+        (self.directory / "tmp").mkdir(exist_ok=True)
+        if len(os.fsencode(self.socket.absolute())) > SOCKET_PATH_MAX:
+            self._socket_directory = Path(tempfile.mkdtemp(prefix="ibb-"))
+            self.socket = self._socket_directory / "s"
+        command = [
+            *self._template.server_command(self.data),
+            f"--socket={self.socket}",
+            f"--tmpdir={self.directory / 'tmp'}",
+            *self._network_options(),
+            *self._options,
+        ]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        assert self._process.stderr is not None
+        answered = threading.Event()
+        self._is_ready = False
+        self._reader = threading.Thread(target=self._read_log, args=(self._process.stderr, answered), daemon=True)
+        self._reader.start()
+        if not answered.wait(START_TIMEOUT_S) or not self._is_ready:
+            self.kill()
+            self._reader.join(STOP_TIMEOUT_S)
+            raise RealServerError(f"MariaDB {self.programs.version} did not start:\n{self.log_text()}")
+
+    def _network_options(self) -> list[str]:
+        return ["--skip-networking"]
+
+    def _read_log(self, pipe: BinaryIO, answered: threading.Event) -> None:
+        with pipe:
+            for line in pipe:
+                self.log.append(line.decode(errors="replace").rstrip())
+                if READY in line:
+                    self._is_ready = True
+                    answered.set()
+        answered.set()  # it ended
+
+    def log_text(self) -> str:
+        """The last lines of its log."""
+        return "\n".join(self.log)
+
+    def stop(self) -> None:
+        """Shut down in order."""
+        self._disconnect()
+        if self._process is not None:
+            self._process.terminate()
+            self._end(STOP_TIMEOUT_S)
+
+    def kill(self) -> None:
+        """End at once, as a crash would."""
+        self._disconnect()
+        if self._process is not None:
+            self._process.kill()
+            self._end(STOP_TIMEOUT_S)
+
+    def _end(self, timeout_s: float) -> None:
+        """Wait for its process, and leave nothing of it outside of its directory."""
+        assert self._process is not None
+        self._process.wait(timeout_s)
+        self._process = None
+        if self._socket_directory is not None:
+            shutil.rmtree(self._socket_directory, ignore_errors=True)
+            self._socket_directory, self.socket = None, self.directory / "s"
+
+    def sql(self, statement: str, arguments: tuple[object, ...] | None = None) -> tuple[Row, ...]:
+        """Run one statement as root and hand over its rows."""
+        if self._connection is None:
+            self._connection = self.connect()
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, arguments)
+            return tuple(cursor.fetchall())
+
+    def connect(self) -> pymysql.Connection[Any]:
+        """A new connection as root; a statement on it may take long."""
+        import pymysql
+
+        return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True, charset="utf8mb4")
+
+    def query(self, statement: str) -> list[dict[str, Any]]:
+        """Run one statement; rows as dictionaries by column name."""
+        if self._connection is None:
+            self._connection = self.connect()
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement)
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(Exception):  # the server may be gone
+                self._connection.close()
+            self._connection = None
+
+
+class NetworkServer(RealServer):
+    """A server that also listens on 127.0.0.1 at a free port."""
+
+    def _network_options(self) -> list[str]:
+        self.port = self.port or free_port()
+        return ["--bind-address=127.0.0.1", f"--port={self.port}"]
+
+
+class RealPrimary(NetworkServer):
+    """A real primary with an account for replicas; it may find binlog files, as after a restart."""
+
+    host = "127.0.0.1"
+    user = USER
+    password = PASSWORD
+    port: int
+
+    def __init__(self, template: ServerTemplate, directory: Path, files: Sequence[Path], *options: str) -> None:
+        super().__init__(template, directory, "--server-id=1", "--log-bin=binlog", *options)
+        for file in files:
+            shutil.copyfile(file, self.data / file.name)
+        (self.data / "binlog.index").write_text("".join(f"./{file.name}\n" for file in files))
+
+    def start(self) -> None:
+        is_new = not (self.directory / "account").exists()
+        super().start()
+        if is_new:  # the account must not become part of the binlog it serves
+            self.sql("SET sql_log_bin = 0")
+            self.sql(f"CREATE USER {USER} IDENTIFIED BY '{PASSWORD}'")
+            self.sql(f"GRANT ALL ON *.* TO {USER}")
+            self.sql("SET sql_log_bin = 1")
+            (self.directory / "account").touch()
+
+
+def free_port() -> int:
+    """A port nobody listens on at the moment."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port

@@ -1,0 +1,106 @@
+"""MariaDB's own consumers and this project's stream as the scorecard sees them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lanes.adapters import adapter_module
+
+from ibbmaster.scorecard.adapter import read_adapters
+from ibbmaster.scorecard.cards import read_cards
+from ibbmaster.scorecard.grade import Grade
+from ibbmaster.scorecard.runner import run_card
+from ibbmaster.testkit.primary import FixturePrimary
+
+CARDS = {card.name: card for card in read_cards()}
+RUNS = [
+    ("mariadb-10.11", "plain-11.8", Grade.EXACT),
+    ("mariadb-11.8", "cut-after-gtid-12.3", Grade.EXACT),
+    ("mariadb-11.8", "three-domains", Grade.EXACT),  # what is in front of its start it applies, and does not tell
+    ("mariadb-binlog", "cut-after-gtid", Grade.EXACT),  # it ends, and is started again
+    ("mariadb-binlog", "times", Grade.EXACT),
+]
+
+
+@pytest.mark.parametrize(("consumer", "card", "grade"), RUNS, ids=[f"{one[0]}-{one[1]}" for one in RUNS])
+def test_a_consumer_of_mariadb_gets_through_a_scenario(consumer: str, card: str, grade: Grade) -> None:
+    cell = run_card(read_adapters()[consumer], CARDS[card])
+
+    if cell.not_run:
+        pytest.skip(cell.not_run)
+    assert cell.grade is grade, f"{cell.summary}\n{cell.log}"
+
+
+PRINTED = [  # as the tool prints it, its type, the column as the metadata have it; what that means
+    (b"NULL", "LONGINT", "BIGINT", None),
+    (b"-1 (18446744073709551615)", "LONGINT", "BIGINT UNSIGNED NOT NULL", 2**64 - 1),
+    (b"-1 (255)", "TINYINT", "TINYINT", -1),
+    (b"-1.50", "DECIMAL", "DECIMAL(10,2)", "-1.50"),
+    (b"'2024:02:03'", "DATE", "DATE", "2024-02-03"),
+    (b"'-10:11:12'", "TIME", "TIME", "-10:11:12"),
+    (b"1704067200.12", "TIMESTAMP", "TIMESTAMP(2)", "2024-01-01 00:00:00.12"),
+    (b"0", "TIMESTAMP", "TIMESTAMP", "0000-00-00 00:00:00"),
+    (b"2", "ENUM", "ENUM('x','it''s')", "it's"),
+    (b"2", "ENUM", "", 2),
+    (b"b'00000101'", "SET", "SET('p','q','r')", "p,r"),
+    (b"b'0000000000000001'", "SET", "", 256),
+    (b"b'00101'", "BIT", "BIT(5)", 5),
+    (b"1.5", "DOUBLE", "DOUBLE", 1.5),
+    (b"'fi'r\\x0ast \\n'", "VARSTRING", "VARCHAR(20)", "fi'r\nst \\n"),
+    (b"'\\x00\xff'", "BLOB", "BLOB", "0x00ff"),
+]
+
+
+@pytest.mark.parametrize(("printed", "kind", "declared", "value"), PRINTED, ids=lambda one: str(one)[:30])
+def test_a_value_that_the_tool_prints_is_read_as_what_it_is(
+    printed: bytes, kind: str, declared: str, value: object
+) -> None:
+    assert adapter_module("mariadb-binlog", "printed").value_of(printed, kind, declared) == value
+
+
+def test_a_stream_of_spark_tells_whole_groups_once(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = adapter_module("ibbmaster-spark", "stream")
+    told: list[tuple[str, object]] = []
+    is_told = threading.Event()
+
+    def tell(event: str, **given: Any) -> None:
+        told.append((event, given.get("gtid") or given.get("kind")))
+        if event == "position" and len(told) > 4:
+            is_told.set()
+
+    monkeypatch.setattr(stream, "tell", tell)
+    with FixturePrimary(profile="11.8") as primary:
+        orders = primary.table("shop.orders", id="int primary key", name="text")
+        start = str(primary.log.position)
+        request = {
+            "host": primary.host,
+            "port": primary.port,
+            "user": primary.user,
+            "password": primary.password,
+            "start": start,
+            "server_id": 4001,
+            "tls": False,
+            "directory": str(tmp_path),
+        }
+        with primary.transaction(gtid="0-3-50"):
+            orders.insert(id=1, name="a")
+            orders.update({"id": 1}, name="b")
+        with primary.transaction(gtid="0-3-51"):
+            orders.delete(id=1)
+        batches = stream.Batches(-1, 0)
+        query = stream.start(spark, request, batches)
+        try:
+            assert is_told.wait(600), query.exception()
+        finally:
+            query.stop()
+    groups = [one for one in told if one[0] != "position"]
+    assert groups == [
+        *[("begin", "0-3-50"), ("change", "insert"), ("change", "update"), ("commit", "0-3-50")],
+        *[("begin", "0-3-51"), ("change", "delete"), ("commit", "0-3-51")],
+    ]
+    count = len(told)
+    batches.take(None, batches.last)  # Spark may give the last batch again after a restart
+    assert len(told) == count
