@@ -113,9 +113,9 @@ def test_what_went_wrong_goes_wrong_again_byte_for_byte(faults, tmp_path):
     assert found.pending == ()
 
 
-def groups_of(port, start="", end=None, password=""):
+def groups_of(port, start="", end=None, user="repl", password=""):
     """What this project's own client reads: the bytes of each group, but for the positions of its events."""
-    primary = PrimaryAddress(host="127.0.0.1", port=port, user="repl", password=password, uses_tls=False, server_id=9)
+    primary = PrimaryAddress(host="127.0.0.1", port=port, user=user, password=password, uses_tls=False, server_id=9)
     end = logged_position(primary) if end is None else end
     found = {}
     for group in groups_between(primary, GtidPosition.parse(start), end):
