@@ -143,22 +143,22 @@ class Consumer:
 
     def _read_lines(self, stream: IO[bytes]) -> None:
         size = count = 0
-        try:
-            while line := stream.readline(LINE_SIZE_MAX + 1):
-                size, count = size + len(line), count + 1
-                if size > OUTPUT_SIZE_MAX or count > LINES_MAX:
-                    raise RemoteProtocolError(f"more than {OUTPUT_SIZE_MAX} bytes or {LINES_MAX} lines")
-                if line.strip():
+        with contextlib.suppress(OSError, ValueError), stream:
+            try:
+                while line := stream.readline(LINE_SIZE_MAX + 1):
+                    size, count = size + len(line), count + 1
+                    if size > OUTPUT_SIZE_MAX or count > LINES_MAX:
+                        raise RemoteProtocolError(f"more than {OUTPUT_SIZE_MAX} bytes or {LINES_MAX} lines")
+                    if not line.endswith(b"\n") and len(line) <= LINE_SIZE_MAX:
+                        return  # it was ended while it wrote
                     self._lines.put(parse_told(line, at=time.monotonic(), process=self.process))
-        except RemoteProtocolError as error:
-            self.problem = f"line {count} of the adapter: {error}"
-            while stream.read(1 << 16):
-                pass  # it shall not wait for us
-        except (OSError, ValueError):
-            pass  # closed meanwhile
+            except RemoteProtocolError as error:
+                self.problem = f"line {count} of the adapter: {error}"
+                while stream.read(1 << 16):
+                    pass  # it shall not wait for us
 
     def _read_log(self, stream: IO[bytes]) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError), stream:
             while data := os.read(stream.fileno(), 1 << 16):
                 self._log += data
                 del self._log[:-LOG_SIZE_MAX]

@@ -14,7 +14,7 @@ from typing import Any
 from ibbmaster.scorecard.journal import Image, ToldEvent, shown_image
 from ibbmaster.scorecard.same_value import is_same_value, shown_value
 
-COMPARISONS_MAX = 5_000_000  # of changes out of order
+COMPARISONS_MAX = 1_000_000  # of changes out of order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +102,7 @@ class Matching:
             self._by_key[wanted.change.table, wanted.change.kind].append(number)
             if self._wanted[self._last_of.setdefault(wanted.group.gtid, number)].number == wanted.number:
                 self._last_of[wanted.group.gtid] = number  # of the first one: another primary may have one of that GTID
+        self._first_of = {wanted.group.gtid: place for place, wanted in reversed(list(enumerate(self._wanted)))}
         self._comparisons = COMPARISONS_MAX
         self._cursor = -1  # the wanted change that came last
         self._furthest = -1
@@ -126,24 +127,35 @@ class Matching:
     def _take_change(self, number: int, event: ToldEvent) -> None:
         candidates = self._by_key.get((event.table, event.kind), [])
         found = self._next(event)
-        if found is None and self._comparisons > 0:
+        if found is None:
             self._comparisons -= len(candidates)
+            if self._comparisons < 0:
+                candidates = []
             found = self._choose([one for one in candidates if _is_equal(self._wanted[one].change, event)])
         if found is None:
             self._take_strange(number, event, candidates)
-            return
-        self._note(found, number, gtid=self._open)
+        else:
+            self._note(found, number, gtid=self._open)
 
     def _next(self, event: ToldEvent) -> int | None:
-        """The change behind the last one, if it is this, which it mostly is."""
-        place = self._cursor + 1
+        """The change behind the last one, or the first one of the group, if it is this, which it mostly is."""
+        places = [self._cursor + 1]
+        if self._open is not None and not self._in_group:
+            places.append(self._first_of.get(self._open, self._cursor + 1))
+        for place in places:
+            if self._is_next(place, event):
+                return place
+        return None
+
+    def _is_next(self, place: int, event: ToldEvent) -> bool:
         if place >= len(self._wanted):
-            return None
+            return False
         wanted = self._wanted[place]
-        if self._open not in (None, wanted.group.gtid) or wanted.has_come:
-            return None
+        last_count = len(self._wanted[place - 1].came) if place else 0
+        if self._open not in (None, wanted.group.gtid) or (wanted.has_come and len(wanted.came) >= last_count):
+            return False
         is_so = (wanted.change.table, wanted.change.kind) == (event.table, event.kind)
-        return place if is_so and _is_equal(wanted.change, event) else None
+        return is_so and _is_equal(wanted.change, event)
 
     def _take_statement(self, number: int, event: ToldEvent) -> None:
         said = _plain(event.text)
@@ -158,15 +170,15 @@ class Matching:
         if gtid is not None and gtid != self._open:
             for found, line in inside:
                 self._expect_gtid(found, line, gtid)
-        groups = list(dict.fromkeys(self._wanted[found].group.gtid for found, _ in inside))
+        groups = list({self._wanted[found].number: self._wanted[found].group for found, _ in inside}.items())
         if len(groups) > 1:
-            text = f"changes of {groups[0]} and {groups[1]} were told as one group"
+            text = f"changes of {groups[0][1].gtid} and {groups[1][1].gtid} were told as one group"
             self._strange.append(Flaw(text, inside[0][1], False))
         elif groups:
             last = max(found for found, _ in inside)
             rest = self._wanted[last + 1 : last + 2]
-            if rest and rest[0].group.gtid == groups[0] and not rest[0].has_come:
-                text = f"{groups[0]} was told as committed before {rest[0].change}"
+            if rest and rest[0].number == groups[0][0] and not rest[0].has_come:
+                text = f"{groups[0][1].gtid} was told as committed before {rest[0].change}"
                 self._strange.append(Flaw(text, number, False))
         for found, _ in inside:
             self._wanted[found].is_uncommitted = False
@@ -175,22 +187,11 @@ class Matching:
 
     def _choose(self, equal: Sequence[int]) -> int | None:
         """Of equal changes the one that is meant: the next in order that has not come, else one that comes again."""
-        if not equal:
-            return None
+        in_group = [one for one in equal if self._wanted[one].group.gtid == self._open]
+        equal = in_group or equal
         behind = [one for one in equal if one > self._cursor]
-        in_group = [one for one in equal if self._open is not None and self._wanted[one].group.gtid == self._open]
-        for choice in (in_group, behind, equal):
-            new = [one for one in choice if not self._wanted[one].has_come]
-            if new:
-                return new[0]
-        for choice in (
-            [one for one in in_group if one > self._cursor],
-            in_group,
-            behind,
-        ):
-            if choice:
-                return choice[0]
-        return equal[0]
+        new = [one for one in (*behind, *equal) if not self._wanted[one].has_come]
+        return next(iter((*new, *behind, *equal)), None)
 
     def _note(self, found: int, number: int, *, gtid: str | None) -> None:
         wanted = self._wanted[found]

@@ -184,9 +184,9 @@ class _Run:
                 before, lines = str(primary.log.position), len(self.supervised.told)
                 with primary.transaction(format=RowFormat()):
                     primary.table(MARKER).insert(id=1)
-                marker = logged_groups(primary, before)
-                written += marker
-                self._follow_until(lambda: self._has_told(marker, lines))
+                (marker,) = logged_groups(primary, before)
+                written.append(marker)
+                self._follow_until(lambda: self._has_told_marker(marker, lines))
                 self._follow_for(SETTLE_S + self.card.delay_ms / 100)
             finally:
                 self.supervised.close(2.0 + self.adapter.start_s)
@@ -281,13 +281,20 @@ class _Run:
             connection.is_dumping and all(map(connection.has, wanted)) for connection in self.primary.connections
         )
 
-    def _has_told(self, groups: Sequence[LoggedGroup], since: int = 0) -> bool:
+    def _has_told(self, groups: Sequence[LoggedGroup]) -> bool:
         """Whether as much was told as these groups are, perhaps with other values, or the commit of the last one."""
-        told = self.supervised.told[since:]
+        told = self.supervised.told
         changes = sum(len(group.changes) for group in groups)
         if sum(event.what in ("change", "statement") for event in told) >= changes:
             return True
-        return any(event.what == "commit" and event.gtid == groups[-1].gtid for event in reversed(told))
+        return any(event.what == "commit" and event.gtid == groups[-1].gtid for event in told)
+
+    def _has_told_marker(self, marker: LoggedGroup, lines: int) -> bool:
+        """Whether the marker was told; the primary may have lost a group of its GTID before."""
+        return any(
+            event.table == MARKER or (event.what == "commit" and event.gtid == marker.gtid)
+            for event in self.supervised.told[lines:]
+        )
 
     # Afterwards -----------------------------------------------------------------------------------
 

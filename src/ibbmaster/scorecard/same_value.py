@@ -9,6 +9,7 @@ from typing import Any
 
 FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
 SHOWN_MAX = 80  # characters
+MOMENT_SIZE_MAX = 40  # characters
 
 
 class BitValue(int):
@@ -46,9 +47,10 @@ def _number(value: Any) -> Decimal | None:
     if not isinstance(value, str | int | float | Decimal):
         return None
     try:
-        return Decimal(str(int(value) if isinstance(value, bool) else value).strip())
+        number = Decimal(str(int(value) if isinstance(value, bool) else value).strip())
     except InvalidOperation:
         return None
+    return number if number.is_finite() else None
 
 
 def _bytes_of(told: str, logged: bytes) -> bool:
@@ -66,7 +68,7 @@ _MOMENT = re.compile(r"(-?[\d:-]*\d)(?:[T ](\d[\d:]*))?(?:\.(\d*))?(?:Z|\+00:?00
 
 def _moment(text: str) -> str:
     """A date, a time or both in one form: without a T, a zone of UTC, and zeros at the end of a fraction."""
-    match = _MOMENT.fullmatch(text)
+    match = _MOMENT.fullmatch(text) if len(text) <= MOMENT_SIZE_MAX else None
     if match is None or not ("-" in text or ":" in text):
         return text
     fraction = (match[3] or "").rstrip("0")

@@ -1,0 +1,95 @@
+"""What an adapter prints is read as it is meant, and anything else is refused in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+
+import pytest
+
+from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.scorecard.journal import LINE_SIZE_MAX, TOLD, ToldEvent, parse_told
+
+LINES = {  # a line, and how it is shown
+    '{"event": "version", "text": "a library 1.0"}': "version a library 1.0",
+    '{"event": "begin", "gtid": "0-3-7"}': "begin 0-3-7",
+    '{"event": "begin"}': "begin",
+    '{"event": "begin", "gtid": null}': "begin",
+    '{"event": "change", "table": "a.b", "kind": "insert", "before": null, "after": {"id": 1, "x": null}}': (
+        'change insert a.b {"id": 1, "x": null}'
+    ),
+    '{"event": "change", "table": "a.b", "kind": "update", "before": [1], "after": ["0xff"]}': (
+        'change update a.b [1] -> ["0xff"]'
+    ),
+    '{"event": "statement", "sql": "CREATE TABLE t (a int)"}': "statement CREATE TABLE t (a int)",
+    '{"event": "commit"}': "commit",
+    '{"event": "position", "position": {"file": "b.1", "at": 4}}': 'position {"file": "b.1", "at": 4}',
+    '{"event": "position", "position": null}': "position null",
+    '{"event": "error", "text": "gone", "is_fatal": true}': "fatal error: gone",
+    '{"event": "error", "text": "lost", "is_retried": true, "is_internal": false}': "error: lost",
+    '{"event": "unknown", "text": "type 165"}': "unknown type 165",
+}
+REFUSED = {
+    b"": "no JSON",
+    b"Traceback (most recent call last):\n": "b'Traceback (most recent call last):\\n': no JSON",
+    b'{"event": "begin", "gtid": "0-': "no JSON",
+    b"\xff\xfe": "no UTF-8 at byte 0",
+    b"[]": "expected an object",
+    b"7": "expected an object",
+    b"{}": "event None: expected one of version, begin, change, statement, commit, position, error, unknown",
+    b'{"event": ["begin"]}': "event ['begin']: expected one of",
+    b'{"event": "begin", "gtid": 7}': "begin: gtid 7: expected a text or null",
+    b'{"event": "begin", "gtids": "0-1-1"}': "begin: 'gtids' means nothing here; expected gtid",
+    b'{"event": "version"}': "version: 'text' is missing",
+    b'{"event": "error", "text": "x", "is_fatal": 1}': "error: is_fatal 1: expected true or false",
+    b'{"event": "change", "table": "t.a", "kind": "replace"}': "kind 'replace': expected insert, update, delete",
+    b'{"event": "change", "table": "t.a", "kind": "insert", "after": "x"}': (
+        "after 'x': expected an object or a list or null"
+    ),
+    b'{"event": "change", "table": "t.a", "kind": "insert", "after": {"a": [1]}}': (
+        "change: after: [1]: expected null, a number or a text"
+    ),
+    b'{"event": "change", "table": "t.a", "kind": "insert", "after": {"a": NaN}}': "NaN is no number",
+    b'{"event": "position"}': "position: 'position' is missing",
+    b'{"event": "position", "position": "%s"}' % (b"x" * 70_000): "position: more than 65536 characters",
+    b'{"event": "position", "position": %s}' % (b"[" * 50_000 + b"]" * 50_000): "nested too deeply",
+    b"[" * 100_000: "nested too deeply",
+    b'{"event": "begin", "gtid": %s}' % (b"9" * 5000): "no JSON",
+    b'{"a": 1}' + b" " * LINE_SIZE_MAX: f"a line of more than {LINE_SIZE_MAX} bytes",
+}
+
+
+@pytest.mark.parametrize(("line", "shown"), LINES.items(), ids=LINES)
+def test_a_line_is_read_and_shown(line: str, shown: str) -> None:
+    assert str(parse_told(line.encode())) == shown
+
+
+@pytest.mark.parametrize(("line", "problem"), REFUSED.items(), ids=range(len(REFUSED)))
+def test_anything_else_is_refused_in_one_short_line(line: bytes, problem: str) -> None:
+    with pytest.raises(RemoteProtocolError) as caught:
+        parse_told(line)
+    assert problem in str(caught.value)
+    assert len(str(caught.value)) < 500
+    assert "\n" not in str(caught.value)
+
+
+def test_no_truncation_and_no_changed_byte_of_a_line_does_anything_else() -> None:
+    for line in map(str.encode, LINES):
+        damaged = [line[:size] for size in range(len(line))]
+        for _ in range(200):
+            place = random.randrange(len(line))
+            damaged.append(line[:place] + bytes([random.randrange(256)]) + line[place + 1 :])
+        for one in damaged:
+            with contextlib.suppress(RemoteProtocolError):
+                assert isinstance(parse_told(one), ToldEvent)
+
+
+def test_what_is_told_of_the_log_is_progress_and_the_rest_is_not() -> None:
+    progress = {what for what in TOLD if ToldEvent(what=what).is_progress}
+    assert progress == {"begin", "change", "statement", "commit", "unknown"}
+
+
+def test_long_texts_of_errors_are_cut() -> None:
+    line = json.dumps({"event": "error", "text": "x" * 100_000}).encode()
+    assert len(parse_told(line).text) == 4000

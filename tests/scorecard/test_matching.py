@@ -1,0 +1,134 @@
+"""What was told finds the change that was logged, by position or by name, among equal ones, and again after a cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ibbmaster.scorecard.journal import ToldEvent
+from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup, Matching
+
+from .stories import change, logged, told
+
+COLUMNS = ("id", "total", "note")
+
+
+def matched(groups: list[LoggedGroup], events: list[ToldEvent]) -> Matching:
+    matching = Matching(groups)
+    for number, event in enumerate(events):
+        matching.take(number, event)
+    return matching
+
+
+def is_found(wanted: LoggedChange, after: Any, before: Any = None) -> bool:
+    event = ToldEvent(what="change", table=wanted.table, kind=wanted.kind, before=before, after=after)
+    matching = matched([LoggedGroup(gtid="0-3-1", changes=(wanted,))], [event])
+    return matching.flaws() == [] and matching.missing_behind() == []
+
+
+IMAGES = {  # a row of three columns: as it is told, whether the log has names, whether it is right
+    "by name": ({"id": 1, "total": None, "note": "x"}, True, True),
+    "by name, in another order": ({"note": "x", "id": 1, "total": None}, True, True),
+    "by position": ([1, None, "x"], True, True),
+    "a name nobody has": ({"id": 1, "total": None, "UNKNOWN_COL2": "x"}, True, False),
+    "a name too many": ({"id": 1, "total": None, "note": "x", "more": None}, True, False),
+    "a name too few": ({"id": 1, "note": "x"}, True, False),
+    "names where the log has none": ({"a": 1, "b": None, "c": "x"}, False, True),
+    "no names where the log has none": ([1, None, "x"], False, True),
+    "another position": ([1, "x", None], True, False),
+    "a value too few": ([1, None], True, False),
+    "a value too many": ([1, None, "x", None], True, False),
+    "no image": (None, True, False),
+}
+
+
+@pytest.mark.parametrize(("told_image", "has_names", "is_right"), IMAGES.values(), ids=IMAGES)
+def test_an_image_is_the_one_that_was_logged(told_image: Any, has_names: bool, is_right: bool) -> None:
+    row = {"id": 1, "total": None, "note": "x"}
+    wanted = LoggedChange(table="t.a", kind="insert", after=row, columns=COLUMNS, has_names=has_names)
+    assert is_found(wanted, told_image) is is_right
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"id": 1}, {"total": 7}),
+        ({"id": 1, "total": None, "note": None}, {"id": None, "total": 7, "note": None}),
+        ([1], [7]),
+        ([1, None, None], [None, 7, None]),
+    ],
+)
+def test_images_with_some_columns_may_be_told_with_or_without_the_others(before: Any, after: Any) -> None:
+    wanted = LoggedChange(table="t.a", kind="update", before={"id": 1}, after={"total": 7}, columns=COLUMNS)
+    assert is_found(wanted, after, before)
+    assert not is_found(wanted, after, None)
+    assert not is_found(wanted, before, before)
+
+
+def test_equal_rows_are_taken_one_after_the_other() -> None:
+    groups = [LoggedGroup(gtid=f"0-3-{number}", changes=(change(1), change(1))) for number in (1, 2)]
+    once = matched(groups, told("begin 1\nchange 1\nchange 1\ncommit 1\nbegin 2\nchange 1\nchange 1\ncommit 2"))
+    assert (once.flaws(), once.missing_behind(), once.repeats()) == ([], [], ([], True))
+    short = matched(groups, told("begin 1\nchange 1\nchange 1\ncommit 1\nbegin 2\nchange 1"))
+    assert len(short.missing_behind()) == 1
+    again = matched(
+        groups, told("begin 1\nchange 1\nbegin 1\nchange 1\nchange 1\ncommit 1\nbegin 2\nchange 1\nchange 1")
+    )
+    assert (len(again.repeats()[0]), again.repeats()[1]) == (1, False)
+    assert again.flaws() == []
+
+
+def test_a_statement_is_found_in_what_is_told_of_it() -> None:
+    groups = [LoggedGroup(gtid="0-3-1", changes=(LoggedChange(sql="UPDATE t\n SET a = 1"), change(1)))]
+    assert matched(groups, told("statement /* c */ UPDATE t SET a = 1 \nchange 1")).flaws() == []
+    (flaw,) = matched(groups, told("statement UPDATE t SET a = 2\nchange 1")).flaws()
+    assert flaw.text == "0-3-1 statement UPDATE t SET a = 1 is missing"
+
+
+def test_statements_that_were_not_asked_for_are_nothing() -> None:
+    assert matched(logged(1), told("statement CREATE TABLE t (a int)\nchange 1")).flaws() == []
+
+
+def test_a_prepared_group_needs_no_commit() -> None:
+    story = told("begin 1\nchange 1\nbegin 2\nchange 2\ncommit 2")
+    first, second = logged(1, 1)
+    assert [flaw.text for flaw in matched([first, second], story).flaws()] == ["the commit of 0-3-1 is missing"]
+    assert matched([replace(first, is_prepared=True), second], story).flaws() == []
+
+
+def test_what_the_primary_has_lost_may_come_or_not() -> None:
+    first, second, third = logged(1, 1, 1)
+    groups = [first, replace(second, is_required=False), third]
+    for story in ("change 1\nchange 3", "change 1\nchange 2\nchange 3"):
+        matching = matched(groups, told(story))
+        assert (matching.flaws(), matching.missing_behind()) == ([], [])
+
+
+def test_the_same_gtid_of_two_primaries_is_two_groups() -> None:
+    first, lost, marker = logged(1, 1, 1)
+    groups = [first, replace(lost, is_required=False), replace(marker, gtid=lost.gtid)]
+    of_both = "begin 1\nchange 1\ncommit 1\nbegin 2\nchange {}\ncommit 2\n"
+    matching = matched(groups, told(of_both.format(2) + of_both.format(3)))
+    assert matching.flaws() == []
+    assert matching.repeats() == (["0-3-1 insert shop.orders id=1 total=1.00 came twice"], True)
+
+
+def test_many_changes_in_another_order_take_no_endless_time() -> None:
+    count = 10_000
+    groups = logged(*[1] * count)
+    story = [ToldEvent(what="change", table="shop.orders", kind="insert", after={"id": -1}) for _ in range(2000)]
+    assert matched(groups, story).missing_behind() != []
+
+
+def test_a_large_group_that_comes_again_is_found_again() -> None:
+    count = 3000
+    changes = "\n".join(f"change {number}" for number in range(1, count + 1))
+    matching = matched(logged(count, 1), told(f"begin 1\n{changes}\nbegin 1\n{changes}\ncommit 1\nchange {count + 1}"))
+    assert matching.flaws() == []
+    assert (len(matching.repeats()[0]), matching.repeats()[1]) == (count, True)
+
+
+def test_first_lines_are_those_by_which_a_change_came() -> None:
+    assert matched(logged(2), told("change 1\nchange 1\nchange 2")).first() == (0, 2)
