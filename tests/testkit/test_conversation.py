@@ -94,7 +94,11 @@ def steps():
     prepared = [b"\0" + (1).to_bytes(4, "little") + b"\1\0\1\0" + bytes(3), b"\3def", encode_eof(Eof()), b"\3def"]
     more = encode_eof(Eof(status=StatusFlag.MORE_RESULTS))
     events = [b"\0" + bytes(30), b"\0" + bytes(PIECE_MAX) + b"end"]
-    yield "primary", framed([greeting()]), [Greeted(server_version="11.8.6-MariaDB-log", offered_tls=False)]
+    yield (
+        "primary",
+        framed([greeting()]),
+        [Greeted(server_version="11.8.6-MariaDB-log", connection_id=5, offered_tls=False)],
+    )
     yield "client", framed([login()], 1), [Named(user="repl")]
     yield "primary", framed([b"\xfeed25519\0seed"], 2), []
     yield "client", framed([b"\x03answer that looks like a query"], 3), []

@@ -399,7 +399,7 @@ def test_bytes_that_are_no_conversation_pass_and_are_said(tmp_path, caplog):
                 one.sendall(hello)
                 one.shutdown(socket.SHUT_WR)
             assert read_to_end(client) == read_to_end(server) == hello
-    assert caplog.text.count("from here on passed on unread") == 3
+    assert "from here on passed on unread" in caplog.text
     assert read_scenario(tmp_path / "r" / "scenario.toml").faults
 
 

@@ -43,6 +43,9 @@ class Heard:
     async def refused(self):
         self._end("refused")
 
+    def closed(self):
+        pass
+
     def _end(self, how):
         self.ends.append(how)
         self.ended.set()

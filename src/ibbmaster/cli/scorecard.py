@@ -167,13 +167,16 @@ def _run(args: argparse.Namespace, adapters: Sequence[Adapter], cards: Sequence[
 
 def _confirmed(cell: Cell, adapters: Sequence[Adapter], cards: Sequence[Card]) -> Cell:
     """A silent loss, with what became of it beside a real primary."""
+    from ibbmaster.scorecard.confirming import confirm
     from ibbmaster.scorecard.grade import Grade
 
     if cell.grade is not Grade.LOSES_SILENTLY:
         return cell
     adapter = next(adapter for adapter in adapters if adapter.name == cell.consumer)
     card = next(card for card in cards if card.name == cell.scenario)
-    return replace(cell, confirmed=_module("confirming").confirm(cell, adapter, card))
+    confirmed, reason = confirm(cell, adapter, card)
+    summary = f"{cell.summary} (not confirmed: {reason})" if reason else cell.summary
+    return replace(cell, confirmed=confirmed, summary=summary)
 
 
 def _write(args: argparse.Namespace, results: Results) -> None:

@@ -12,8 +12,9 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,13 @@ from ibbmaster.scorecard.grade import RunEnd, judge
 from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
 from ibbmaster.scorecard.matching import LoggedGroup
 from ibbmaster.scorecard.results import Cell, ConsumerResult, FaultBytes, Resume, ScenarioResult
+from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.tables import RowFormat
 from ibbmaster.testkit.witness import SeenConnection
 from ibbmaster.testkit.written import WrittenGroup
 
+Serve = Callable[[Scenario], AbstractContextManager[FixturePrimary]]
 MARKER = "ibb_marker.marks"
 CONSUMER_ID = 4001
 PASSWORD = "of-the-scorecard"  # some libraries cannot log in without one
@@ -95,8 +98,19 @@ def run_card(adapter: Adapter, card: Card, times: RunTimes | None = None) -> Cel
     return run_and_ask(adapter, card, times or RunTimes())[0]
 
 
-def run_and_ask(adapter: Adapter, card: Card, times: RunTimes, over: threading.Event | None = None) -> tuple[Cell, str]:
-    """`run_card`, and what the consumer says of its version.
+def served_alone(scenario: Scenario) -> AbstractContextManager[FixturePrimary]:
+    """The primary of a scenario, as runs have it unless they are given another one."""
+    return scenario.serving(password=PASSWORD)
+
+
+def run_and_ask(
+    adapter: Adapter,
+    card: Card,
+    times: RunTimes,
+    over: threading.Event | None = None,
+    serve: Serve = served_alone,
+) -> tuple[Cell, str]:
+    """`run_card`, and what the consumer says of its version; `serve` makes the primary of its scenario.
 
     Raises:
         RunOverError: `over` was set meanwhile.
@@ -107,7 +121,7 @@ def run_and_ask(adapter: Adapter, card: Card, times: RunTimes, over: threading.E
         if card.start is not None and adapter.start != "gtid":
             raise ConfigurationError("it begins where the primary is, and this scenario elsewhere")
         with tempfile.TemporaryDirectory(prefix="ibbmaster-scorecard-", ignore_cleanup_errors=True) as directory:
-            run = _Run(adapter, card, command, Path(directory), times, over)
+            run = _Run(adapter, card, command, Path(directory), times, over, serve)
             return run.cell(begun), run.version
     except (IbbMasterError, OSError, ValueError) as error:  # one scenario that cannot be run shall not end all
         seconds = round(time.monotonic() - begun, 2)
@@ -149,7 +163,9 @@ class _Run:
         directory: Path,
         times: RunTimes,
         over: threading.Event | None,
+        serve: Serve,
     ) -> None:
+        self._serve = serve
         self.adapter = adapter
         self.card = card
         self.command = command
@@ -169,7 +185,7 @@ class _Run:
     def cell(self, begun: float) -> Cell:
         scenario = self.card.scenario()
         scenario = dataclasses.replace(scenario, tables={MARKER: {"id": "int primary key"}, **scenario.tables})
-        with scenario.serving(password=PASSWORD) as primary:
+        with self._serve(scenario) as primary:
             self.primary = primary
             first_log = primary.log
             start = str(primary.log.position) if self.card.start is None else self.card.start

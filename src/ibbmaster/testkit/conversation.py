@@ -21,6 +21,7 @@ from ibbmaster.wire.response import EOF_MARK, ERR_MARK, OK_MARK, Eof, Err, decod
 PIECE_MAX = 4 << 20  # bytes of an event that are handed over at once
 COMMAND_MAX = 64 << 10  # bytes of a command that are kept
 ANSWER_MAX = 4 << 10  # bytes of a packet of an answer that are kept
+GREETING_MAX = 64 << 10  # bytes that are held until they are a greeting
 PROGRESS_CODE = 0xFFFF  # an ERR of this code is no error
 LOCAL_FILE_MARK = 0xFB
 COM_FIELD_LIST = 0x04
@@ -46,6 +47,7 @@ class Greeted:
     """The greeting of the primary has come."""
 
     server_version: str
+    connection_id: int
     offered_tls: bool
 
 
@@ -240,8 +242,11 @@ class Conversation:
                     yield self._give_up(str(error))
                     return
                 self.phase = Phase.LOGIN
-                offered_tls = bool(greeting.capabilities & Capability.TLS)
-                yield Greeted(server_version=greeting.server_version, offered_tls=offered_tls)
+                yield Greeted(
+                    server_version=greeting.server_version,
+                    connection_id=greeting.connection_id,
+                    offered_tls=bool(greeting.capabilities & Capability.TLS),
+                )
             case Phase.LOGIN if mark == OK_MARK or err is not None:
                 self.phase, self._has_logged_in = Phase.COMMANDS, True
                 yield Admitted(err=err)
@@ -349,6 +354,24 @@ def _has_more(data: bytes) -> bool:
 
 def _eof_status(data: bytes) -> int:
     return int.from_bytes(data[3:5], "little")
+
+
+class GreetingEditor:
+    """Holds what a primary says first until it is whole, and changes it on its way."""
+
+    def __init__(self) -> None:
+        self._held: bytearray | None = bytearray()
+
+    def take(self, data: bytes) -> tuple[bytes, bytes]:
+        """Bytes as they came, and as they are to be sent on; none of both until the greeting is whole."""
+        if self._held is None:
+            return data, data
+        self._held += data
+        size = PACKET_HEADER_SIZE + int.from_bytes(self._held[:3], "little")
+        if (len(self._held) < PACKET_HEADER_SIZE or len(self._held) < size) and size <= GREETING_MAX:
+            return b"", b""
+        came, self._held = bytes(self._held), None
+        return came, greeting_in_clear(came[:size]) + came[size:]
 
 
 def greeting_in_clear(frame: bytes) -> bytes:

@@ -34,10 +34,10 @@ from ibbmaster.testkit.conversation import (
     DumpEnded,
     DumpPiece,
     Greeted,
+    GreetingEditor,
     Named,
     Phase,
     Unread,
-    greeting_in_clear,
 )
 from ibbmaster.testkit.place import Landmark
 from ibbmaster.testkit.recording import Recording
@@ -45,10 +45,8 @@ from ibbmaster.testkit.redaction import event_without_secrets, without_secrets
 from ibbmaster.testkit.relay import Send
 from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
 from ibbmaster.wire.command import BinlogDump, DumpFlag, QueryCommand, Quit, RegisterReplica, StatementPrepare
-from ibbmaster.wire.packet import PACKET_HEADER_SIZE
 from ibbmaster.wire.response import Err
 
-GREETING_MAX = 64 << 10
 LIVE_S = 0.2  # a primary that had nothing for so long has sent what it had
 STALL_PERIODS = 1.5  # silence of so many heartbeat periods is a stall
 STALL_MAX_S = 3600.0
@@ -72,7 +70,7 @@ class RecordedConnection:
         self._number = recording.begin_connection(peer)
         self._primary_number = 0  # among those that the primary took
         self._conversation = Conversation()
-        self._greeting: bytearray | None = bytearray()  # until it is complete
+        self._greeting = GreetingEditor()
         self._offered_tls = False
         self._sql = b""  # the last statement
         self._has_asked = False
@@ -86,17 +84,10 @@ class RecordedConnection:
 
     async def from_primary(self, data: bytes, waited_s: float, send: Send) -> None:
         """Bytes for the client: the greeting without TLS and compression, all else as it is."""
-        if self._greeting is not None:
-            self._greeting += data
-            size = PACKET_HEADER_SIZE + int.from_bytes(self._greeting[:3], "little")
-            if (len(self._greeting) < PACKET_HEADER_SIZE or len(self._greeting) < size) and size <= GREETING_MAX:
-                return
-            data, self._greeting = bytes(self._greeting), None
-            await self._record(self._hear_primary, data, waited_s)
-            data = greeting_in_clear(data[:size]) + data[size:]
-        else:
-            await self._record(self._hear_primary, data, waited_s)
-        await send(data)
+        came, data = self._greeting.take(data)
+        if data:
+            await self._record(self._hear_primary, came, waited_s)
+            await send(data)
 
     async def from_client(self, data: bytes, send: Send) -> None:
         """Bytes for the primary, as they are."""
@@ -118,6 +109,9 @@ class RecordedConnection:
     async def refused(self) -> None:
         """The primary is not there."""
         await self._record(self._refused)
+
+    def closed(self) -> None:
+        """The connection is over; how it ended has been told."""
 
     async def _record(self, act: Callable[..., None], *arguments: object) -> None:
         def call() -> None:

@@ -53,6 +53,9 @@ class RelayedConnection(Protocol):
     async def refused(self) -> None:
         """The primary is not there: the client is reset."""
 
+    def closed(self) -> None:
+        """The connection is over; the client's socket is still open."""
+
 
 class Relay:
     """Listens for consumers of one primary. `begin` makes who listens to a connection, from its socket and its peer."""
@@ -107,10 +110,11 @@ class Relay:
 
     async def _relay(self, client: trio.socket.SocketType, peer: str, place: object) -> None:
         try:
-            with client:
+            with client, contextlib.ExitStack() as stack:
                 with contextlib.suppress(OSError):
                     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 heard = self._begin(client, peer)
+                stack.callback(heard.closed)
                 try:
                     with trio.fail_after(CONNECT_S):
                         primary = await self._connect()
