@@ -19,8 +19,8 @@ from ibbmaster.testkit.conversation import (
     DumpPiece,
     Greeted,
     Named,
+    PassedUnread,
     Phase,
-    Unread,
     greeting_in_clear,
 )
 from ibbmaster.wire.capability import SERVER_OFFERED, Capability, StatusFlag
@@ -219,7 +219,7 @@ def test_what_cannot_be_read_is_said_once_and_passed_unread(payload):
     heard = Conversation()
     list(heard.from_primary(framed([greeting()])))
     (part,) = heard.from_client(framed([payload], 1))
-    assert isinstance(part, Unread)
+    assert isinstance(part, PassedUnread)
     assert heard.phase is Phase.UNREAD
     assert list(heard.from_primary(bytes(100))) == list(heard.from_client(bytes(100))) == []
 

@@ -49,7 +49,8 @@ def set_started(primary):
 def heard(port, **how):
     """What a consumer gets; a refusal is one, too."""
     try:
-        return listen_in(port, **how)
+        found = listen_in(port, **how)
+        return found if found.data else Tapped(data=b"gone", end="refused", seconds=0)
     except pymysql.MySQLError as error:
         told = b"gone" if error.args[0] in (2003, 2006, 2013) else repr(error.args).encode()
         return Tapped(data=told, end="refused", seconds=0)

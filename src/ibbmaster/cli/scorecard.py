@@ -174,7 +174,7 @@ def _confirmed(cell: Cell, adapters: Sequence[Adapter], cards: Sequence[Card]) -
         return cell
     adapter = next(adapter for adapter in adapters if adapter.name == cell.consumer)
     card = next(card for card in cards if card.name == cell.scenario)
-    confirmed, reason = confirm(cell, adapter, card)
+    confirmed, reason = confirm(adapter, card)
     summary = f"{cell.summary} (not confirmed: {reason})" if reason else cell.summary
     return replace(cell, confirmed=confirmed, summary=summary)
 

@@ -20,7 +20,7 @@ import trio
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.adapter import Adapter
 from ibbmaster.scorecard.cards import Card
-from ibbmaster.scorecard.results import Cell, Confirmation
+from ibbmaster.scorecard.results import Confirmation
 from ibbmaster.scorecard.runner import PASSWORD, RunTimes, run_and_ask
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.testkit import action as actions
@@ -56,7 +56,7 @@ _NOT_DONE: dict[type[FaultAction], str] = {
 }
 
 
-def confirm(cell: Cell, adapter: Adapter, card: Card, times: RunTimes | None = None) -> tuple[Confirmation | None, str]:
+def confirm(adapter: Adapter, card: Card, times: RunTimes | None = None) -> tuple[Confirmation | None, str]:
     """What became of a consumer in the same scenario beside a real primary; else None, and why not."""
     reason = why_not(card)
     if reason:
@@ -68,8 +68,7 @@ def confirm(cell: Cell, adapter: Adapter, card: Card, times: RunTimes | None = N
         return None, str(error)
     if found.grade is None:
         return None, found.not_run or "it was not run"
-    summary = found.summary if found.grade is not cell.grade or found.summary != cell.summary else cell.summary
-    return Confirmation(server=real.server_version, grade=found.grade, summary=summary), ""
+    return Confirmation(server=real.server_version, grade=found.grade, summary=found.summary), ""
 
 
 def why_not(card: Card) -> str:
@@ -108,9 +107,8 @@ class RealStage:
         """
         alone = dataclasses.replace(scenario, faults=())
         with contextlib.ExitStack() as stack:
-            directory = Path(
-                stack.enter_context(tempfile.TemporaryDirectory(prefix="ibb-", ignore_cleanup_errors=True))
-            )
+            scratch = tempfile.TemporaryDirectory(prefix="ibb-", ignore_cleanup_errors=True)
+            directory = Path(stack.enter_context(scratch))
             source = stack.enter_context(alone.serving(password=PASSWORD))
             server = RealPrimary(self._template, directory / "p", [], *_options(source, scenario))
             stack.enter_context(server)
@@ -162,7 +160,7 @@ def _follow(server: RealPrimary, source: FixturePrimary) -> None:
 
 
 class _RealPrimary:
-    """What a run has in place of a `FixturePrimary`: written to as that, read from the real server through the relay."""
+    """What a run has in place of a `FixturePrimary`: written to as that is, and read from the real server."""
 
     def __init__(
         self, source: FixturePrimary, server: RealPrimary, witness: Witness, faults: Faults, port: int

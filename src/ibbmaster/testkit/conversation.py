@@ -97,13 +97,13 @@ class DumpEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class PassedUnread:
     """From here on bytes are passed on unread."""
 
     reason: str
 
 
-ConversationPart: TypeAlias = Greeted | Named | Admitted | Asked | Answered | DumpPiece | DumpEnded | Unread
+ConversationPart: TypeAlias = Greeted | Named | Admitted | Asked | Answered | DumpPiece | DumpEnded | PassedUnread
 
 
 class _Payload(NamedTuple):
@@ -296,10 +296,10 @@ class Conversation:
                 self._from_primary.limit, self._from_primary.in_pieces = PIECE_MAX, True
             yield Asked(command=command)
 
-    def _give_up(self, reason: str) -> Unread:
+    def _give_up(self, reason: str) -> PassedUnread:
         self.phase = Phase.UNREAD
         self._from_primary, self._from_client = _Cutter(0), _Cutter(0)
-        return Unread(reason=reason)
+        return PassedUnread(reason=reason)
 
 
 class _Answer:

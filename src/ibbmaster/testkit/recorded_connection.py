@@ -36,8 +36,8 @@ from ibbmaster.testkit.conversation import (
     Greeted,
     GreetingEditor,
     Named,
+    PassedUnread,
     Phase,
-    Unread,
 )
 from ibbmaster.testkit.place import Landmark
 from ibbmaster.testkit.recording import Recording
@@ -174,7 +174,7 @@ class RecordedConnection:
                 self._take(self._dump, part)
             case DumpEnded() if self._dump is not None:
                 self._dump_ended(self._dump, part.word)
-            case Unread(reason=reason):
+            case PassedUnread(reason=reason):
                 self._recording.warn(f"connection {self._number}: from here on passed on unread: {reason}")
 
     def _asked(self, command: object) -> None:

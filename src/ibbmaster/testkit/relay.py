@@ -126,8 +126,8 @@ class Relay:
                         await heard.refused()
                     _reset(client)
                     return
-                await heard.connected()
-                with primary:
+                with primary, contextlib.suppress(trio.BrokenResourceError):
+                    await heard.connected()
                     await _Ends(client, primary, heard).run()
         finally:
             self._places.release_on_behalf_of(place)
