@@ -56,6 +56,8 @@ class FaultedConnection:
         self._conversation = Conversation()
         self._greeting = GreetingEditor()
         self._stage: Stage | None = None
+        self._turn = trio.Lock()  # a step behind an answer comes before what the client says next
+        self._is_over = False
         self.primary_id = 0  # the number that the primary has given the connection
 
     async def connected(self) -> None:
@@ -64,8 +66,26 @@ class FaultedConnection:
 
     async def from_primary(self, data: bytes, waited_s: float, send: Send) -> None:
         """Bytes for the client."""
+        if self._conversation.phase is not Phase.DUMP:
+            async with self._turn:
+                try:
+                    await self._converse(data, send)
+                except trio.BrokenResourceError:
+                    self._is_over = True
+                    raise
+            return
+        list(self._conversation.from_primary(data))
+        if self._stage is None:
+            await send(data)
+            return
+
+        async def pass_on(block: Block) -> None:
+            await send(bytes(block.data()))
+
+        await self._stage.pass_on(plain_block(data, _Relayed()), pass_on)
+
+    async def _converse(self, data: bytes, send: Send) -> None:
         was_greeted = self._conversation.phase is not Phase.GREETING
-        is_dump = self._conversation.phase is Phase.DUMP
         came, data = self._greeting.take(data)
         parts = list(self._conversation.from_primary(came))
         for part in parts:
@@ -74,13 +94,6 @@ class FaultedConnection:
                     self.primary_id = connection_id
                 case Admitted(err=None):
                     await self._reach(ConnectionStep.LOGGED_IN, None, _LOGIN_OK)
-        if is_dump and self._stage is not None:
-
-            async def pass_on(block: Block) -> None:
-                await send(bytes(block.data()))
-
-            await self._stage.pass_on(plain_block(data, _Relayed()), pass_on)
-            return
         if data:
             await send(data)
         if not was_greeted and self._conversation.phase is not Phase.GREETING:
@@ -91,9 +104,10 @@ class FaultedConnection:
 
     async def from_client(self, data: bytes, send: Send) -> None:
         """Bytes for the primary; a command that is answered here does not come to it."""
-        for part in list(self._conversation.from_client(data)):
-            if not await self._allows(part):
-                return
+        async with self._turn:
+            for part in list(self._conversation.from_client(data)):
+                if self._is_over or not await self._allows(part):
+                    return
         await send(data)
 
     async def _allows(self, part: ConversationPart) -> bool:
