@@ -11,7 +11,7 @@ import dataclasses
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -175,6 +175,10 @@ class _RealPrimary:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
+
+    def in_loop(self, function: Callable[[None], Any]) -> Any:
+        """Call it here: the server takes what is written in its own time."""
+        return function(None)
 
     @property
     def connections(self) -> list[Any]:
