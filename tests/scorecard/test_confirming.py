@@ -18,6 +18,7 @@ NOT_DONE = {
     "another primary": ({"faults": ("failover after gtid; lose=1",)}, "no second one"),
     "another time": ({"faults": ("clock after gtid; seconds=-60",)}, "clock"),
     "another version": ({"faults": ("restart after gtid; profile=11.8",)}, "of its version"),
+    "a time": ({"faults": ("crash; at=1.0",)}, "no times"),
     "another dump of the same server id": ({"faults": ("newer dump after gtid",)}, "another consumer"),
 }
 

@@ -22,6 +22,7 @@ class Heard:
     """Who listens: passes on, and notes how it ended."""
 
     def __init__(self):
+        self.scope = trio.CancelScope()
         self.ends = []
         self.ended = threading.Event()
 

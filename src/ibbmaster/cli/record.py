@@ -120,8 +120,8 @@ def parse_source(text: str) -> tuple[str, int]:
 def _announce(args: argparse.Namespace, host: str, port: int) -> None:
     if args.json:
         print(json.dumps({"host": host, "port": port}), flush=True)
-        return
-    print(f"recording {args.source} on {host}:{port} into {args.to}", flush=True)
+    else:
+        print(f"recording {args.source} on {host}:{port} into {args.to}", flush=True)
     print("TLS and compression are not offered here, so that the conversation can be read", file=sys.stderr, flush=True)
 
 

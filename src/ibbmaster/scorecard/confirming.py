@@ -29,6 +29,7 @@ from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.mariadb_programs import find_programs
 from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from ibbmaster.testkit.mishap import reset_all, reset_dumps
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.relay import Relay
 from ibbmaster.testkit.relayed_faults import FaultedConnection
@@ -79,6 +80,8 @@ def why_not(card: Card) -> str:
         return "what goes through TLS can be read by nobody between the two"
     for fault in card.scenario().faults:
         action = fault.action
+        if fault.place is None:
+            return f"{fault}: beside a real server faults have places, and no times"
         if type(action) in _NOT_DONE:
             return _NOT_DONE[type(action)]
         if isinstance(action, actions.RestartPrimary) and action.profile is not None:
@@ -113,11 +116,13 @@ class RealStage:
             server = RealPrimary(self._template, directory / "p", [], *_options(source, scenario))
             stack.enter_context(server)
             self.server_version = str(server.sql("SELECT VERSION()")[0][0])
+            server.sql("SET sql_log_bin = 0")
+            server.sql(f"ALTER USER {server.user} IDENTIFIED BY '{PASSWORD}'")
+            server.sql("SET sql_log_bin = 1")
             _follow(server, source)
             faults = _RealFaults(scenario.seed, server)
             for fault in scenario.faults:
-                if fault.place is not None:
-                    faults.add_fault(fault)
+                faults.add_fault(fault)
             witness = Witness(source.clock, faults)
             port = stack.enter_context(faults.relaying(witness))
             primary = _RealPrimary(source, server, witness, faults, port)
@@ -170,7 +175,7 @@ class _RealPrimary:
         self._witness = witness
         self.faults = faults
         self.host, self.port = "127.0.0.1", port
-        self.user, self.password = server.user, server.password
+        self.user, self.password = server.user, PASSWORD
         self.log = cast("WritableLog", _RotatingLog(source.log, self))
 
     def __getattr__(self, name: str) -> Any:
@@ -232,14 +237,15 @@ class _RealFaults(Faults):
         self._server = server
         self._by_session: dict[Session, FaultedConnection] = {}
         self._over = threading.Event()
-        self.attach(cast("actions.FaultyPrimary", self))
-        self.clock = None
+        self._registry = Registry()
+        self._token: trio.lowlevel.TrioToken
+        self.attach(cast("actions.FaultyPrimary", self))  # but for its clock and its successors: see `why_not`
 
     @contextlib.contextmanager
     def relaying(self, witness: Witness) -> Iterator[int]:
         """Relay in a thread of its own; gives the port."""
         assert self._server.port is not None
-        registry = Registry()
+        registry = self._registry
 
         def begin(client: trio.socket.SocketType, peer: str) -> FaultedConnection:
             made = FaultedConnection(witness, registry, client, peer)
@@ -259,6 +265,7 @@ class _RealFaults(Faults):
         thread = threading.Thread(target=trio.run, args=(run,), name="ibbmaster-relay", daemon=True)
         thread.start()
         begun.wait()
+        self._token = found["token"]
         try:
             yield found["port"]
         finally:
@@ -282,12 +289,14 @@ class _RealFaults(Faults):
     # What `FaultyPrimary` asks for ----------------------------------------------------------------
 
     def crash(self) -> None:
-        """SIGKILL."""
+        """SIGKILL, and a reset for each connection, whatever of it was on its way."""
         self._server.kill()
+        self._token.run_sync_soon(reset_all, self._registry)
 
     def stop(self) -> None:
-        """SIGTERM."""
+        """SIGTERM, and the end of each connection: what the relay has of a stream comes no more."""
         self._server.stop()
+        self._token.run_sync_soon(_end_all, self._registry)
 
     def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
         """Start it again, so many seconds later."""
@@ -295,15 +304,27 @@ class _RealFaults(Faults):
             self._server.start()
 
     def purge(self) -> None:
-        """End every dump, and remove every file but a new one."""
-        self._sql("FLUSH BINARY LOGS")
-        newest = self._server.query("SHOW MASTER STATUS")[0]["File"]
+        """Reset every dump, and remove every file but a new one; who connects meanwhile is reset."""
+        self.set_down(True)
+        try:
+            self._token.run_sync_soon(reset_dumps, self._registry)
+            self._sql("FLUSH BINARY LOGS")
+            deadline = time.monotonic() + CATCH_UP_S
+            while len(files := self._server.query("SHOW BINARY LOGS")) > 1:
+                self._end_dumps()
+                self._sql(f"PURGE BINARY LOGS TO '{files[-1]['Log_name']}'")
+                if time.monotonic() > deadline:
+                    raise ConfigurationError("the real server keeps its files")
+                time.sleep(STEP_S)
+        finally:
+            self.set_down(False)
+
+    def _end_dumps(self) -> None:
         for row in self._server.query("SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND = 'Binlog Dump'"):
-            with contextlib.suppress(Exception):  # it has ended
+            with contextlib.suppress(Exception):  # it has ended by itself
                 self._sql(f"KILL {row['ID']}")
-        deadline = time.monotonic() + CATCH_UP_S
-        while len(self._server.query("SHOW BINARY LOGS")) > 1:
-            self._sql(f"PURGE BINARY LOGS TO '{newest}'")
-            if time.monotonic() > deadline:
-                raise ConfigurationError("the real server keeps its files")
-            time.sleep(STEP_S)
+
+
+def _end_all(registry: Registry) -> None:
+    for session in registry:
+        session.scope.cancel()

@@ -72,7 +72,7 @@ class Mishaps:
         """Reset every connection and close the port; nobody is told anything."""
         self._set_down(True)
         try:
-            self._primary.in_loop(_reset_all)
+            self._primary.in_loop(reset_all)
             self._primary.stop()
         finally:
             self._set_down(False)
@@ -105,7 +105,7 @@ class Mishaps:
         while kept := log.purge(to=active).kept:
             if time.monotonic() > deadline or self._closing.is_set():
                 raise ConfigurationError(f"purge: {kept}")
-            self._primary.in_loop(_reset_dumps)
+            self._primary.in_loop(reset_dumps)
             self._closing.wait(0.005)
 
     def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
@@ -143,13 +143,15 @@ class Mishaps:
             scratch.cleanup()
 
 
-def _reset_all(registry: Registry) -> None:
+def reset_all(registry: Registry) -> None:
+    """Reset every connection; in the event loop of its primary."""
     for session in registry:
         close_by_reset(session)
         session.scope.cancel()
 
 
-def _reset_dumps(registry: Registry) -> None:
+def reset_dumps(registry: Registry) -> None:
+    """Reset every dump; in the event loop of its primary."""
     for session in registry:
         if session.dump_server_id is not None:
             close_by_reset(session)

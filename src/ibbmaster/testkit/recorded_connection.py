@@ -64,6 +64,7 @@ class RecordedConnection:
     """One connection of a recording; what a relay calls is done in a thread, one call after the other."""
 
     def __init__(self, recording: Recording, one_by_one: trio.CapacityLimiter, peer: str) -> None:
+        self.scope = trio.CancelScope()
         self._recording = recording
         self._one_by_one = one_by_one
         self._peer = peer

@@ -304,7 +304,7 @@ class Recording:
         self.problem = " ".join(str(error).split()) or type(error).__name__
         if not isinstance(error, (IbbMasterError, OSError)):
             log.error("this is a mistake of the recorder", exc_info=error)
-        self.warn(f"the recording ends here, and bytes are passed on unrecorded: {self.problem}")
+        self.warn(f"the recording ends here, behind [{self._state}]; bytes are passed on unrecorded: {self.problem}")
         with contextlib.suppress(OSError):
             (self.directory / RESERVE_NAME).unlink()
         self.write()

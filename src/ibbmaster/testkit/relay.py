@@ -33,7 +33,12 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 class RelayedConnection(Protocol):
-    """Who listens to one connection. What it is given goes on only through `send`."""
+    """Who listens to one connection. What it is given goes on only through `send`.
+
+    `scope` is the whole connection: cancelled, both its ends are closed.
+    """
+
+    scope: trio.CancelScope
 
     async def from_primary(self, data: bytes, waited_s: float, send: Send) -> None:
         """Bytes for the client; so long the primary was waited for."""
@@ -115,6 +120,7 @@ class Relay:
                     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 heard = self._begin(client, peer)
                 stack.callback(heard.closed)
+                stack.enter_context(heard.scope)
                 try:
                     with trio.fail_after(CONNECT_S):
                         primary = await self._connect()

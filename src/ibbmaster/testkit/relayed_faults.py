@@ -52,6 +52,7 @@ class FaultedConnection:
         self._registry = registry
         self.session = registry.open(peer.rpartition(":")[0], trio.current_time())
         self.session.socket = client
+        self.scope = self.session.scope
         self._client = client
         self._conversation = Conversation()
         self._greeting = GreetingEditor()
