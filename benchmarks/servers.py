@@ -72,10 +72,24 @@ def mariadb(primary: Primary) -> Iterator[Contender]:
 @contextlib.contextmanager
 def plain_server(files: Sequence[Path]) -> Iterator[Contender]:
     """The machine's limit: see benchmarks/limits.py."""
-    command = [sys.executable, "-m", "benchmarks.limits", *map(str, files)]
+    with _program("limits", *files) as (pid, port):
+        yield Contender("sendall", pid, Account(port), is_plain=True)
+
+
+@contextlib.contextmanager
+def staged(directory: Path, stage: str) -> Iterator[Contender]:
+    """A log through a stage: see benchmarks/staged.py."""
+    with _program("staged", directory, stage) as (pid, port):
+        yield Contender(stage, pid, Account(port))
+
+
+@contextlib.contextmanager
+def _program(name: str, *arguments: Path | str) -> Iterator[tuple[int, int]]:
+    """A program of ours that prints its port: its process id, and the port."""
+    command = [sys.executable, "-m", f"benchmarks.{name}", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield Contender("sendall", process.pid, Account(int(process.stdout.readline())), is_plain=True)
+            yield process.pid, int(process.stdout.readline())
         finally:
             process.kill()

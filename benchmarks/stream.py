@@ -7,6 +7,7 @@ one. "sendall" is pread and sendall of the files' bytes as they are, a thread fo
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
@@ -16,7 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks.figures import Bench, Figure, Target, rows, spread
-from benchmarks.servers import Contender, ibbmaster, mariadb, plain_server
+from benchmarks.servers import Contender, ibbmaster, mariadb, plain_server, staged
+from benchmarks.staged import STAGES
 from benchmarks.workloads import WORKLOADS, prepare
 
 CONSUMER_TIMEOUT_S = 900
@@ -118,6 +120,31 @@ def after_many(bench: Bench) -> Iterator[Figure]:
         limit=statistics.median(before),
         limit_name="before them",
     )
+
+
+@rows("stage", is_further=True)
+def through_a_stage(bench: Bench) -> Iterator[Figure]:
+    """W1 through stages, beside a primary without one; nothing is planned, so that only one of tests reads."""
+    workload = WORKLOADS["W1"]
+    _, directory = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales))
+    with contextlib.ExitStack() as stack:
+        bare = stack.enter_context(ibbmaster(directory))
+        others = [stack.enter_context(staged(directory, name)) for name in STAGES]
+        work = {one.name: lambda one=one: one_run(one, 1, seconds=bench.pick(*SLOW_S)) for one in (bare, *others)}
+        found = bench.rounds(work)
+    speed = {name: statistics.median(run.mb_per_s for run in runs) for name, runs in found.items()}
+    cost = {name: statistics.median(run.cpu_s_per_gb for run in runs) for name, runs in found.items()}
+    for name, what in STAGES.items():
+        yield Figure(
+            name=f".ibb W1, 1 consumer, {what}: CPU",
+            unit="s/GB",
+            ours=cost[name],
+            spread=spread([run.cpu_s_per_gb for run in found[name]]),
+            limit=cost[bare.name],
+            limit_name="no stage",
+            target=None if name == "witness" else Target(value=1.15, of="limit", is_ceiling=True),
+            note=f"{speed[name]:,.0f} MB/s, without {speed[bare.name]:,.0f}",
+        )
 
 
 @rows("tls")

@@ -95,7 +95,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--record-answers", action="store_true", help="keep what real servers answer in fixtures/answers")
     group.addoption("--planted", choices=("some", "all"), default="some", help="which planted bugs must be found")
-    group.addoption("--rewrite", action="store_true", help="paste real output into the documents that tests/docs runs")
+    group.addoption("--rewrite", action="store_true", help="paste real output into documents, and draw their pictures")
 
 
 def pytest_configure(config: pytest.Config) -> None:

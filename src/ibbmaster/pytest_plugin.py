@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def ibb_log(tmp_path: Path) -> Iterator[WritableLog]:
     """A new log of `.ibb` files; the test fails at its end if it is not sound."""
-    from ibbmaster.testkit.primary import expect_sound, fixture_log
+    from ibbmaster.testkit.fixture_logs import expect_sound, fixture_log
 
     with fixture_log(tmp_path / "ibb-log") as log:
         yield log

@@ -38,11 +38,8 @@ FAULTS = [
     *("cut before statement; sql=slave_connect_state", "cut after handshake"),
 ]
 OF_THE_PRIMARY = [
-    *(
-        "crash after gtid; closed_s=0.3",
-        "restart after rows; profile=10.11",
-        "failover after commit",
-    ),
+    *("crash after gtid; closed_s=0.3", "crash after rows; torn=redo", "crash after commit; torn=pages"),
+    *("crash after table map; torn=group", "restart after rows; profile=10.11", "failover after commit"),
     "clock after gtid; seconds=-3600",
 ]
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from lanes.printed_rows import printed_changes, without_untold
+from lanes.printed_rows import printed_value as printed_image_value
 from lanes.replica import Replica
 
+from ibbmaster.event.header import CHECKSUM_SIZE
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat, RowImage, RowMetadata
+from ibbmaster.testkit.mariadb_programs import ProgramsMissingError
+from ibbmaster.testkit.mariadb_server import RealServer, ServerTemplate
 
 FORMATS = [
     RowFormat(image=image, metadata=metadata, is_compressed=is_compressed)
@@ -67,6 +72,79 @@ def write_everything(primary: FixturePrimary) -> list[FixtureTable]:
     return [orders, plain]
 
 
+SORTS = {
+    "latin1": ("varchar(9) character set latin1", "Zö€\x81"),
+    "utf32": ("char(9) character set utf32", "a \U0001f600"),
+    "utf16le": ("text character set utf16le", "\U0001f600 "),
+    "ucs2": ("varchar(9) character set ucs2", "Ж"),
+    "utf8mb3": ("varchar(9) collate utf8mb3_bin", "Ж"),
+    "gbk": ("varchar(9) character set gbk", "中文"),
+    "cp1251": ("char(9) character set cp1251", "Ж"),
+    "bytes4": ("binary(4)", b"ab\0\0"),
+    "packed": ("varchar(900) compressed", "x" * 300),
+    "packed_little": ("varchar(20) compressed", "short"),
+    "packed_blob": ("mediumblob compressed", bytes(1000)),
+    "packed_latin1": ("text compressed character set latin1", "é" * 200),
+    "labels": ("enum('ä','b') character set latin1", "ä"),
+    "more_labels": ("set('é','z') character set utf32", "é,z"),
+    "place": ("point", bytes(4) + b"\1\1\0\0\0" + bytes(16)),
+    "exact": ("decimal(65,30)", Decimal("-" + "9" * 35 + "." + "9" * 30)),
+    "top": ("bigint unsigned", 2**64 - 1),
+    "span": ("time(6)", "-838:59:59.999999"),
+    "shortest": ("time(1)", "-00:00:00.1"),
+    "no_day": ("date", "0000-00-00"),
+    "no_month": ("datetime(2)", "2026-00-01 00:00:00.50"),
+    "no_time": ("timestamp(3) null", "0000-00-00 00:00:00.000"),
+    "last_time": ("timestamp null", "2038-01-19 03:14:07"),
+    "no_year": ("year", 0),
+    "bits": ("bit(64)", 2**64 - 1),
+    "address": ("inet6", "2001:db8::1"),
+    "uid": ("uuid", "6ccd780c-baba-1026-9564-5b8c656024db"),
+    "doc": ("json", '{"a": 1}'),
+    "doubled": ("int as (id * 2) stored", 2),
+    "next_id": ("int as (id + 1) virtual unique", 2),
+}
+BIG = {"big": ("longblob", b"\0b" * (9 << 20))}  # of several packets
+NEWEST = {"vector": ("vector(2)", (1.0, -0.5)), "address4": ("inet4", "255.0.0.1")}
+TOP = 2**32 - 1
+
+
+def write_shapes(primary: FixturePrimary, sorts: dict[str, tuple[str, object]]) -> list[FixtureTable]:
+    """Columns of every sort in every format, sequences, ALTER in two phases, and the greatest GTIDs."""
+    table = primary.table("shop.sorts", id="int primary key", **{name: sort for name, (sort, _) in sorts.items()})
+    primary.ddl("CREATE TABLE shop.prefixed (a text, b int, n blob compressed, PRIMARY KEY (a(5), b))")
+    prefixed = primary.table("shop.prefixed")
+    primary.ddl("CREATE SEQUENCE shop.numbers START WITH 5 INCREMENT BY 2 CACHE 3 CYCLE MAXVALUE 12")
+    numbers = primary.table("shop.numbers")
+    generated = [name for name, (sort, _) in sorts.items() if " as (" in sort]
+    values = {name: value for name, (_, value) in sorts.items() if name not in generated}
+    for number, way in enumerate(FORMATS):
+        primary.format = way
+        table.insert(id=number, **{name: value for name, value in values.items() if name != "big" or not number})
+        table.insert(id=-number - 1)
+        table.update(
+            id=number,
+            packed="y" * number,
+            place=values["place"] if number % 2 else None,
+            span="-00:00:01.000001",
+            no_day="2026-00-00",
+        )
+        with primary.transaction(domain=number):
+            prefixed.insert({"a": "x" * 9, "b": number}, {"a": "x" * 9, "b": -number - 1})
+            prefixed.update(a="x" * 9, b=number, n=b"n" * 200)
+        assert numbers.next() in range(1, 13)
+        started = primary.start_alter(f"ALTER TABLE shop.sorts COMMENT='{number}'", domain=number)
+        refused = primary.start_alter("ALTER TABLE prefixed ADD UNIQUE (n(3))", database="shop")
+        table.delete(id=-number - 1)
+        primary.commit_alter(started)
+        primary.rollback_alter(refused)
+    numbers.insert(next_not_cached_value=11, cycle_count=7)
+    for seq_no in (2**63 - 1, 2**63, 2**64 - 2):
+        with primary.transaction(domain=TOP, server_id=TOP, seq_no=seq_no):
+            prefixed.insert(a="late", b=-seq_no % 1000)
+    return [table, prefixed, numbers]
+
+
 @pytest.mark.parametrize(
     ("version", "profile"),
     [("10.11", "engine"), ("10.11", "classic-10.11"), ("11.8", "engine"), ("11.8", "classic-11.8")],
@@ -76,7 +154,7 @@ def test_a_replica_comes_to_the_contents_of_the_tables(
 ) -> None:
     replica = new_replica(version)
     with FixturePrimary(profile=profile) as primary:
-        tables = write_everything(primary)
+        tables = write_everything(primary) + write_shapes(primary, SORTS | BIG | (NEWEST if version != "10.11" else {}))
         replica.follow(primary, user=primary.user, password=primary.password)  # type: ignore[arg-type]
         replica.wait_for_gtid(str(primary.log.position))
         primary.wait_for(1001)
@@ -85,12 +163,31 @@ def test_a_replica_comes_to_the_contents_of_the_tables(
 
 
 def rows_of(replica: Replica, table: FixtureTable) -> list[tuple[str, ...]]:
-    names = ", ".join(f"CAST(`{name}` AS CHAR)" for name in table.rows[0])
+    names = ", ".join(expression(name, [row[name] for row in table.rows]) for name in table.rows[0])
     return sorted(tuple(map(text_of, row)) for row in replica.sql(f"SELECT {names} FROM {table.name}"))
 
 
+def expression(name: str, values: list[object]) -> str:
+    """What gives a column's values as `text_of` shows them."""
+    match next((value for value in values if value is not None), None):
+        case int():
+            return f"CAST(`{name}` + 0 AS CHAR)"  # also of BIT
+        case bytes():
+            return f"HEX(`{name}`)"
+        case tuple():
+            return f"VEC_ToText(`{name}`)"
+    return f"CAST(`{name}` AS CHAR)"
+
+
 def text_of(value: object) -> str:
-    return "NULL" if value is None else str(value)
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return value.hex().upper()
+        case tuple():
+            return f"[{','.join(f'{number:g}' for number in value)}]"
+    return str(value)
 
 
 @pytest.mark.parametrize(("version", "profile"), [("10.11", "compat"), ("11.8", "classic-11.8")])
@@ -117,6 +214,37 @@ def test_the_tool_prints_the_same_rows(
         of_files = run_tool(version, "mariadb-binlog", *options[:2], *map(str, files))
         assert (of_files.returncode, of_files.stderr) == (0, "")
         assert printed_rows(of_files.stdout) == expected
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_the_tool_prints_the_same_of_columns_of_every_sort(version: str, tmp_path: Path) -> None:
+    with FixturePrimary(profile=f"classic-{version}") as primary:
+        write_shapes(primary, SORTS)
+        files = primary.save_classic(tmp_path / "files")
+        expected = [
+            (schema, change.kind, image)
+            for group in primary.log.groups()
+            for schema, change in group.rows()
+            for image in (change.before, change.after)
+            if image is not None
+        ]
+    try:
+        found = [change for path in files for change in printed_changes(path, version)]
+    except ProgramsMissingError as error:
+        pytest.skip(str(error))
+    told = [without_untold(schema.columns, change) for (schema, *_), change in zip(expected, found, strict=True)]
+    assert told == [
+        without_untold(schema.columns, (schema.name, kind, printed_values(schema, image)))
+        for schema, kind, image in expected
+    ]
+
+
+def printed_values(schema, image):  # type: ignore[no-untyped-def]
+    return [
+        (number, printed_image_value(column, image[column.name]))
+        for number, column in enumerate(schema.columns, start=1)
+        if column.name in image
+    ]
 
 
 def printed(schema, image):  # type: ignore[no-untyped-def]
@@ -153,3 +281,168 @@ def printed_rows(text: str) -> list[tuple[str, object, object]]:
         elif (value := re.fullmatch(r"###   @(\d+)=(.*) /\* .*? \*/", line)) is not None:
             image[int(value[1])] = value[2].rstrip(" ")
     return [(str(kind), before, after) for kind, before, after in changes]
+
+
+SERVER_OPTIONS = (
+    "--log-bin=binlog",
+    "--binlog-format=ROW",
+    "--binlog-checksum=CRC32",
+    "--binlog-annotate-row-events=OFF",
+)
+SERVER_COLUMNS = (
+    "id int primary key, l varchar(20) charset latin1, u varchar(20) charset utf32, c char(5) charset utf32, "
+    "t text charset ucs2, v varchar(200) compressed, b text compressed, vb varbinary(200) compressed, "
+    "e enum('ä','b') charset latin1, s set('é','z') charset utf32, n varchar(9) charset utf8mb3 collate utf8mb3_bin, "
+    "g point, bi char(4) charset binary, a char(3) charset ascii, sp time(3), un bigint unsigned, "
+    "uid uuid, i6 inet6, st int as (id * 2) stored, vi int as (id + 1) virtual, ix int as (id + 2) virtual unique"
+)
+SERVER_TABLES = {
+    "shop.sorts": f"{SERVER_COLUMNS}",
+    "shop.no_key": "a int, b text",
+    "shop.other_key": "a int not null unique, b text, c varchar(9)",
+    "shop.part_key": "a text, b int, c int, primary key (a(5), b)",
+}
+POINT = bytes(4) + b"\1\1\0\0\0" + bytes(16)
+#: A table, and what is done to it: insert values, or update the row of the first values by others, or delete it.
+SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...] = (
+    (
+        *("shop.sorts", "insert"),
+        {"id": 1, "l": "Zö€", "u": "Z😀", "c": "a b  ", "t": "ü ", "v": "short", "b": "x" * 300, "vb": b"\1\2"}
+        | {
+            "e": "ä",
+            "s": "é,z",
+            "n": "ü",
+            "g": POINT,
+            "bi": b"ab\0\0",
+            "a": "x ",
+            "sp": "-00:00:00.125",
+            "un": 2**64 - 1,
+            "uid": "123e4567-e89b-12d3-a456-426655440000",
+            "i6": "2001:db8::",
+        },
+        {},
+    ),
+    ("shop.sorts", "insert", {"id": 2}, {}),
+    ("shop.sorts", "update", {"id": 1}, {"l": "q", "v": "short"}),
+    ("shop.sorts", "update", {"id": 1}, {"b": "y", "g": None}),
+    ("shop.sorts", "delete", {"id": 1}, {}),
+    *((f"shop.{name}", "insert", {"a": value, "b": 3}, {}) for name, value in (("no_key", 1), ("other_key", 1))),
+    *((f"shop.{name}", "update", {"a": 1}, {"b": "5"}) for name in ("no_key", "other_key")),
+    *((f"shop.{name}", "delete", {"a": 1}, {}) for name in ("no_key", "other_key")),
+    ("shop.part_key", "insert", {"a": "abcdefgh", "b": 1}, {}),
+    ("shop.part_key", "update", {"a": "abcdefgh", "b": 1}, {"c": 7}),
+    ("shop.part_key", "delete", {"a": "abcdefgh", "b": 1}, {}),
+)
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(
+    version: str,
+    template_of: Callable[[str], ServerTemplate],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+) -> None:
+    images = [image for image in RowImage if version != "10.11" or image is not RowImage.FULL_NODUP]
+    formats = [RowFormat(image=image, metadata=metadata) for image in images for metadata in RowMetadata]
+    collation = "utf8mb4_general_ci"
+    with (
+        RealServer(template_of(version), servers_directory / f"w{next(server_numbers)}", *SERVER_OPTIONS) as server,
+        FixturePrimary(profile=f"classic-{version}") as primary,
+    ):
+        primary.ddl("CREATE DATABASE shop")
+        server.sql(f"CREATE DATABASE shop COLLATE {collation}")
+        if version != "10.11":
+            server.sql("SET character_set_collations=''")
+        for name, columns in SERVER_TABLES.items():
+            sql = f"CREATE TABLE {name} ({columns}) CHARSET utf8mb4 COLLATE {collation}"
+            primary.ddl(sql)
+            server.sql(sql)
+        for sql in ("CREATE SEQUENCE shop.numbers CACHE 2", "CREATE SEQUENCE shop.single NOCACHE INCREMENT -1"):
+            primary.ddl(sql)
+            server.sql(sql)
+        for way in formats:
+            primary.format = way
+            server.sql(f"SET GLOBAL binlog_row_metadata={way.metadata.value}")
+            server.sql(f"SET binlog_row_image={way.image.value}")
+            for name, verb, first, then in SERVER_CHANGES:
+                change(primary, server, name, verb, first, then)
+            primary.table("shop.sorts").delete(id=2)
+            server.sql("DELETE FROM shop.sorts")
+            for name in ("numbers", "single") * 3:
+                assert server.sql(f"SELECT NEXTVAL(shop.{name})") == ((primary.table(f"shop.{name}").next(),),)
+        (file,) = primary.save_classic(servers_directory / f"c{next(server_numbers)}")
+        theirs = (server.data / "binlog.000001").read_bytes()
+        assert row_events(file.read_bytes()) == row_events(theirs)
+
+
+def change(
+    primary: FixturePrimary, server: RealServer, name: str, verb: str, first: dict[str, object], then: dict[str, object]
+) -> None:
+    """Do the same to a table here and there."""
+    table = primary.table(name)
+    where = " AND ".join(f"{column} = %s" for column in first)
+    match verb:
+        case "insert":
+            table.insert(first)
+            names = ", ".join(first)
+            server.sql(f"INSERT INTO {name} ({names}) VALUES ({', '.join(['%s'] * len(first))})", (*first.values(),))
+        case "update":
+            table.update(first, **then)
+            sets = ", ".join(f"{column} = %s" for column in then)
+            server.sql(f"UPDATE {name} SET {sets} WHERE {where}", (*then.values(), *first.values()))
+        case "delete":
+            table.delete(first)
+            server.sql(f"DELETE FROM {name} WHERE {where}", (*first.values(),))
+
+
+def row_events(data: bytes) -> list[tuple[int, str]]:
+    """Types and bodies of the TABLE_MAP and row events of a file, without the numbers of tables."""
+    events, offset = [], 4
+    while offset < len(data):
+        size = int.from_bytes(data[offset + 9 : offset + 13], "little")
+        if data[offset + 4] in (19, 23, 24, 25):
+            events.append((data[offset + 4], data[offset + 25 : offset + size - CHECKSUM_SIZE].hex()))
+        offset += size
+    return events
+
+
+REFUSALS = {  # what the clients say of a certificate; None: they log in
+    "trusted": (None, None),
+    "expired": ("certificate has expired", "certificate has expired"),
+    "not-yet-valid": ("certificate is not yet valid", "certificate is not yet valid"),
+    "wrong-host": ("Validation of SSL server certificate failed", None),  # 11.8 asks no name of a local address
+    "unknown-authority": ("unable to get local issuer certificate", "unable to get local issuer certificate"),
+}
+
+
+@pytest.mark.parametrize("tls", REFUSALS)
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(
+    version: str, tls: str, run_tool: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    refusal = REFUSALS[tls][version == "11.8"]
+    with FixturePrimary(tls=tls, password="secret") as primary:
+        account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}", "--password=secret"]
+        looking = [f"--ssl-ca={primary.authority_file}", "--ssl-verify-server-cert"]
+        done = run_tool(version, "mariadb", "--protocol=TCP", *account, *looking, "--batch", "-e", "SELECT 1")
+    assert done.returncode == (refusal is not None)
+    assert f"TLS/SSL error: {refusal}" in done.stderr if refusal else done.stdout == "1\n1\n"
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_the_tool_reads_files_that_grow(
+    version: str, tmp_path: Path, run_tool: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    with FixturePrimary(profile=f"classic-{version}") as primary:
+        primary.save_classic(tmp_path / "live", is_live=True)
+        orders = primary.table("shop.orders", id="int primary key")
+        for number in range(3):
+            orders.insert(id=number)
+            files = sorted(map(str, (tmp_path / "live").glob("binlog.0*")))
+            done = run_tool(version, "mariadb-binlog", "--verify-binlog-checksum", *files)
+            assert (done.returncode, done.stderr) == (0, "")
+            found = re.findall(r"GTID (0-1-\d+)", done.stdout)
+            assert found == [f"0-1-{seq_no}" for seq_no in range(1, 4 + number)]
+            assert len(files) == 1 + number
+            assert done.stdout.count("Warning: this binlog is either in use") == 1
+            primary.log.flush()

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from ibbmaster.testkit.action import ACTIONS, UNANSWERED, FaultAction
+from ibbmaster.testkit.certificates import CERTIFICATES
 from ibbmaster.testkit.control import QUESTIONS
 from ibbmaster.testkit.place import LANDMARKS, Side
 from ibbmaster.testkit.scenario import parse_scenario
@@ -61,6 +62,10 @@ def test_versions_are_those_of_the_code() -> None:
     assert [row[:3] for row in table("Versions")] == [
         [f"`{name}`", f"`{profile}`", f"`{version}`"] for name, (profile, version) in VERSIONS.items()
     ]
+
+
+def test_certificates_are_those_of_the_code() -> None:
+    assert table("Certificates") == [[f"`{name}`", said.meaning] for name, said in CERTIFICATES.items()]
 
 
 def test_questions_are_those_of_the_code() -> None:

@@ -7,6 +7,7 @@ from ibbmaster.schema.collations import (
     character_sets,
     charset_of_collation,
     collation_name,
+    collation_number,
     collations,
     find_charset,
     find_collation,
@@ -42,4 +43,7 @@ def test_numbers_have_the_names_that_servers_give_them():
     assert collation_name(2048 + 256 * 4 + 8) == "utf32_uca1400_icelandic_ai_ci"
     assert collation_name(2304 + 8 * 23) == "utf8mb4_uca1400_vietnamese_ai_ci"
     assert collation_name(2304 + 8 * 24 + 7) == "utf8mb4_uca1400_croatian_nopad_as_cs"
+    assert all(collation_number(name) == number for number, name in numbered.items())
+    assert all(collation_number(collation_name(number)) == number for number in (2304, 2309, 3080, 2488, 2503))
+    assert [collation_number(name) for name in ("latin1_uca1400_ai_ci", "utf8mb4_x", "uca1400_ai_ci")] == [None] * 3
     assert [collation_name(number) for number in (0, 500, 2048 + 255, 2304 + 8 * 21, 65535)] == [None] * 5

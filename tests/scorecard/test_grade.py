@@ -58,13 +58,13 @@ STORIES: dict[str, tuple[str, RunEnd, Grade, str]] = {
         Grade.LOSES_SILENTLY,
         "0-3-2 insert shop.orders id=3 total=3.00 is missing and 1 more, and nobody was told",
     ),
-    "nor is an error behind which it was started again": (
-        "begin 1\nchange 1\nchange 2\ncommit 1\nbegin 2\nfatal lost\nrestart\nbegin 3\nchange 5\ncommit 3",
+    "an error that ended it is, whatever a start behind it brought": (
+        "begin 1\nchange 1\nchange 2\ncommit 1\nbegin 2\nfatal out of order\nrestart\nbegin 3\nchange 5\ncommit 3",
         ALIVE,
-        Grade.LOSES_SILENTLY,
-        "0-3-2 insert shop.orders id=3 total=3.00 is missing and 1 more, and nobody was told",
+        Grade.LOSES_LOUDLY,
+        "0-3-2 insert shop.orders id=3 total=3.00 is missing and 1 more; an error said so",
     ),
-    "nor is an error before what was lost": (
+    "no more is an error before what was lost": (
         "error something else\nbegin 1\nchange 1\nchange 2\ncommit 1\nbegin 3\nchange 5\ncommit 3",
         ALIVE,
         Grade.LOSES_SILENTLY,

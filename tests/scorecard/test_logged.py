@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
-from ibbmaster.scorecard.same_value import BitValue
+from ibbmaster.scorecard.same_value import BitValue, EncodedText, PaddedBytes
 from ibbmaster.testkit import FixturePrimary
 
 from .stories import logged
@@ -29,6 +29,18 @@ def test_rows_and_statements_of_a_group_are_its_changes() -> None:
     assert isinstance(insert.after["flags"], BitValue)
     assert (insert.columns, insert.has_names) == (("id", "total", "flags"), True)
     assert statement.sql == "UPDATE stock SET n = n - 1"
+
+
+def test_values_that_libraries_give_in_other_forms_are_marked() -> None:
+    with FixturePrimary() as primary:
+        orders = primary.table(
+            "shop.orders", a="binary(3)", b="varbinary(3)", c="varchar(9) character set latin1", d="bit(2)"
+        )
+        orders.insert(a=b"x", b=b"x", c="x", d=1)
+        (change,) = logged_groups(primary, "")[-1].changes
+    assert change.after is not None
+    assert [type(value) for value in change.after.values()] == [PaddedBytes, bytes, EncodedText, BitValue]
+    assert change.after["c"].charset == "latin1"
 
 
 def test_ddl_changes_no_row() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ibbmaster.scorecard.same_value import BitValue, is_same_value, shown_value
+from ibbmaster.scorecard.same_value import BitValue, EncodedText, PaddedBytes, is_same_value, shown_value
 
 SAME: list[tuple[Any, Any]] = [
     (None, None),
@@ -38,6 +38,14 @@ SAME: list[tuple[Any, Any]] = [
     (BitValue(5), "00101"),
     (BitValue(5), "0x05"),
     (BitValue(5), 5),
+    (PaddedBytes(b"\1\0"), "0x01"),
+    (PaddedBytes(b"\1\0"), "0x0100"),
+    (PaddedBytes(b"ab\0"), "ab"),
+    (EncodedText("Zoë", "latin1"), "Zoë"),
+    (EncodedText("Zoë", "latin1"), "0x5a6feb"),
+    (EncodedText("Zoë", "utf8mb4"), "0x5a6fc3ab"),
+    (EncodedText("x", "utf32"), "0x00000078"),
+    (EncodedText("x", "no such one"), "0x78"),
 ]
 DIFFERENT: list[tuple[Any, Any]] = [
     (None, ""),
@@ -70,6 +78,10 @@ DIFFERENT: list[tuple[Any, Any]] = [
     ("[" * 100_000, "[" * 100_001),
     (BitValue(5), "00111"),
     (BitValue(5), ""),
+    (PaddedBytes(b"\1\0"), "0x0001"),
+    (b"\1\0", "0x01"),
+    (EncodedText("Zoë", "latin1"), "0x5a6fc3ab"),
+    (EncodedText("x", "utf32"), "x\0"),
 ]
 
 

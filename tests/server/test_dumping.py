@@ -171,6 +171,53 @@ async def test_a_group_written_while_a_replica_waits_is_sent(serving, connect, g
                 assert await replica.event_types(2 * count) == GROUP * count
 
 
+class CutAtOnce(SentCounter):
+    """A dump that is lost before its first byte."""
+
+    async def pass_on(self, block, send):
+        raise trio.BrokenResourceError("cut")
+
+
+@pytest.mark.parametrize("cuts", [0, 2])
+async def test_what_was_logged_while_no_replica_was_there_comes_to_one_that_comes_back(
+    serving, connect, tmp_path, cuts
+):
+    """What the first one knew of the end of the log is no longer so, also where others are lost in their opening."""
+    loading.load()
+    stages = iter([SentCounter, *cuts * [CutAtOnce], SentCounter])
+    with BinlogStore(RealDisk(tmp_path)) as store:
+
+        def commit(seq_no):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            store.write_direct(gtid, make_gtid_event(gtid), [make_event(16, 1, bytes(8))])
+
+        commit(1)
+        async with serving(store, stage=lambda session: next(stages)()) as (primary, port):
+
+            async def dump(heartbeat_s):
+                replica = await connect(port)
+                await replica.dump(position="0-1-1", heartbeat_s=heartbeat_s)
+                return replica
+
+            async def nobody_is_there():
+                while len(primary.registry):
+                    await trio.sleep(0)
+
+            first = await dump(heartbeat_s=0.05)
+            while (await first.packet())[5] != EventType.HEARTBEAT:
+                pass  # then it is at the end, and the primary knows where that is
+            await first.stream.aclose()
+            await nobody_is_there()
+            await trio.to_thread.run_sync(commit, 2)
+            for _ in range(cuts):
+                assert await (await dump(heartbeat_s=0)).packet() is None
+                await nobody_is_there()
+            back = await dump(heartbeat_s=30)  # a heartbeat comes only if nothing else does
+            while (event_type := (await back.packet())[5]) not in (EventType.GTID, EventType.HEARTBEAT):
+                pass
+            assert event_type == EventType.GTID
+
+
 async def test_an_idle_replica_gets_a_heartbeat_with_file_and_place(serving, connect, growing):
     async with serving(growing.directory) as (_, port):
         replica = await connect(port)
@@ -509,6 +556,9 @@ class Alter:
     """A stage that changes the last byte of every block, or sends no more than some bytes."""
 
     only_counts = False
+
+    def note_border(self):
+        pass
 
     def __init__(self, *, bytes_max: int | None = None) -> None:
         self._left = bytes_max

@@ -10,8 +10,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from tests.table_versions import inserts, write_log
 
 from ibbmaster.arrow.plan import find_fields
+from ibbmaster.errors import SourceError
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.stream import IbbStreamReader
+from ibbmaster.testkit.primary import FixturePrimary
 
 
 class Batches:
@@ -117,3 +119,16 @@ def test_a_stream_follows_what_the_log_alters(tmp_path):
 
     assert [(row["id"], row["a"]) for row in found] == [(1, "x"), (2, "y"), (3, "z")]
     assert max(sizes) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("position", "logged"), [("0-3-99999", "0-3-7"), ("0-3-7,9-9-9", "nothing of domain 9")], ids=["ahead", "elsewhere"]
+)
+def test_a_primary_that_has_less_than_the_stream_is_an_error_and_not_followed(position, logged):
+    with FixturePrimary(server_id=3) as primary:
+        primary.ddl("CREATE DATABASE shop", gtid="0-3-7")
+        login = {"host": primary.host, "port": str(primary.port), "user": primary.user, "password": primary.password}
+        reader = IbbStreamReader(parse_options({**login, "startingOffsets": position}), ())
+
+        with pytest.raises(SourceError, match=f"the primary has logged {logged}: it lost its end, lags, or is another"):
+            reader.latestOffset(reader.initialOffset(), ReadAllAvailable())

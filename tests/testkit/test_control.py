@@ -65,6 +65,7 @@ def test_a_test_in_any_language_writes_faults_and_asks(ask, primary, stopped):
     }
     assert ask("table", name="shop.t") == {"ok": True, "rows": [{"id": 1, "data": "78"}]}
     assert ask("position") == {"ok": True, "position": "0-1-3", "port": primary.port}
+    assert ask("authority") == {"ok": True, "file": str(primary.authority_file)}
     assert ask("fault", place="after gtid", action="cut", by="end", gtid="0-1-3")["fault"] == "cut after gtid of 0-1-3"
     assert ask("fault", line="error before dump 2; text=said")["ok"]
     assert len(ask("faults")["pending"]) == 2

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
+import itertools
 import pathlib
 import socket
 import struct
+import tempfile
 import time
 import zlib
 
@@ -17,11 +20,14 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import MariadbGtidEvent, XidEvent
 from tests.tap import framed, listen_in, serving, tap
 
+from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.types import EventType
+from ibbmaster.testkit import fixture_log
 from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.primary import FixturePrimary
+from ibbmaster.testkit.stream_editor import StreamEditor
 
 LOGGED = ["engine", "classic"]
 EOF_PACKET = b"\xfe\x00\x00\x02\x00"
@@ -420,6 +426,16 @@ def test_a_login_is_refused_by_the_error_that_was_asked_for(step):
         assert caught.value.args == (1045, "not today")
 
 
+def test_dumps_that_are_asked_for_are_counted_whatever_else_connects():
+    with FixturePrimary() as primary:
+        primary.fault("before dump", action="error", code=1105, connection=2)
+        for is_refused in (False, True, False):
+            with contextlib.closing(connect(primary)) as other:
+                ask(other, "SELECT 1")
+            assert (listen_in(primary.port).packets[-1][:1] == b"\xff") is is_refused
+        assert [record.connection_id for record in primary.faults.done] == [4]
+
+
 @pytest.mark.parametrize("step", ["after handshake", "before statement 2", "before registration", "before dump"])
 def test_an_error_is_the_answer_to_what_was_asked(step):
     with FixturePrimary() as primary:
@@ -579,3 +595,108 @@ def test_a_replica_is_known_from_its_registration_on():
 def test_what_has_a_time_needs_a_scenario():
     with FixturePrimary() as primary, pytest.raises(ConfigurationError, match="belongs into a scenario"):
         primary.faults.add(action="crash", at=1)
+
+
+# While nothing is planned ----------------------------------------------------------------------
+
+
+class Dumped:
+    """A dump that waits at the end of a log; reads packets as they come, each with its number."""
+
+    def __init__(self, port):
+        self._connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="", ssl_disabled=True)
+        with self._connection.cursor() as cursor:
+            cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
+            cursor.execute("SET @mariadb_slave_capability = 4, @slave_connect_state = ''")
+        self._connection._execute_command(0x12, struct.pack("<IHI", 4, 2, 9))
+        self._file = self._connection._sock.makefile("rb")
+        self._number = 0
+        self.types = []
+
+    def read_until(self, landmark, count=1):
+        """Whatever comes, up to so many events of a type; its numbers must follow each other."""
+        while count:
+            head = self._file.read(4)
+            if len(head) < 4:
+                return False
+            self._number = (self._number + 1) % 256
+            assert head[3] == self._number
+            payload = self._file.read(int.from_bytes(head[:3], "little"))
+            if payload[0]:
+                return False
+            self.types.append(payload[5])
+            count -= payload[5] == landmark
+        return True
+
+    def close(self):
+        self._file.close()
+        self._connection._force_close()
+
+
+@contextlib.contextmanager
+def growing(faults, **options):
+    """A log that grows, served with faults and nobody else who reads: its port, and how to write a group."""
+    checked = check_options(tls="off", **options)
+    checked = dataclasses.replace(
+        checked, primary=dataclasses.replace(checked.primary, stage=faults.stage, observer=faults)
+    )
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        fixture_log(pathlib.Path(directory)) as log,
+        serve_checked(log, checked) as served,
+    ):
+        numbers = itertools.count(1)
+        yield served.port, lambda: log.append(f"0-1-{next(numbers)}", "INSERT INTO shop.t VALUES (1)")
+
+
+@pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
+def test_a_dump_is_not_read_before_something_is_planned_and_is_cut_where_it_is_then(monkeypatch, profile):
+    seen = []
+    look = StreamEditor._look
+    monkeypatch.setattr(StreamEditor, "_look", lambda editor, payload: seen.append(payload[5]) or look(editor, payload))
+    faults = Faults()
+    with growing(faults, profile=profile) as (port, write), contextlib.closing(Dumped(port)) as dump:
+        for _ in range(300):  # numbers go round
+            write()
+        assert dump.read_until(EventType.XID, 300)
+        for _ in range(5):
+            write()
+            assert dump.read_until(EventType.XID)
+        assert EventType.GTID not in seen
+        faults.add("after query", action="cut", by="end", gtid="0-1-307")
+        write()
+        assert dump.read_until(EventType.XID)
+        write()
+        assert not dump.read_until(EventType.XID)
+        assert dump.types[-2:] == [EventType.GTID, EventType.QUERY]
+        assert [record.gtid for record in faults.done] == ["0-1-307"]
+
+
+def test_a_dump_whose_numbers_were_changed_is_read_on():
+    faults = Faults()
+    faults.add("at gtid", action="drop", gtid="0-1-2")
+    with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
+        for _ in range(20):
+            write()
+        assert dump.read_until(EventType.XID, 19)
+        faults.add("before commit", action="cut", by="end", gtid="0-1-21")
+        write()
+        assert not dump.read_until(EventType.XID)
+        assert len(faults.done) == 2
+
+
+def test_what_was_sent_unread_is_counted():
+    faults = Faults()
+    with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
+        write()
+        assert dump.read_until(EventType.XID)
+        write()
+        assert dump.read_until(EventType.XID)
+        faults.add("before gtid", action="cut", by="end")
+        write()
+        assert not dump.read_until(EventType.XID)
+    with growing(Faults()) as (port, write):
+        write()
+        write()
+        expected = len(listen_in(port).data) - len(EOF_PACKET) - 4
+    assert [record.sent_bytes for record in faults.done] == [expected]

@@ -11,6 +11,8 @@ import pymysql
 import pytest
 from tests.tap import listen_in
 
+import ibbmaster
+from ibbmaster.testkit.fixture_logs import TORN
 from ibbmaster.testkit.primary import FixturePrimary
 
 
@@ -63,6 +65,29 @@ def test_a_crash_resets_everybody_and_the_port_stays_closed_for_its_time():
         assert time.monotonic() - begun >= 0.3
         assert gtids(primary) == ["0-1-1", "0-1-2", "0-1-3"]
         assert primary.port == port
+
+
+@pytest.mark.parametrize("torn", TORN)
+def test_a_crash_in_the_middle_of_a_write_takes_back_nothing_that_was_sent(torn):
+    with FixturePrimary() as primary:
+        table = primary.table("shop.t", id="int primary key")
+        for number in range(20):
+            table.insert(id=number)
+        primary.fault("after commit 22", action="crash", torn=torn)
+        assert read_all_after_crash(primary) in (2013, "reset")
+        primary.faults.wait(60)
+        assert [record.problem for record in primary.faults.done] == [""]
+        table.insert(id=20)
+        assert gtids(primary) == [f"0-1-{number}" for number in range(1, 24)]
+
+
+def test_only_a_log_of_a_test_is_torn(tmp_path):
+    with ibbmaster.create(tmp_path / "log") as log, FixturePrimary(log) as primary:
+        log.append("0-1-1", "CREATE DATABASE shop")
+        primary.fault("before dump", action="crash", torn="redo")
+        assert gtids(primary) == ["0-1-1"]
+        primary.faults.wait(60)
+        assert "is none that fixture_log has made" in primary.faults.done[-1].problem
 
 
 def read_all_after_crash(primary):

@@ -184,3 +184,32 @@ def test_a_damaged_scenario_is_read_or_refused_in_a_line(stream_seeds):
         except ConfigurationError as error:
             problem = str(error)
         assert "\n" not in problem
+
+
+def test_a_scenario_alters_in_two_phases_and_takes_values_of_a_sequence():
+    text = """
+    [primary]
+    server_id = 3
+    [tables]
+    "shop.orders" = {id = "int primary key", note = "text compressed character set utf32"}
+    [[group]]
+    ddl = "CREATE SEQUENCE shop.numbers NOCACHE"
+    [[group]]
+    start_alter = "ALTER TABLE orders DROP COLUMN note"
+    database = "shop"
+    gtid = "1-3-5"
+    [[group]]
+    changes = [{insert = "shop.orders", values = {id = 1, note = "x"}}, {next = "shop.numbers"}]
+    [[group]]
+    gtid = "2-3-1"
+    is_transactional = false
+    changes = [{next = "shop.numbers"}]
+    [[group]]
+    commit_alter = "1-3-5"
+    """
+    with parse_scenario(text).serving() as primary:
+        assert str(primary.log.position) == "0-3-5,1-3-6,2-3-1"
+        assert primary.table("shop.orders").rows == [{"id": 1}]
+        assert primary.table("shop.numbers").rows[0]["next_not_cached_value"] == 3
+    with pytest.raises(ConfigurationError, match="group 1: 'at_once' means nothing here"):
+        parse_scenario("[[group]]\nstart_alter = 'ALTER TABLE t ADD a int'\nat_once = true")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
 
-from ibbmaster.errors import ConfigurationError, GtidOrderError
-from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
+from ibbmaster.errors import ConfigurationError, GtidError, GtidOrderError
+from ibbmaster.event.gtid_event import GtidExtraFlag, GtidFlag, decode_gtid_event
+from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat
 
 
@@ -263,3 +264,86 @@ def test_a_prepared_name_is_taken(ibb_primary, orders):
             again.prepare("one")
         again.roll_back()
     assert orders.rows == []
+
+
+# GTIDs at their borders -------------------------------------------------------------------------
+
+TOP_ID, TOP_SEQ_NO = 2**32 - 1, 2**64 - 1
+
+
+@pytest.mark.parametrize("seq_no", [2**63 - 1, 2**63, TOP_SEQ_NO])
+def test_the_greatest_gtids_are_written_as_they_are(ibb_primary, orders, seq_no):
+    with ibb_primary.transaction(domain=TOP_ID, server_id=TOP_ID, seq_no=seq_no) as transaction:
+        orders.insert(id=1)
+    gtid = f"{TOP_ID}-{TOP_ID}-{seq_no}"
+    assert (str(transaction.gtid), groups_of(ibb_primary)) == (gtid, [(gtid, [*ROWS, "XID"])])
+    assert gtid in str(ibb_primary.log.position)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"domain": TOP_ID + 1},
+        {"domain": -1},
+        {"server_id": TOP_ID + 1},
+        {"seq_no": TOP_SEQ_NO + 1},
+        {"gtid": f"0-1-{TOP_SEQ_NO + 1}"},
+    ],
+    ids=str,
+)
+def test_what_is_beyond_them_is_no_gtid(ibb_primary, options):
+    before = ibb_primary.log.position
+    for write in (ibb_primary.transaction, lambda **given: ibb_primary.ddl("CREATE TABLE shop.t (a int)", **given)):
+        with pytest.raises(GtidError, match="is no GTID"):
+            write(**options)
+    assert ibb_primary.log.position == before
+
+
+def test_behind_the_greatest_sequence_number_nothing_follows(ibb_primary, orders):
+    ibb_primary.ddl("CREATE DATABASE late", seq_no=TOP_SEQ_NO)
+    with pytest.raises(GtidError, match=f"0-1-{TOP_SEQ_NO + 1}' is no GTID"):
+        orders.insert(id=1)
+    assert orders.rows == []
+
+
+def test_compressed_statements_are_those_that_were_said(ibb_primary):
+    ibb_primary.format = RowFormat(is_compressed=True)
+    orders = ibb_primary.table("shop.orders", id="int primary key")
+    started = ibb_primary.start_alter("ALTER TABLE shop.orders ADD COLUMN a int")
+    ibb_primary.commit_alter(started)
+    with ibb_primary.transaction() as transaction:
+        transaction.statement("DELETE FROM shop.orders")
+    orders.insert(id=1, a=2)
+    types = [event.type for group in ibb_primary.log.groups() for event in list(group.events())[1:]]
+    row = ["TABLE_MAP", "WRITE_ROWS_COMPRESSED_V1", "XID"]
+    assert types == ["QUERY_COMPRESSED"] * 5 + ["XID", *row]
+    again = FixturePrimary(ibb_primary.log)  # it reads the log's statements for what tables are
+    assert again.table("shop.orders").known == orders.known
+
+
+# ALTER in two phases ----------------------------------------------------------------------------
+
+
+def test_an_alter_of_two_phases_takes_effect_at_its_end(ibb_primary):
+    orders = ibb_primary.table("shop.orders", id="int primary key", a="int")
+    started = ibb_primary.start_alter("ALTER TABLE orders DROP COLUMN a", database="shop", domain=2)
+    failing = ibb_primary.start_alter("ALTER TABLE shop.orders ADD UNIQUE (a)")
+    orders.insert(id=1, a=2)
+    ibb_primary.rollback_alter(failing)
+    ended = ibb_primary.commit_alter(str(started), seq_no=9)
+    assert (str(started), str(ended), orders.rows) == ("2-1-1", "2-1-9", [{"id": 1}])
+    heads = [head_of(group) for group in ibb_primary.log.groups()]
+    told = {str(head.gtid): (head.extra_flags, head.alter_seq_no) for head in heads if head.extra_flags}
+    assert told == {
+        "2-1-1": (GtidExtraFlag.START_ALTER, None),
+        str(failing): (GtidExtraFlag.START_ALTER, None),
+        "0-1-5": (GtidExtraFlag.ROLLBACK_ALTER, failing.seq_no),
+        "2-1-9": (GtidExtraFlag.COMMIT_ALTER, 1),
+    }
+    queries = (event for group in ibb_primary.log.groups() for event in group.events() if event.type == "QUERY")
+    statements = [decode_statement(event.data) for event in queries]
+    assert [one.has_effect for one in statements if one.text.startswith("ALTER")] == [False, False, False, True]
+    with pytest.raises(ConfigurationError, match="no ALTER has begun with 2-1-1; begun have: none"):
+        ibb_primary.commit_alter(started)
+    with pytest.raises(ConfigurationError, match="'DROP TABLE t' is no ALTER TABLE"):
+        ibb_primary.start_alter("DROP TABLE t")

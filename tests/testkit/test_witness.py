@@ -183,6 +183,9 @@ class Interfering(Faults):
 class Shortening:
     only_counts = False
 
+    def note_border(self):
+        pass
+
     async def pass_on(self, block, send):
         from ibbmaster.streaming.block import plain_block
 
@@ -196,6 +199,9 @@ class Cutting:
     """Cuts a dump off once enough of it was sent, by a reset or in order."""
 
     only_counts = False
+
+    def note_border(self):
+        pass
 
     def __init__(self, session, is_enough, resets):
         self._socket, self._is_enough, self._resets = session.socket, is_enough, resets

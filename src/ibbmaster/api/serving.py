@@ -30,13 +30,14 @@ from ibbmaster.server.registry import Registry
 from ibbmaster.wire.auth import make_account
 
 DEFAULT_PROFILE = "engine"
+TLS_CHOICES = ("auto", "off", "required")
 DUMP_HEAD_SIZE = 4096  # characters of a dump that tell what it is
 Announced = TypeVar("Announced")
 Returned = TypeVar("Returned")
 
 
-class ServingOptions(TypedDict, total=False):
-    """How a log is served. `serve` says what each means, and what it is if it is left out."""
+class PlainServingOptions(TypedDict, total=False):
+    """`ServingOptions` without `tls`."""
 
     host: str
     port: int
@@ -45,7 +46,6 @@ class ServingOptions(TypedDict, total=False):
     auth: Literal["native", "ed25519"]
     grant: str | None
     accounts: opening.PathLike | None
-    tls: Literal["auto", "off", "required"]
     tls_cert: opening.PathLike | None
     tls_key: opening.PathLike | None
     profile: str | None
@@ -54,6 +54,12 @@ class ServingOptions(TypedDict, total=False):
     server_id: int
     max_connections: int
     base: opening.PathLike | None
+
+
+class ServingOptions(PlainServingOptions, total=False):
+    """How a log is served. `serve` says what each means, and what it is if it is left out."""
+
+    tls: Literal["auto", "off", "required"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +170,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _certificate(tls: str, cert: opening.PathLike | None, key: opening.PathLike | None) -> Certificate | None:
-    if tls not in ("auto", "off", "required"):
+    if tls not in TLS_CHOICES:
         raise ConfigurationError(f"TLS {tls!r}: expected auto, off or required")
     if (cert is None) != (key is None):
         raise ConfigurationError("TLS certificate and key go together: give both or neither")

@@ -45,8 +45,8 @@ class Origin:
     timestamp: int  # in seconds since 1970
     database: str = ""
 
-    def query(self, text: str) -> bytes:
-        """The QUERY event of a statement.
+    def query(self, text: str, *, status: bytes = b"", error_code: int = 0) -> bytes:
+        """The QUERY event of a statement; `status` are more status variables.
 
         Raises:
             EventError: no replica could run it.
@@ -54,8 +54,8 @@ class Origin:
         query = Query(
             thread_id=1,
             seconds=0,
-            error_code=0,
-            status=CHARSETS,
+            error_code=error_code,
+            status=CHARSETS + status,
             database=self.database.encode(),
             text=_encoded(text),
         )

@@ -96,6 +96,11 @@ class OpenGroup:
         self._ends_with_text = False
         self._is_ended = False
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether it was committed, prepared or rolled back."""
+        return self._is_ended
+
     def write(self, part: str | Buffer) -> None:
         """Take a statement that changes rows, or the next bytes of events, cut anywhere.
 

@@ -8,6 +8,7 @@ import difflib
 import importlib
 import logging
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 Known = TypeVar("Known")
 
 EXIT_INTERRUPTED = 130
+SAVE_S = 30.0  # between two saves of what there is
 JOBS_MAX = 64
+SILENCE_S_MAX = 3600
 EXAMPLES = """examples:
   ibbmaster scorecard --list                                      consumers and scenarios
   ibbmaster scorecard go-mysql canal --family cuts                two consumers, one family
@@ -85,19 +88,35 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         _print_list(adapters.values(), cards.values())
         return 0
+    _check(args)
+    if args.source is not None:
+        _write(args, read_results(args.source))
+        return 0
+    matrix = _Matrix(
+        args,
+        _named("consumer", args.consumers, adapters) or list(adapters.values()),
+        _chosen_cards(args, cards),
+        None if args.merge is None else read_results(args.merge),
+    )
+    try:
+        matrix.run()
+    except KeyboardInterrupt:
+        print(f"interrupted: {len(matrix.cells)} of {matrix.size} runs are kept", file=sys.stderr)
+        _write(args, matrix.results())
+        return EXIT_INTERRUPTED
+    _write(args, matrix.results())
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """See before a long run that it can be done, and its results written."""
     if not 1 <= args.jobs <= JOBS_MAX:
         raise ConfigurationError(f"--jobs {args.jobs}: expected 1 to {JOBS_MAX}")
-    if args.source is not None:
-        results, code = read_results(args.source), 0
-    else:
-        older = None if args.merge is None else read_results(args.merge)
-        chosen = _named("consumer", args.consumers, adapters) or list(adapters.values())
-        found = _chosen_cards(args, cards)
-        results, code = _run(args, chosen, found)
-        if older is not None:
-            results = results.merged(older)
-    _write(args, results)
-    return code
+    if args.silence is not None and not 0 < args.silence <= SILENCE_S_MAX:
+        raise ConfigurationError(f"--silence {args.silence:g}: expected seconds up to {SILENCE_S_MAX}")
+    for path in (args.json, args.html, args.markdown, args.picture):
+        if path not in (None, "-") and (not Path(path).parent.is_dir() or Path(path).is_dir()):
+            raise ConfigurationError(f"{path}: expected a file in a directory that is there")
 
 
 def _named(what: str, names: Sequence[str], known: Mapping[str, Known]) -> list[Known]:
@@ -130,59 +149,91 @@ def _print_list(adapters: Iterable[Adapter], cards: Iterable[Card]) -> None:
         print(f"  {card.name:32}  {card.title}")
 
 
-def _run(args: argparse.Namespace, adapters: Sequence[Adapter], cards: Sequence[Card]) -> tuple[Results, int]:
-    """Run everything; what is there when a user breaks it off is kept."""
-    from ibbmaster.cli.progress import progress
-    from ibbmaster.scorecard.adapter import build
-    from ibbmaster.scorecard.results import new_results
-    from ibbmaster.scorecard.runner import RunTimes, described, described_scenario, run_matrix
+class _Matrix:
+    """What is run, and what came of it so far."""
 
-    consumers: dict[str, ConsumerResult] = {adapter.name: described(adapter) for adapter in adapters}
-    cells: list[Cell] = []
-    code = 0
-    try:
-        with progress("adapter", label="building", total=len(adapters)) as bar:
-            for adapter in adapters:
-                try:
-                    build(adapter)
-                except ConfigurationError as error:
-                    consumers[adapter.name] = replace(consumers[adapter.name], not_run=str(error))
-                bar.add(1)
-        able = [adapter for adapter in adapters if consumers[adapter.name].not_run is None]
-        times = RunTimes(silence_s=args.silence)
+    def __init__(
+        self, args: argparse.Namespace, adapters: Sequence[Adapter], cards: Sequence[Card], older: Results | None
+    ) -> None:
+        from ibbmaster.scorecard.runner import described
+
+        self.args = args
+        self.adapters = adapters
+        self.cards = cards
+        self.older = older
+        self.size = len(adapters) * len(cards)
+        self.consumers: dict[str, ConsumerResult] = {adapter.name: described(adapter) for adapter in adapters}
+        self.cells: list[Cell] = []
+
+    def run(self) -> None:
+        """Build every consumer, and put those that can be built through every scenario."""
+        from ibbmaster.cli.progress import progress
+        from ibbmaster.scorecard.runner import RunTimes, run_matrix
+
+        able = self._built()
+        times = RunTimes(silence_s=self.args.silence)
+        saved = time.monotonic()
         with (
-            progress("run", label="running", total=len(able) * len(cards)) as bar,
-            contextlib.closing(run_matrix(able, cards, times, jobs=args.jobs)) as found,
+            progress("run", label="running", total=len(able) * len(self.cards)) as bar,
+            contextlib.closing(run_matrix(able, self.cards, times, jobs=self.args.jobs)) as found,
         ):
             for cell, version in found:
-                cells.append(_confirmed(cell, able, cards) if args.confirm else cell)
-                if version and not consumers[cell.consumer].version:
-                    consumers[cell.consumer] = replace(consumers[cell.consumer], version=version)
+                self.cells.append(self._confirmed(cell) if self.args.confirm else cell)
+                consumer = self.consumers[cell.consumer]
+                self.consumers[cell.consumer] = replace(consumer, version=consumer.version or version)
                 bar.add(1)
-    except KeyboardInterrupt:
-        print(f"interrupted: {len(cells)} cells are kept", file=sys.stderr)
-        code = EXIT_INTERRUPTED
-    return new_results(consumers.values(), map(described_scenario, cards), cells), code
+                if time.monotonic() > saved + SAVE_S:
+                    _save(self.args, self.results())
+                    saved = time.monotonic()
+
+    def results(self) -> Results:
+        """What there is, with what older results have."""
+        from ibbmaster.scorecard.results import new_results
+        from ibbmaster.scorecard.runner import described_scenario
+
+        found = new_results(self.consumers.values(), map(described_scenario, self.cards), self.cells)
+        return found if self.older is None else found.merged(self.older)
+
+    def _built(self) -> list[Adapter]:
+        from ibbmaster.cli.progress import progress
+        from ibbmaster.scorecard.adapter import build
+
+        able = []
+        with progress("consumer", label="building", total=len(self.adapters)) as bar:
+            for adapter in self.adapters:
+                try:
+                    build(adapter)
+                    able.append(adapter)
+                except ConfigurationError as error:
+                    self.consumers[adapter.name] = replace(self.consumers[adapter.name], not_run=str(error))
+                bar.add(1)
+        return able
+
+    def _confirmed(self, cell: Cell) -> Cell:
+        """A silent loss, with what became of it beside a real primary."""
+        from ibbmaster.scorecard.grade import Grade
+
+        if cell.grade is not Grade.LOSES_SILENTLY:
+            return cell
+        adapter = next(adapter for adapter in self.adapters if adapter.name == cell.consumer)
+        card = next(card for card in self.cards if card.name == cell.scenario)
+        confirmed, reason = _module("confirming").confirm(adapter, card)
+        summary = f"{cell.summary} (not confirmed: {reason})" if reason else cell.summary
+        return replace(cell, confirmed=confirmed, summary=summary)
 
 
-def _confirmed(cell: Cell, adapters: Sequence[Adapter], cards: Sequence[Card]) -> Cell:
-    """A silent loss, with what became of it beside a real primary."""
-    from ibbmaster.scorecard.confirming import confirm
-    from ibbmaster.scorecard.grade import Grade
-
-    if cell.grade is not Grade.LOSES_SILENTLY:
-        return cell
-    adapter = next(adapter for adapter in adapters if adapter.name == cell.consumer)
-    card = next(card for card in cards if card.name == cell.scenario)
-    confirmed, reason = confirm(adapter, card)
-    summary = f"{cell.summary} (not confirmed: {reason})" if reason else cell.summary
-    return replace(cell, confirmed=confirmed, summary=summary)
+def _save(args: argparse.Namespace, results: Results) -> None:
+    """Write the results, where a file is wanted; one that is there is whole at any time."""
+    if args.json not in (None, "-"):
+        path = Path(args.json)
+        begun = path.with_name(f".{path.name}.new")
+        begun.write_text(results.to_json(), "utf-8")
+        begun.replace(path)
 
 
 def _write(args: argparse.Namespace, results: Results) -> None:
     """Everything that was asked for; a table on standard output if nothing else goes there."""
-    if args.json is not None and args.json != "-":
-        Path(args.json).write_text(results.to_json(), "utf-8")
+    _save(args, results)
     for path, module in ((args.html, "page"), (args.markdown, "report"), (args.picture, "picture")):
         if path is not None:
             found = _module(module)

@@ -287,6 +287,20 @@ def collation_name(number: int) -> str | None:
     return f"{UCA_1400_CHARSETS[index]}_{ends[end].name}" if is_known else None
 
 
+def collation_number(name: str) -> int | None:
+    """The number of a collation by its full name, None if that is unknown here: the inverse of `collation_name`."""
+    found = collations().get(name)
+    if found is not None:
+        return found.number
+    charset, _, end_name = name.partition("_")
+    ends = [one.name for one in _for_any_unicode()]
+    if charset not in UCA_1400_CHARSETS or end_name not in ends:
+        return None
+    end = ends.index(end_name)
+    end += len(UNUSED_ENDS) if end >= UNUSED_ENDS.start else 0
+    return UCA_1400 + UCA_1400_CHARSETS.index(charset) * UCA_1400_STEP + end
+
+
 @functools.cache
 def _names() -> dict[int, str]:
     return {one.number: one.name for one in collations().values() if one.number is not None}

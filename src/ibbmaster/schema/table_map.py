@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.kinds.strings import GEOMETRIES
 from ibbmaster.schema.collations import character_sets, character_size
 from ibbmaster.schema.model import (
     IndexKind,
@@ -15,7 +16,7 @@ from ibbmaster.schema.model import (
     TableIndex,
     TableVersion,
 )
-from ibbmaster.schema.type_clause import GEOMETRIES, INTEGERS
+from ibbmaster.schema.type_clause import INTEGERS
 
 _Code = ColumnType
 _SCALED = (_Code.NEWDECIMAL, _Code.TIME2, _Code.DATETIME2, _Code.TIMESTAMP2)  # older ones do not tell it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ibbmaster.event.rows.kinds.strings import GEOMETRIES
 from ibbmaster.event.statement.reading import Cursor, parts_of
 from ibbmaster.event.statement.token import TokenKind
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError, TypeClause
@@ -17,10 +18,6 @@ INTEGERS = {  # word -> its width to show, and that without a sign
     "bigint": (20, 20),
 }
 TEMPORAL = ("time", "datetime", "timestamp")
-GEOMETRIES = (  # by their numbers in WKB
-    *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"),
-    "geometrycollection",
-)
 TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set")  # with a character set
 BINARY_OF = {"char": "binary", "varchar": "varbinary"} | {
     f"{size}text": f"{size}blob" for size in ("tiny", "", "medium", "long")

@@ -24,8 +24,7 @@ MANIFEST = "adapter.toml"
 MANIFEST_SIZE_MAX = 1 << 16
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 BUILT = ".built"  # is there once every command of `build` has succeeded
-HERE = "{here}"
-PYTHON = "{python}"  # in a command
+HERE, PYTHON = "{here}", "{python}"  # in a command
 BUILD_S = 1800.0
 START_S_MAX = 600.0
 STARTS = ("gtid", "now", "file")
@@ -234,15 +233,11 @@ def _build_in(adapter: Adapter, target: Path) -> None:
 
 
 def _absolute(directory: Path, words: Sequence[str]) -> tuple[str, ...]:
-    """A command whose relative names of files that are there are absolute.
-
-    `{here}` is the directory, `{python}` this interpreter.
+    """A command whose relative names of files that are there are absolute; `{here}` is the directory, `{python}`
+    this interpreter.
     """
-    words = [sys.executable if word == PYTHON else word for word in words]
-    return tuple(
-        str(directory / word) if word and (directory / word).is_file() else word.replace(HERE, str(directory))
-        for word in words
-    )
+    named = [word.replace(HERE, str(directory)).replace(PYTHON, sys.executable) for word in words]
+    return tuple(str(directory / word) if word and (directory / word).is_file() else word for word in named)
 
 
 def _files(adapter: Adapter) -> list[Path]:

@@ -84,6 +84,8 @@ def why_not(card: Card) -> str:
             return f"{fault}: beside a real server faults have places, and no times"
         if type(action) in _NOT_DONE:
             return _NOT_DONE[type(action)]
+        if isinstance(action, actions.CrashPrimary) and action.torn is not None:
+            return "a real server is not killed in the middle of a write on cue"
         if isinstance(action, actions.RestartPrimary) and action.profile is not None:
             return "a real server stays of its version"
     return ""
@@ -288,7 +290,7 @@ class _RealFaults(Faults):
 
     # What `FaultyPrimary` asks for ----------------------------------------------------------------
 
-    def crash(self) -> None:
+    def crash(self, torn: str | None = None) -> None:
         """SIGKILL, and a reset for each connection, whatever of it was on its way."""
         self._server.kill()
         self._token.run_sync_soon(reset_all, self._registry)

@@ -106,11 +106,9 @@ class Consumer:
         self._signal(signal.SIGKILL)
         self._wait(None)
         self._process.wait()
-        for reader in self._readers:
+        for reader, stream in zip(self._readers, (self._process.stdout, self._process.stderr), strict=True):
             reader.join(TERM_S)  # a child that has left the group may hold the pipe
-        for stream, reader in zip((self._process.stdout, self._process.stderr), self._readers, strict=True):
-            assert stream is not None
-            if not reader.is_alive():
+            if stream is not None and not reader.is_alive():
                 stream.close()
         return self.events()
 
@@ -205,6 +203,11 @@ class Supervised:
     def has_ended(self) -> bool:
         """Whether it has ended, and is not started again."""
         return self._consumer is None and self._due is None
+
+    @property
+    def has_spoken(self) -> bool:
+        """Whether the process that runs has told anything."""
+        return bool(self.told) and self.told[-1].process == self.starts
 
     def poll(self, timeout: float) -> list[ToldEvent]:
         """What it has told since; starts it again when that is due."""

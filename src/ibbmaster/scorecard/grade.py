@@ -9,9 +9,8 @@ How it is decided:
   what it is.
 - Where a consumer tells of commits, a group whose changes it told and whose commit it did not is a flaw as well,
   unless it was prepared only.
-- A flaw is *told* if an error was told behind the change before it. Not of use are errors that the library takes up
-  again by itself (`is_retried`), and those behind which the consumer was started again and told more: of what it
-  recovered from its user takes it that nothing is lost.
+- A flaw is *told* if an error was told behind the change before it; not by errors that the library takes up again by
+  itself (`is_retried`): who reads "connection lost, connecting again" takes it that nothing is lost.
 - A flaw that is not told: "loses silently", whatever else happened.
 - All flaws told: "loses loudly".
 - Without a flaw, and with the marker: "exact", or what it repeats. A group is repeated as a whole if each of its
@@ -146,14 +145,8 @@ def _last_told(told: Sequence[ToldEvent], end: RunEnd) -> int:
     """The number of the last line by which a user was told of a loss; behind all of them: by how it ended."""
     if end.exit_code and end.has_log:
         return len(told)
-    process: int | None = None  # of what it told next of the log
-    for number in range(len(told) - 1, -1, -1):
-        event = told[number]
-        if event.is_progress:
-            process = event.process
-        elif event.what == "error" and not event.is_retried and process in (None, event.process):
-            return number
-    return -1
+    loud = (number for number, event in enumerate(told) if event.what == "error" and not event.is_retried)
+    return max(loud, default=-1)
 
 
 def _ending(told: Sequence[ToldEvent], end: RunEnd) -> tuple[Grade, str]:

@@ -10,12 +10,12 @@ from ibbmaster.api.group import Group, Row
 from ibbmaster.errors import PositionError
 from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
 from ibbmaster.event.query import decode_query
-from ibbmaster.event.rows.column import TableSchema, ValueKind
+from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup
-from ibbmaster.scorecard.same_value import BitValue
+from ibbmaster.scorecard.same_value import BitValue, EncodedText, PaddedBytes
 from ibbmaster.testkit.primary import FixturePrimary
 
 STATEMENTS = (EventType.QUERY, EventType.QUERY_COMPRESSED)
@@ -55,8 +55,8 @@ def _rows(group: Group, has_names: bool) -> list[LoggedChange]:
             LoggedChange(
                 table=f"{schema.database}.{schema.table}",
                 kind=change.kind,
-                before=_with_bits(schema, change.before),
-                after=_with_bits(schema, change.after),
+                before=_marked(schema, change.before),
+                after=_marked(schema, change.after),
                 columns=columns,
                 has_names=has_names,
             )
@@ -64,12 +64,22 @@ def _rows(group: Group, has_names: bool) -> list[LoggedChange]:
     return found
 
 
-def _with_bits(schema: TableSchema, row: Row | None) -> dict[str, Any] | None:
-    """An image in which values of BIT columns are marked."""
+def _marked(schema: TableSchema, row: Row | None) -> dict[str, Any] | None:
+    """An image in which values are marked that libraries give in other forms."""
     if row is None:
         return None
-    bits = {column.name for column in schema.columns if column.kind is ValueKind.BIT}
-    return {name: BitValue(value) if name in bits and isinstance(value, int) else value for name, value in row.items()}
+    columns = {column.name: column for column in schema.columns}
+    return {name: _marked_value(columns[name], value) for name, value in row.items()}
+
+
+def _marked_value(column: Column, value: Any) -> Any:
+    if column.kind is ValueKind.BIT and isinstance(value, int):
+        return BitValue(value)
+    if column.type == ColumnType.STRING and isinstance(value, bytes):
+        return PaddedBytes(value)
+    if column.kind is ValueKind.TEXT and column.charset is not None and isinstance(value, str):
+        return EncodedText(value, column.charset)
+    return value
 
 
 def _statements(events: Sequence[bytes]) -> list[LoggedChange]:

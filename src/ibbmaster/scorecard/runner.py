@@ -12,6 +12,7 @@ import re
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
@@ -26,6 +27,7 @@ from ibbmaster.scorecard.adapter import Adapter, build
 from ibbmaster.scorecard.cards import Card
 from ibbmaster.scorecard.consumer import Supervised
 from ibbmaster.scorecard.grade import RunEnd, judge
+from ibbmaster.scorecard.journal import ToldEvent
 from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
 from ibbmaster.scorecard.matching import LoggedGroup
 from ibbmaster.scorecard.results import Cell, ConsumerResult, FaultBytes, Resume, ScenarioResult
@@ -42,9 +44,11 @@ PASSWORD = "of-the-scorecard"  # some libraries cannot log in without one
 SILENCE_S = 12.0  # without progress: it hangs
 SILENCE_PER_START = 4.0
 LIMIT_S = 120.0
+START_S = 60.0  # for a process to say its first word
 QUIET_S = 2.0  # everything was sent, and nothing comes any more
 SETTLE_S = 0.4  # behind the marker, to see whether more comes
 STEP_S = 0.02
+SAME_MAX = 5  # a line that comes more often is no progress
 LINES_MAX = 200
 LINE_MAX = 300  # characters
 LOG_MAX = 8192  # characters
@@ -174,6 +178,7 @@ class _Run:
         self.limit_s = times.limit(adapter)
         self.dumps: list[tuple[float, SeenConnection]] = []
         self.connections: list[float] = []
+        self.told: Counter[int] = Counter()  # lines, by their hash
         self.fault_at: float | None = None
         self._over = over or threading.Event()
 
@@ -193,7 +198,7 @@ class _Run:
             self.supervised = Supervised(self.command, self._request(scenario, start), self.directory)
             try:
                 self.supervised.start()
-                self._follow_until(self._is_dumping)
+                self._follow_until(self._follows)
                 written += self._write_live()
                 self._follow_until(lambda: self._has_come_through(written))
                 self.silence_s /= 2  # what makes no progress has had its time
@@ -259,7 +264,8 @@ class _Run:
         limit = self.progress_at + self.limit_s
         while not is_so():
             now = time.monotonic()
-            if self.supervised.has_ended or now > self.progress_at + self.silence_s or now > limit:
+            patience = self.silence_s if self.supervised.has_spoken else START_S + 10 * self.adapter.start_s
+            if self.supervised.has_ended or now > self.progress_at + patience or now > limit:
                 return
             self._step()
 
@@ -274,7 +280,7 @@ class _Run:
         starts = self.supervised.starts
         told = self.supervised.poll(STEP_S)
         now = time.monotonic()
-        if any(event.is_progress for event in told) or self.supervised.starts > starts:
+        if any(map(self._is_new, told)) or self.supervised.starts > starts:
             self.progress_at = now
         seen = self.primary.connections
         self.connections += [now] * (len(seen) - len(self.connections))
@@ -283,8 +289,20 @@ class _Run:
         if self.fault_at is None and self.primary.faults.done:
             self.fault_at = now
 
-    def _is_dumping(self) -> bool:
-        return any(connection._is_dumping for _, connection in self.dumps)
+    def _is_new(self, event: ToldEvent) -> bool:
+        """Whether a line says that it comes further: what it tells for ever does not."""
+        line = hash(str(event))
+        self.told[line] += 1
+        return (event.is_progress or event.what == "version") and self.told[line] <= SAME_MAX
+
+    def _follows(self) -> bool:
+        """Whether it follows: a dump has begun, or it tells where it is.
+
+        Where a consumer is that begins where the primary is, it knows only once it has stored that.
+        """
+        if any(event.is_progress or event.what == "position" for event in self.supervised.told):
+            return True
+        return self.adapter.start != "now" and any(connection.sent for _, connection in self.dumps)
 
     def _has_come_through(self, groups: Sequence[LoggedGroup]) -> bool:
         """Whether the faults have happened and all was told; or all was sent and nothing comes any more."""

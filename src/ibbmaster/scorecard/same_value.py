@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
+
+from ibbmaster.event.rows.charset import encode_text
 
 FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
 SHOWN_MAX = 80  # characters
@@ -16,12 +19,28 @@ class BitValue(int):
     """The value of a BIT column, which some libraries give as digits of 0 and 1, or as bytes."""
 
 
+class PaddedBytes(bytes):
+    """The value of a BINARY column, which some libraries give as the log has it: without the zeros at its end."""
+
+
+class EncodedText(str):
+    """Text of a character set, whose bytes some libraries leave to their users to decode."""
+
+    charset: str
+
+    def __new__(cls, text: str, charset: str) -> EncodedText:
+        """`charset` by MariaDB's name."""
+        made = super().__new__(cls, text)
+        made.charset = charset
+        return made
+
+
 def is_same_value(logged: Any, told: Any) -> bool:
     """Whether a value that was told is the one that was logged, whichever way a language writes it."""
     if logged is None or told is None:
         return logged is None and told is None
-    if isinstance(logged, bytes | bytearray):
-        return isinstance(told, str) and _bytes_of(told, bytes(logged))
+    if isinstance(logged, bytes):
+        return isinstance(told, str) and _is_same_bytes(logged, told)
     if isinstance(logged, float):
         found = _number(told)
         return found is not None and abs(float(found) - logged) <= FLOAT_ERROR * max(1.0, abs(logged))
@@ -32,7 +51,7 @@ def is_same_value(logged: Any, told: Any) -> bool:
         return _number(text) is not None and _number(text) == _number(told)
     if text == told or _moment(text) == _moment(told):
         return True
-    if told.startswith("0x") and _bytes_of(told, text.encode()):
+    if told.startswith("0x") and _is_same_bytes(_encoded(logged), told):
         return True
     return text[:1] in ("{", "[") and _is_same_json(text, told)
 
@@ -53,14 +72,21 @@ def _number(value: Any) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _bytes_of(told: str, logged: bytes) -> bool:
+def _is_same_bytes(logged: bytes, told: str) -> bool:
+    found = [told.encode("utf-8", "surrogatepass")]
     if told.startswith("0x"):
-        try:
-            if bytes.fromhex(told[2:]) == logged:
-                return True
-        except ValueError:
-            pass
-    return told.encode("utf-8", "surrogatepass") == logged
+        with contextlib.suppress(ValueError):
+            found.append(bytes.fromhex(told[2:]))
+    if isinstance(logged, PaddedBytes):
+        return logged.rstrip(b"\0") in [one.rstrip(b"\0") for one in found]
+    return logged in found
+
+
+def _encoded(text: str) -> bytes:
+    with contextlib.suppress(ValueError):
+        if isinstance(text, EncodedText):
+            return encode_text(text, text.charset)
+    return str(text).encode()
 
 
 _MOMENT = re.compile(r"(-?[\d:-]*\d)(?:[T ](\d[\d:]*))?(?:\.(\d*))?(?:Z|\+00:?00)?")

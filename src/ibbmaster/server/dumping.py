@@ -40,13 +40,15 @@ async def run_dump(
     """Move blocks for one dump until the session says it is finished; every decision is the session's."""
     session.start()
     source.is_pumpable = sender.descriptor is not None
-    socket = sender.descriptor if stage is None or stage.only_counts else None
+    socket = sender.descriptor
     while True:
         generation = follower.generation
+        if stage is not None and not session.is_inside_group:
+            stage.note_border()
         if connection.end_reason is not None:
             _say_last_word(session, connection.end_reason)
         connection.state = SENDING
-        if socket is not None and source.is_far_behind:
+        if socket is not None and source.is_far_behind and (stage is None or stage.only_counts):
             block, sent_bytes = await trio.to_thread.run_sync(source.pump, socket, limiter=pumps)
             if stage is not None:
                 stage.note_sent(sent_bytes)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ibbmaster.arrow.live import address, live_range
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.capture.client import groups_between, logged_position
+from ibbmaster.errors import SourceError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import NOWHERE
@@ -45,9 +46,14 @@ class LiveTracker:
         self._target = logged_position(self._primary)
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
-        """The offset at the end of the batch that begins at `start`; with limits the groups are read to count them."""
+        """The offset at the end of the batch that begins at `start`; with limits the groups are read to count them.
+
+        Raises:
+            SourceError: the primary cannot be reached, refuses, or has logged less than `start`.
+        """
         position = decode_offset(start)
         end = logged_position(self._primary) if self._target is None else self._target
+        self._check_reached(position, end)
         if limits.groups_max is None and limits.bytes_max is None:
             return encode_offset(end, NOWHERE)
         gtids = dict(position)
@@ -61,6 +67,17 @@ class LiveTracker:
             gtids[group.gtid.domain_id] = group.gtid
             size += length
         return encode_offset(GtidPosition(gtids.values()), NOWHERE)
+
+    def _check_reached(self, start: GtidPosition, end: GtidPosition) -> None:
+        """A dump up to an end that is in front of its start is empty and no error: a stream would go back unnoticed."""
+        for gtid in start.values():
+            found = end.get(gtid.domain_id)
+            if found is None or found.seq_no < gtid.seq_no:
+                logged = found or f"nothing of domain {gtid.domain_id}"
+                raise SourceError(
+                    f"{self._primary}: the stream is at {gtid}, and the primary has logged {logged}: it lost its end, "
+                    "lags, or is another one; go on with the one that has it, or with a new checkpoint"
+                )
 
     def ranges(self, start: Mapping[str, object], end: Mapping[str, object]) -> list[LogRange]:
         return [live_range(str(decode_offset(start)), str(decode_offset(end)))]

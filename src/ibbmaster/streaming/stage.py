@@ -15,7 +15,13 @@ class Stage(Protocol):
 
     @property
     def only_counts(self) -> bool:
-        """Whether it leaves bytes and their times alone: then a pump may send past it, and tells `note_sent`."""
+        """Whether it leaves bytes and their times alone: then a pump may send past it, and tells `note_sent`.
+
+        It may be another thing behind `note_border`.
+        """
+
+    def note_border(self) -> None:
+        """What comes next begins between two groups, or ends the dump."""
 
     async def pass_on(self, block: Block, send: Send) -> None:
         """Let a block continue: by `send`, as it is, later, in pieces, in another form, or not at all.
@@ -35,6 +41,9 @@ class Counter:
 
     def __init__(self) -> None:
         self.sent_bytes = 0
+
+    def note_border(self) -> None:
+        """It counts whatever comes."""
 
     async def pass_on(self, block: Block, send: Send) -> None:
         """Count a block once it is sent."""

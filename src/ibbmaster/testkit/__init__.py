@@ -11,7 +11,8 @@ with FixturePrimary(profile="classic-11.8") as primary:
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.event.rows.row_image import RowImage
 from ibbmaster.testkit.clock import FixtureClock
-from ibbmaster.testkit.primary import FixturePrimary, fixture_log
+from ibbmaster.testkit.fixture_logs import fixture_log
+from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
 from ibbmaster.testkit.transactions import FixtureTransaction
 from ibbmaster.testkit.witness import SeenConnection

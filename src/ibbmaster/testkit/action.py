@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from ibbmaster.testkit.fixture_logs import TORN
 from ibbmaster.testkit.place import Landmark, Side
 
 BORDERS = frozenset((Side.BEFORE, Side.AFTER))
@@ -36,8 +37,8 @@ class FaultyPrimary(Protocol):
     @property
     def clock(self) -> MovableClock: ...
 
-    def crash(self) -> None:
-        """Reset every connection, close the port, leave the log as a crash does."""
+    def crash(self, torn: str | None = None) -> None:
+        """Reset every connection, close the port, leave the log as a crash does, `torn` where it was written to."""
 
     def stop(self) -> None:
         """Shut down in order."""
@@ -257,13 +258,14 @@ class PrimaryAction(FaultAction, ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrashPrimary(PrimaryAction):
-    """Reset everybody and close the port; `closed_s` seconds later listen again, with a new file."""
+    """Reset everybody, close the port, recover the log if it is `torn`; `closed_s` seconds later listen again."""
 
     word = "crash"
     closed_s: float = 0.0
+    torn: str | None = None
 
     def happen(self, primary: FaultyPrimary) -> None:
-        primary.crash()
+        primary.crash(self.torn)
         primary.restart(self.closed_s)
 
 
@@ -326,6 +328,7 @@ ACTIONS: dict[str, type[FaultAction]] = {
 CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("cut", "by"): ("reset", "end", "silence"),
     ("checksum", "be"): ("wrong", "missing", "unexpected"),
+    ("crash", "torn"): TORN,
     ("insert", "event"): ("rotate", "format", "heartbeat", "stop"),
 }
 #: From where to where numbers may be, where that is not from 0 to `NUMBER_MAX`; sizes of texts, from 0.

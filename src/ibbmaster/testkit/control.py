@@ -117,6 +117,10 @@ class ControlSocket:
         only("position", asked, ())
         return {"position": str(self._primary.log.position), "port": self._primary.port}
 
+    def _authority(self, asked: dict[str, Any]) -> Answer:
+        only("authority", asked, ())
+        return {"file": str(self._primary.authority_file)}
+
     def _connections(self, asked: dict[str, Any]) -> Answer:
         only("connections", asked, ())
         return {"connections": [_seen(connection) for connection in self._primary.connections]}
@@ -142,6 +146,7 @@ _QUESTIONS: dict[str, Callable[[ControlSocket, dict[str, Any]], Answer]] = {
     "group": ControlSocket._group,
     "table": ControlSocket._table,
     "position": ControlSocket._position,
+    "authority": ControlSocket._authority,
     "connections": ControlSocket._connections,
     "wait": ControlSocket._wait,
     "stop": ControlSocket._stop,

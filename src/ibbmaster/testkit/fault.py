@@ -31,7 +31,8 @@ class PlannedFault:
     Attributes:
         place: None: it happens `at` so many seconds on the scenario's clock.
         replica: the server id whose dump it happens in; None: any.
-        connection: the number of the dump, or of the connection before a dump, counted from 1; None: any.
+        connection: the number of the dump, or of the connection at a step before one is asked for, from 1 on;
+            None: any.
         times: how often it happens, over all connections; None: whenever its place comes.
     """
 

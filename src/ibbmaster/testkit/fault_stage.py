@@ -59,6 +59,9 @@ class _Conversation:
 class Faults:
     """The faults of one primary: plan them here; give `stage` and this object itself to its options.
 
+    A dump during which nothing is planned is not read: numbers of places in it are then counted
+    from where something is planned on. The dumps of a `Witness` are always read.
+
     With `takes_statements`, `SET GLOBAL ibb_fault = 'cut after gtid; gtid=0-1-7'` plans one
     over any connection, and `SET GLOBAL ibb_fault = ''` clears the plan.
     """
@@ -69,6 +72,7 @@ class Faults:
         self._primary: FaultyPrimary | None = None
         self._conversations: dict[int, _Conversation] = {}
         self._connections = 0
+        self._asked_dumps = 0
         self._dumps = 0
         self._is_down = False
         self._one_by_one = threading.Lock()  # for what concerns the whole primary
@@ -225,7 +229,9 @@ class Faults:
         if isinstance(command, RegisterReplica | BinlogDump):
             replica = command.server_id
         conversation.counts[side, landmark] += 1
-        count = conversation.counts[side, landmark]
+        count, which = conversation.counts[side, landmark], conversation.number
+        if landmark is Landmark.DUMP:
+            which = self._asked_dumps = self._asked_dumps + 1
         seen = {fault.place.sql for fault in self.plan.pending if fault.place is not None and fault.place.sql}
         for text in seen:
             conversation.counts_of_sql[side, text] += text.lower() in sql.lower()
@@ -234,7 +240,7 @@ class Faults:
             place = fault.place
             if place is None or (place.side, place.landmark) != (side, landmark):
                 return False
-            if (fault.connection or conversation.number) != conversation.number:
+            if (fault.connection or which) != which:
                 return False
             if fault.replica is not None and fault.replica != replica:
                 return False
@@ -267,9 +273,10 @@ class Faults:
 
 
 class FaultStage:
-    """One dump: its packets go through a `StreamEditor`, and what that says is done."""
+    """One dump: its packets go through a `StreamEditor`, and what that says is done.
 
-    only_counts = False
+    While nothing is planned, and the stream is as it was, nothing of it is read, either.
+    """
 
     def __init__(self, faults: Faults, session: Session, number: int) -> None:
         self._faults = faults
@@ -278,9 +285,26 @@ class FaultStage:
             faults.plan, connection_id=session.connection_id, number=number, replica=session.dump_server_id
         )
         self._bytes_per_s = 0.0
+        self._is_at_border = self._is_resting = False
+
+    @property
+    def only_counts(self) -> bool:
+        return self._is_resting
+
+    def note_border(self) -> None:
+        """Rest from here on, or no longer."""
+        self._is_at_border = True
+        self._is_resting = not self._faults.pending and not self._bytes_per_s and self._editor.may_rest
 
     async def pass_on(self, block: Block, send: Send) -> None:
         """Send a block as the plan leaves it."""
+        if self._is_at_border:
+            self.note_border()  # something may have been planned since, and be about this block
+            self._is_at_border = False
+        if self._is_resting:
+            await send(block)
+            self.note_sent(len(block))
+            return
         for item in self._editor.edit(block.data()):
             if isinstance(item, bytes):
                 await self._send(item, block, send)
@@ -290,7 +314,10 @@ class FaultStage:
                 raise trio.BrokenResourceError(f"fault: {item}")
 
     def note_sent(self, size: int) -> None:
-        """No pump sends past this stage."""
+        """So much went past the editor."""
+        if size:
+            self._is_at_border = False
+            self._editor.pass_by(size)
 
     async def _send(self, data: bytes, block: Block, send: Send) -> None:
         if not self._bytes_per_s:

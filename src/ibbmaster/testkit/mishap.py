@@ -20,6 +20,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.testkit.fixture_logs import FixtureLog, fixture_log
 
 BY_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, and zero: closing resets
 PURGE_S = 10.0  # readers of a file that is to be removed leave sooner
@@ -46,19 +47,12 @@ class RestartablePrimary(Protocol):
 class Mishaps:
     """Does to one primary what concerns all of it. Not from its event loop; one after the other.
 
-    `set_down` is told whether those who connect are to be reset, `new_log` makes an empty log in
-    a directory with a state that was logged before.
+    `set_down` is told whether those who connect are to be reset.
     """
 
-    def __init__(
-        self,
-        primary: RestartablePrimary,
-        set_down: Callable[[bool], None],
-        new_log: Callable[[Path], WritableLog],
-    ) -> None:
+    def __init__(self, primary: RestartablePrimary, set_down: Callable[[bool], None]) -> None:
         self._primary = primary
         self._set_down = set_down
-        self._new_log = new_log
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._scratch: list[tempfile.TemporaryDirectory[str]] = []
@@ -68,12 +62,22 @@ class Mishaps:
     def clock(self) -> FixtureClock:
         return self._primary.clock
 
-    def crash(self) -> None:
-        """Reset every connection and close the port; nobody is told anything."""
+    def crash(self, torn: str | None = None) -> None:
+        """Reset every connection and close the port; nobody is told anything. `torn` is where the log was written.
+
+        Raises:
+            ConfigurationError: with `torn`, it is no log of a test.
+        """
+        log = self._primary.log
+        if torn is not None and not isinstance(log, FixtureLog):
+            raise ConfigurationError(f"crash: torn: {log!r} is none that fixture_log has made")
         self._set_down(True)
         try:
             self._primary.in_loop(reset_all)
             self._primary.stop()
+            if torn is not None:
+                assert isinstance(log, FixtureLog)
+                log.crash(torn)
         finally:
             self._set_down(False)
 
@@ -116,7 +120,7 @@ class Mishaps:
         primary, old = self._primary, self._primary.log
         server_id = primary.server_id + 1 if server_id is None else server_id
         scratch = tempfile.TemporaryDirectory(prefix="ibbmaster-failover-")
-        new = self._new_log(Path(scratch.name))
+        new = fixture_log(Path(scratch.name))
         with self._lock:
             self._scratch.append(scratch)
             self._logs.append(new)

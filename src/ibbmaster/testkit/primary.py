@@ -15,59 +15,37 @@ from typing import Self, TypeVar, Unpack
 
 import sniffio
 
-from ibbmaster.api.serving import RunningPrimary, ServingOptions, check_options, serve_checked
-from ibbmaster.api.writing import WritableLog, WritingOptions, as_gtid, store_options
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.api.serving import TLS_CHOICES, PlainServingOptions, RunningPrimary, check_options, serve_checked
+from ibbmaster.api.writing import WritableLog, as_gtid
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.gtid_event import GtidExtraFlag
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.event.rows.row_image import RowImage
 from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.reading import quoted_name
 from ibbmaster.server.registry import Registry
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.testkit.classic_files import write_classic_files
+from ibbmaster.testkit.certificates import CERTIFICATES, authority_pem, made_certificate
+from ibbmaster.testkit.classic_files import ClassicFiles
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
+from ibbmaster.testkit.fixture_logs import expect_sound, fixture_log
 from ibbmaster.testkit.mishap import Mishaps
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
 from ibbmaster.testkit.transactions import FixtureTransaction, FixtureWriter, GtidOptions, TransactionOptions
 from ibbmaster.testkit.versions import profile_of, version_options
 from ibbmaster.testkit.witness import POLL_S, SeenConnection, Witness
 
-FILE_BYTES = "1M"  # so small that a log is made at once
-REDO_BYTES = "1M"
 FIRST_TABLE_ID = 18  # as a server has it that was just started
 WAIT_S = 10.0
 Replica = SeenConnection | int | str  # a connection, or all of a server id or of a user
 Returned = TypeVar("Returned")
-
-
-class FixtureDisk(RealDisk):
-    """A directory that outlives the process, but no loss of power: nothing is synced, which takes most of the time."""
-
-    def sync(self, name: str) -> None:
-        pass
-
-    def sync_dir(self) -> None:
-        pass
-
-
-def fixture_log(path: Path, *, state: GtidState | str = "", **options: Unpack[WritingOptions]) -> WritableLog:
-    """A new log for a test, made in milliseconds: small, not synced, and without a thread of its own.
-
-    `state` is what was logged before the first group; options are those of `ibbmaster.create`.
-    """
-    given: WritingOptions = {"max_file_bytes": FILE_BYTES, "redo_bytes": REDO_BYTES, **options}
-    path.mkdir(parents=True, exist_ok=True)
-    initial = GtidState.parse(state) if isinstance(state, str) else state
-    store = BinlogStore(FixtureDisk(path), store_options(given), initial_state=initial)
-    return WritableLog(path, store, has_background=False)
 
 
 class FixturePrimary:
@@ -89,30 +67,36 @@ class FixturePrimary:
         metadata: RowMetadata | str = RowMetadata.FULL,
         is_compressed: bool = False,
         faults: Faults | None = None,
-        **serving: Unpack[ServingOptions],
+        tls: str = "off",
+        **serving: Unpack[PlainServingOptions],
     ) -> None:
         """Prepare a primary of a log: one that is there, or a new one at a path, or for as long as this lives.
 
         `serving` are the options of `ibbmaster.serve`: `profile`, which may be a version here, as "10.6", `server_id`,
-        `tls` ("off" here), ...
+        ...; `tls`, one of its or of `CERTIFICATES`: "expired", "wrong-host", ...
 
         Raises:
             ConfigurationError: an option cannot be used.
         """
-        serving.setdefault("tls", "off")  # a certificate takes long to make
         named = version_options(serving.pop("profile", None))
         serving = {**named, **serving}
-        checked = check_options(**serving)
+        if tls not in (*TLS_CHOICES, *CERTIFICATES):
+            raise ConfigurationError(f"tls {tls!r}: expected one of {', '.join((*TLS_CHOICES, *CERTIFICATES))}")
+        certificate = made_certificate(tls) if tls in CERTIFICATES else None
+        checked = check_options(**serving, tls="off" if certificate else tls)
         format = _row_format(image, metadata, is_compressed)
         self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
         self._is_own = not isinstance(log, WritableLog)
         self.log = log if isinstance(log, WritableLog) else fixture_log(Path(log or self._scratch or ""))
         self.clock = clock or FixtureClock()
         self.faults = faults or Faults()
-        self._mishaps = Mishaps(self, self.faults.set_down, fixture_log)
+        self._mishaps = Mishaps(self, self.faults.set_down)
         self.faults.attach(self._mishaps)
         self.witness = Witness(self.clock, self.faults)
         primary = replace(checked.primary, has_kernels=False, observer=self.witness, stage=self.witness.stage)
+        if certificate is not None:
+            primary = replace(primary, certificate=certificate)
+        self._authority_file: Path | None = None
         self._checked = replace(checked, primary=primary)
         self._writer = FixtureWriter(
             self.log,
@@ -125,6 +109,7 @@ class FixturePrimary:
         self._history = LoggedSchema(self.log.engine).history() if self.log.position else SchemaHistory()
         self._tables: list[FixtureTable] = []
         self._table_id = FIRST_TABLE_ID - 1
+        self._live: list[ClassicFiles] = []  # that follow the log
         self._running: RunningPrimary | None = None
 
     def __repr__(self) -> str:
@@ -140,6 +125,8 @@ class FixturePrimary:
             ConfigurationError: the address cannot be listened on.
         """
         if self._running is None:
+            for files in self._live:
+                files.follow(self.log)  # it may have been recovered meanwhile
             self._running = serve_checked(self.log, self._checked)
             self._checked = replace(self._checked, primary=replace(self._checked.primary, port=self._running.port))
         return self
@@ -164,6 +151,7 @@ class FixturePrimary:
         if server_id is not None:
             given = replace(given, server_id=server_id)
         if log is not None:
+            self._end_live()
             if self._is_own:
                 self.log.close()
             self.log = log
@@ -187,11 +175,18 @@ class FixturePrimary:
         """Stop, and let go of the log if it is this primary's own; a second call does nothing."""
         self._mishaps.end()
         self.stop()
+        self._end_live()
         self._mishaps.clean_up()
         if self._is_own:
             self.log.close()
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
+        if self._authority_file is not None:
+            self._authority_file.unlink(missing_ok=True)
+
+    def _end_live(self) -> None:
+        while self._live:
+            self._live.pop().close()
 
     def verify(self) -> None:
         """See that the log is sound.
@@ -236,6 +231,15 @@ class FixturePrimary:
     def dsn(self) -> str:
         """Where and how to connect, with the password: `mysql://user:password@host:port/`."""
         return self._served.dsn
+
+    @property
+    def authority_file(self) -> Path:
+        """What `--ssl-ca` of a client is to name: the authority that has signed a "trusted" certificate."""
+        if self._authority_file is None:
+            with tempfile.NamedTemporaryFile(prefix="ibbmaster-", suffix=".pem", delete=False) as file:
+                file.write(authority_pem())
+            self._authority_file = Path(file.name)
+        return self._authority_file
 
     @property
     def server_id(self) -> int:
@@ -327,22 +331,58 @@ class FixturePrimary:
             GtidOrderError: its GTID is not newer than what its domain has.
         """
         gtid, position = self._writer.ddl(sql, database, options)
+        self._take_effect(sql, database, gtid, position)
+        return gtid
+
+    def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
+        """Log START ALTER, as with `binlog_alter_two_phase`; what is logged then has the table as it was.
+
+        Raises:
+            ConfigurationError: it is no ALTER TABLE.
+        """
+        return self._writer.start_alter(sql, database, options)
+
+    def commit_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
+        """Log COMMIT ALTER for the START of that GTID; tables are from now on what it made of them.
+
+        Raises:
+            ConfigurationError: none has begun so.
+        """
+        gtid, position, alter = self._writer.end_alter(started, GtidExtraFlag.COMMIT_ALTER, options)
+        self._take_effect(alter.sql, alter.database, gtid, position)
+        return gtid
+
+    def rollback_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
+        """Log ROLLBACK ALTER for the START of that GTID.
+
+        Raises:
+            ConfigurationError: none has begun so.
+        """
+        return self._writer.end_alter(started, GtidExtraFlag.ROLLBACK_ALTER, options)[0]
+
+    def _take_effect(self, sql: str, database: str, gtid: Gtid, position: LogPosition) -> None:
         statement = LoggedStatement(text=sql, database=database, thread_id=1, sql_mode=0, has_effect=True)
         self._history.add(SchemaPlace(position, 1), str(gtid), self.clock.timestamp, statement)
         for table in self._tables:
             self._follow(table)
-        return gtid
 
-    def save_classic(self, directory: Path | str) -> list[Path]:
+    def save_classic(self, directory: Path | str, *, is_live: bool = False) -> list[Path]:
         """Write what is logged now as traditional files, as the server does that `profile` names.
+
+        With `is_live` each further group is there, too, before its commit returns, until this is closed or
+        serves another log; `log.flush()` begins a file. Returns those that are there now.
 
         Raises:
             ConfigurationError: that server has no such files, or the directory is there.
         """
         profile = self._checked.primary.profile
-        return write_classic_files(
-            self.log, Path(directory), profile, server_id=self.server_id, timestamp=self.clock.timestamp
-        )
+        files = ClassicFiles(self.log, Path(directory), profile, server_id=self.server_id, clock=self.clock)
+        if is_live:
+            files.follow(self.log)
+            self._live.append(files)
+        else:
+            files.close()
+        return files.paths
 
     def xa_commit(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid:
         """XA COMMIT of a transaction that was prepared.
@@ -414,17 +454,6 @@ class FixturePrimary:
 
     def _late(self, replica: Replica, gtid: Gtid, timeout: float) -> TimeoutError:
         return TimeoutError(f"{replica} has not got {gtid} within {timeout:g} s: {self.witness.told(replica)}")
-
-
-def expect_sound(log: WritableLog) -> None:
-    """See that a log is sound.
-
-    Raises:
-        AssertionError: it is not; the text names the first fault.
-    """
-    log.bring_to_files()
-    faults = [fault for fault in log.verify() if fault.is_damage]
-    assert not faults, f"the log {log.path} has {len(faults)} faults: {faults[0]}"
 
 
 def _row_format(image: RowImage | str, metadata: RowMetadata | str, is_compressed: bool) -> RowFormat:

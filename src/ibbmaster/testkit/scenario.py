@@ -21,8 +21,9 @@ from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.testkit.action import CrashPrimary, CutConnection, RestartPrimary, Stall
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
+from ibbmaster.testkit.fixture_logs import fixture_log
 from ibbmaster.testkit.mishap import GroupCopier
-from ibbmaster.testkit.primary import FixturePrimary, fixture_log
+from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.repeated import repeated_groups
 from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
 

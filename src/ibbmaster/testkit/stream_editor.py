@@ -34,6 +34,7 @@ from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, PacketReader, frame_packets
 from ibbmaster.wire.response import Eof, Err, encode_eof, encode_err
 
+SEQUENCE_OFFSET = 3  # of a packet's number in its header
 HELD_MAX = 64 << 20  # bytes of groups that are held back
 _EDITS = (
     *(actions.FlipBits, actions.SpoilChecksum, actions.ShortenEvent, actions.LengthenEvent),
@@ -75,13 +76,28 @@ class StreamEditor:
         self._of_group: PlannedFault | None = None  # what happens to the current group
         self._held: list[_Piece] = []
         self._held_size = 0
+        self._is_resting = False  # what was sent last did not come through here
         self._is_holding = False  # a group was swapped, and the one to follow it is still to come
+
+    @property
+    def may_rest(self) -> bool:
+        """Between two groups: whether bytes may go past it, as the stream was opened, and is as it came."""
+        is_as_it_came = self._sequence == self._reader.next_sequence and not (self._is_holding or self._is_mute)
+        return bool(self._places.format) and is_as_it_came and not (self._is_over or self._expects_last_word)
+
+    def pass_by(self, size: int) -> None:
+        """Bytes go past it; the next ones that it gets begin with a packet, and no group is open."""
+        self._sent_bytes += size
+        self._places.is_opening, self._is_resting = False, True
 
     def edit(self, data: Buffer) -> Iterator[Output]:
         """Take packets, cut anywhere; give what is to be sent and done, in order.
 
         What is planned while a fault is being done counts for what comes behind it.
         """
+        if self._is_resting:
+            self._is_resting = False
+            self._sequence = self._reader.next_sequence = data[SEQUENCE_OFFSET]
         self._reader.receive_data(data)
         while not self._is_over and (packet := self._reader.next_packet()) is not None:
             self._take(packet.payload)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.declared import declare
-from ibbmaster.event.rows.encoding import Columns, Row, WrittenTable, encode_table_map, written_table
+from ibbmaster.event.rows.encoding import Columns, Row, WrittenTable, encode_table_map
+from ibbmaster.event.rows.kinds.kind import StoredText
 from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader, Value
+from ibbmaster.event.rows.written_column import WrittenColumn, written_column
+from ibbmaster.schema.collations import character_size, collation_number
 from ibbmaster.schema.column_text import type_text
+from ibbmaster.schema.expression import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.indexing import row_key
-from ibbmaster.schema.model import TableColumn, TableVersion
+from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
 from ibbmaster.sql.literals import VariableValueError, constant_of
 
 KeptRow = Mapping[int, Value]  # by the id of the column: it outlives an ALTER TABLE
@@ -24,13 +29,20 @@ Values = Mapping[str, object]  # by the name of the column
 class WritableVersion:
     """A version of a table whose rows can be written. Columns have numbers, from 0.
 
-    `key` are the numbers of the columns that tell its rows apart; none: all of them do.
+    `key` are the numbers of the columns that tell its rows apart; none: all of them do. `computed` has
+    the generated ones, with how; `stored` those of them that the smallest images have, too.
     """
 
     table: TableVersion
     written: WrittenTable
     readers: Sequence[Reader]
     key: tuple[int, ...]
+    computed: Mapping[int, Evaluate | None]
+    stored: frozenset[int]
+
+    @property
+    def is_sequence(self) -> bool:
+        return self.table.kind is TableKind.SEQUENCE
 
     def named(self, values: Values) -> dict[int, Value]:
         """Values by the numbers of their columns, as they will be read.
@@ -85,7 +97,9 @@ class WritableVersion:
         """
         values = dict(row)
         for number, column in changed:
-            value = values.get(column.id)
+            if column.id not in values:
+                continue  # it is computed anew
+            value = values[column.id]
             try:
                 values[column.id] = self.read(number, value)
             except ConfigurationError:
@@ -100,10 +114,36 @@ class WritableVersion:
 
     def values(self, kept: KeptRow) -> tuple[Value, ...]:
         """The values of a row; those of before an ALTER TABLE have in a new column what it gave them."""
-        return tuple(
-            kept[column.id] if column.id in kept else self.constant(number, column.first_value or "NULL")
+        found = [
+            kept[column.id]
+            if column.id in kept
+            else None
+            if number in self.computed
+            else self.constant(number, column.first_value or "NULL")
             for number, column in enumerate(self.table.columns)
-        )
+        ]
+        return self.with_computed(found, [n for n in self.computed if self.table.columns[n].id not in kept])
+
+    def with_computed(self, row: Sequence[Value], numbers: Iterable[int]) -> tuple[Value, ...]:
+        """A row in which some generated columns are computed.
+
+        Raises:
+            ConfigurationError: what one comes to is not known.
+        """
+        values = list(row)
+        by_name = {column.name.lower(): value for column, value in zip(self.table.columns, row, strict=True)}
+        for number in numbers:
+            column, compute = self.table.columns[number], self.computed[number]
+            where = f"{self.table.full_name} column {column.name}"
+            if compute is None:
+                raise ConfigurationError(
+                    f"{where}: what {column.expression} comes to is not known here: give its value"
+                )
+            try:
+                values[number] = self.read(number, compute(by_name))
+            except NotSimpleError as error:
+                raise ConfigurationError(f"{where}: {error}: give its value") from None
+        return tuple(values)
 
     def image(self, row: Row | None, columns: Columns) -> bytes | None:
         """The image of a row with some of its columns; None if there is no such row."""
@@ -125,30 +165,66 @@ def writable_version(table: TableVersion, table_id: int) -> WritableVersion:
     Raises:
         ConfigurationError: that cannot be done.
     """
-    for column in table.columns:
-        if column.expression is not None or column.period is not None or column.type.is_compressed:
-            what = "compressed" if column.type.is_compressed else "filled in by the server"
-            raise ConfigurationError(f"{table.full_name} column {column.name} is {what}: its rows cannot be written")
-    declared = {column.name: _declared(column) for column in table.columns}
-    names = {column.id: column.name for column in table.columns}
-    primary = table.primary_key
-    written = written_table(
-        table.full_name,
-        declared,
-        table_id=table_id,
-        primary_key=[] if primary is None else [names[part.column_id] for part in primary.parts],
-    )
-    schema = declare(decode_table_schema(encode_table_map(written, server_id=1)), declared)
+    if not table.columns:
+        raise ConfigurationError(f"{table.full_name} is no table of rows")
+    columns = tuple(_written(table, column) for column in table.columns)
     numbers = {column.id: number for number, column in enumerate(table.columns)}
     key = row_key(table.indexes, table.columns)
+    parts = () if key is None else key.parts
+    written = WrittenTable(
+        table_id=table_id,
+        database=table.database,
+        table=table.name,
+        columns=columns,
+        primary_key=tuple(numbers[part.column_id] for part in parts),
+        key_prefixes=tuple(part.length or 0 for part in parts),
+    )
+    declared = {column.name: column.declared for column in columns}
+    schema = declare(decode_table_schema(encode_table_map(written, server_id=1)), declared)
+    indexed = {part.column_id for index in table.indexes for part in index.parts}
     return WritableVersion(
         table=table,
         written=written,
         readers=[value_reader(column) for column in schema.columns],
-        key=() if key is None else tuple(numbers[part.column_id] for part in key.parts),
+        key=written.primary_key,
+        computed=_computed(table, schema),
+        stored=frozenset(
+            numbers[column.id]
+            for column in table.columns
+            if column.expression is not None and (column.is_stored or column.id in indexed)
+        ),
     )
 
 
-def _declared(column: TableColumn) -> str:
-    charset = f" CHARACTER SET {column.type.charset}" if column.type.charset is not None else ""
-    return type_text(column.type) + charset + ("" if column.is_nullable else " NOT NULL")
+def _written(table: TableVersion, column: TableColumn) -> WrittenColumn:
+    if column.period is not None or column.is_hidden:
+        raise ConfigurationError(
+            f"{table.full_name} column {column.name} is filled in by the server: its rows cannot be written"
+        )
+    kind, storage = column.type, None
+    if kind.charset is not None:
+        number = collation_number(kind.collation or "")
+        if number is None:
+            problem = f"text in {kind.charset}, of which no collation {kind.collation} is known"
+            raise ConfigurationError(f"{table.full_name} column {column.name} is {problem}")
+        storage = StoredText(kind.charset, number, character_size(kind.charset))
+    declared = type_text(replace(kind, is_compressed=False)) + ("" if column.is_nullable else " NOT NULL")
+    if kind.charset is not None:
+        declared += f" CHARACTER SET {kind.charset}"
+    return written_column(column.name, declared, storage=storage, is_compressed=kind.is_compressed)
+
+
+def _computed(table: TableVersion, schema: TableSchema) -> dict[int, Evaluate | None]:
+    """How each generated column comes from others; None: that is not known here."""
+    pairs = list(zip(table.columns, schema.columns, strict=True))
+    plain = {
+        known.name.lower(): column for known, column in pairs if known.expression is None and not known.type.is_zerofill
+    }
+    found: dict[int, Evaluate | None] = {}
+    for number, (known, column) in enumerate(pairs):
+        if known.expression is not None:
+            try:
+                found[number] = formula(known.expression, plain, column)[1]
+            except NotSimpleError:
+                found[number] = None
+    return found

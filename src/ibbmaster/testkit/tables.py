@@ -12,6 +12,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import (
     ROW_EVENT_BYTES,
+    Columns,
     Row,
     RowMetadata,
     encode_rows,
@@ -21,9 +22,11 @@ from ibbmaster.event.rows.row_image import RowImage, image_columns
 from ibbmaster.event.rows.value import Value
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.testkit.sequence import NEXT_AND_COUNT, SequenceRow, first_row
 from ibbmaster.testkit.table_version import KeptRow, Values, WritableVersion, writable_version
 
 _NOW = re.compile(r"current_timestamp(?:\((\d?)\))?", re.IGNORECASE)
+SEQUENCE_ROW = 1  # the number of the only row of a sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,7 @@ class FixtureTable:
     Statements that are logged as texts change no row here.
     """
 
-    def __init__(self, name: str, clock: FixtureClock, taking: Callable[[], AbstractContextManager[StatementWriter]]):
+    def __init__(self, name: str, clock: FixtureClock, taking: Callable[..., AbstractContextManager[StatementWriter]]):
         self.name = name
         self._clock = clock
         self._taking = taking
@@ -89,6 +92,7 @@ class FixtureTable:
         self._numbers: dict[tuple[Value, ...], int] = {}  # by key
         self._last_number = 0
         self._last_increment = 0
+        self._next: int | None = None  # of a sequence, if it is reserved
 
     def __repr__(self) -> str:
         return f"<FixtureTable {self.name} of {len(self._kept)} rows>"
@@ -113,6 +117,8 @@ class FixtureTable:
     def insert(self, *rows: Values, **values: object) -> None:
         """Insert one row by its values, or several as one statement; columns that are left out get their default.
 
+        Into a sequence: give its only row other values, as SETVAL does.
+
         Raises:
             ConfigurationError: a value cannot be that of its column, there is no such column, one without
                 default is missing, or there is a row of that key already.
@@ -121,16 +127,18 @@ class FixtureTable:
         named = [version.named(row) for row in (rows or (values,))]
         if rows and values:
             raise ConfigurationError(f"{self.name}: give rows, or the values of one row, not both")
+        if version.is_sequence:
+            for row in named:
+                self._set(version, row)
+            return
         complete = [self._completed(version, row) for row in named]
-        given = [
-            set(row) | {number for number in computed if number not in row}
-            for row, (_, computed) in zip(named, complete, strict=True)
-        ]
+        plain = [set(row) - set(version.computed) for row in named]
+        given = [names | made for names, (_, made) in zip(plain, complete, strict=True)]
         if any(numbers != given[0] for numbers in given):
             raise ConfigurationError(f"{self.name}: the rows of one statement have different columns")
         keys: set[tuple[Value, ...]] = set()
-        for row, _ in complete:
-            key = version.key_of(row)
+        for inserted, _ in complete:
+            key = version.key_of(inserted)
             if key and (key in self._numbers or key in keys):
                 raise ConfigurationError(f"{self.name}: there is a row of the key {version.shown(key)} already")
             keys.add(key)
@@ -151,20 +159,22 @@ class FixtureTable:
         else:
             found = version.named(where)
         number, before = self._find(version, found)
-        after = list(before)
+        changing = list(before)
         for changed, value in named.items():
-            after[changed] = value
+            changing[changed] = value
         given = set(named)
         for place, column in enumerate(version.table.columns):
-            if column.on_update is not None and place not in given and tuple(after) != before:
-                after[place] = version.read(place, self._clock.text(column.type.scale or 0))
+            if column.on_update is not None and place not in given and tuple(changing) != before:
+                changing[place] = version.read(place, self._clock.text(column.type.scale or 0))
                 given.add(place)
-        if tuple(after) == before:
+        if tuple(changing) == before:
             return
+        after = version.with_computed(changing, [number for number in version.computed if number not in named])
+        given = {number for number in given if number not in version.computed} | version.stored
         key = version.key_of(after)
         if key and self._numbers.get(key, number) != number:
             raise ConfigurationError(f"{self.name}: there is a row of the key {version.shown(key)} already")
-        self._change(version, ChangeKind.UPDATE, [(number, before, tuple(after))], given)
+        self._change(version, ChangeKind.UPDATE, [(number, before, after)], given)
 
     def delete(self, where: Values | None = None, /, **values: object) -> None:
         """Delete the row of this key, or the one that has these values.
@@ -176,6 +186,31 @@ class FixtureTable:
         number, before = self._find(version, version.named({**(where or {}), **values}))
         self._change(version, ChangeKind.DELETE, [(number, before, None)], set())
 
+    def next(self) -> int:
+        """NEXT VALUE FOR a sequence; where the server would reserve more of them, its row is logged.
+
+        In no transaction but one that is not transactional: as on a server, it is a group by itself.
+
+        Raises:
+            ConfigurationError: it is no sequence, or has run out.
+        """
+        version = self._current()
+        if not version.is_sequence:
+            raise ConfigurationError(f"{self.name} is no sequence")
+        row = SequenceRow._make(version.values(self._kept[SEQUENCE_ROW]))
+        value = self._next
+        if value is None or not row.has_cached(value):
+            value, row = row.reserved(self.name)
+            self._set(version, dict(enumerate(row)), is_apart=True)
+        self._next = value + row.step
+        return value
+
+    def _set(self, version: WritableVersion, named: Mapping[int, Value], *, is_apart: bool = False) -> None:
+        before = version.values(self._kept[SEQUENCE_ROW])
+        after = tuple(named.get(number, value) for number, value in enumerate(before))
+        given = {number for number in range(len(after)) if after[number] != before[number]} | {*NEXT_AND_COUNT}
+        self._change(version, ChangeKind.INSERT, [(SEQUENCE_ROW, before, after)], given, is_apart=is_apart)
+
     # What its primary does ----------------------------------------------------------------------
 
     def keep(self, number: int, row: KeptRow | None) -> None:
@@ -183,6 +218,7 @@ class FixtureTable:
         version, old = self._version, self._kept.get(number)
         if version is None:
             return  # DDL has dropped the table meanwhile
+        self._next = None
         if old is not None and version.key:
             self._numbers.pop(version.key_of(version.values(old)), None)
         if row is None:
@@ -202,8 +238,10 @@ class FixtureTable:
         self.name = table.full_name
         version = writable_version(table, table_id)
         if old is None or old.table.generation != table.generation:
-            self._kept.clear()
+            row = version.to_keep(first_row(table)) if version.is_sequence else None
+            self._kept = {} if row is None else {SEQUENCE_ROW: row}
             self._last_increment = 0
+            self._next = None
         else:
             types = {column.id: column.type for column in old.table.columns}
             changed = [
@@ -211,7 +249,14 @@ class FixtureTable:
                 for number, column in enumerate(table.columns)
                 if column.id in types and types[column.id] != column.type
             ]
-            self._kept = {number: version.converted(kept, changed) for number, kept in self._kept.items()}
+            expressions = {column.id: column.expression for column in old.table.columns}
+            remade = {
+                column.id for column in table.columns if column.expression not in (None, expressions.get(column.id))
+            }
+            self._kept = {
+                number: version.converted({id: value for id, value in kept.items() if id not in remade}, changed)
+                for number, kept in self._kept.items()
+            }
         self._version = version
         self._numbers = {}
         if version.key:
@@ -242,6 +287,8 @@ class FixtureTable:
         kind: ChangeKind,
         changes: Sequence[tuple[int | None, Row | None, Row | None]],
         given: set[int],
+        *,
+        is_apart: bool = False,
     ) -> None:
         steps = []
         for number, before, after in changes:
@@ -249,8 +296,8 @@ class FixtureTable:
                 self._last_number += 1
                 number = self._last_number
             steps.append(RowStep(self, number, version.to_keep(before), version.to_keep(after)))
-        with self._taking() as transaction:
-            rows = [(before, after) for _, before, after in changes]
+        with self._taking(is_apart=is_apart) as transaction:
+            rows = [(None if kind is ChangeKind.INSERT else before, after) for _, before, after in changes]
             transaction.take(self._events(version, kind, rows, given, transaction), steps)
             for step in steps:
                 step.redo()
@@ -265,9 +312,10 @@ class FixtureTable:
     ) -> Iterator[bytes]:
         written, way = version.written, transaction.format
         header = {"server_id": transaction.server_id, "timestamp": self._clock.timestamp}
-        blank = (None,) * len(written.columns)
-        first = changes[0]
-        columns = image_columns(written, way.image, kind, first[0] or blank, first[1] or blank, given)
+        if version.is_sequence and way.image is RowImage.MINIMAL:
+            columns: tuple[Columns, Columns] = (), tuple(sorted(given))
+        else:
+            columns = image_columns(written, way.image, kind, given)
         images = [(version.image(before, columns[0]), version.image(after, columns[1])) for before, after in changes]
         yield encode_table_map(written, metadata=way.metadata, **header)
         yield from encode_rows(
@@ -283,18 +331,18 @@ class FixtureTable:
     def _completed(self, version: WritableVersion, row: dict[int, Value]) -> tuple[Row, set[int]]:
         """A row with its defaults, and the columns that a replica could not complete by itself."""
         values: list[Value] = []
-        computed = set()
+        made = set(version.stored)
         for number, column in enumerate(version.table.columns):
             if number not in row:
                 is_now = column.default is not None and _NOW.fullmatch(column.default) is not None
                 if column.is_auto_increment or is_now:
-                    computed.add(number)
-                values.append(self._default(version, number, column))
+                    made.add(number)
+                values.append(None if number in version.computed else self._default(version, number, column))
             else:
                 values.append(row[number])
             if column.is_auto_increment and isinstance(values[-1], int):
                 self._last_increment = max(self._last_increment, values[-1])
-        return tuple(values), computed
+        return version.with_computed(values, [number for number in version.computed if number not in row]), made
 
     def _default(self, version: WritableVersion, number: int, column: TableColumn) -> Value:
         if column.is_auto_increment:
@@ -318,6 +366,8 @@ class FixtureTable:
 
     def _find(self, version: WritableVersion, wanted: Mapping[int, Value]) -> tuple[int, tuple[Value, ...]]:
         """The number and the values of the first row that has these values."""
+        if version.is_sequence:
+            raise ConfigurationError(f"{self.name} is a sequence: insert() sets its row, next() takes a value")
         if version.key and all(number in wanted for number in version.key):
             number = self._numbers.get(tuple(wanted[part] for part in version.key))
             candidates = [] if number is None else [number]

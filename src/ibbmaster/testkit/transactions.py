@@ -8,14 +8,21 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import Self, TypedDict
+from typing import NamedTuple, Self, TypedDict
 
 from ibbmaster.api.statements import DDL, Origin, is_of_transaction
 from ibbmaster.api.writing import OpenGroup, WritableLog, as_gtid, as_xid
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.gtid_event import GtidEvent, GtidExtraFlag, GtidFlag, GtidXid, encode_gtid_event
+from ibbmaster.event.gtid_event import (
+    ALTER_SEQ_NO,
+    GtidEvent,
+    GtidExtraFlag,
+    GtidFlag,
+    GtidXid,
+    encode_gtid_event,
+)
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
-from ibbmaster.event.query import compress
+from ibbmaster.event.query import STATUS_ALTER_FLAGS, compress
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
@@ -24,6 +31,7 @@ from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.tables import RowFormat, RowStep
 
 XA_PREPARE = struct.Struct("<BIII")  # in one phase, format id, sizes of gtrid and bqual
+DUPLICATE_ENTRY = 1062  # the error for which an ALTER of two phases is rolled back
 READ_ONLY_ENGINES = 255  # what a server of 10.11 writes of the engines of an XA transaction
 
 
@@ -48,6 +56,13 @@ class TransactionOptions(GtidOptions, total=False):
     format: RowFormat
 
 
+class OpenAlter(NamedTuple):
+    """An ALTER of two phases that has begun."""
+
+    sql: str
+    database: str
+
+
 class FixtureTransaction:
     """A transaction that is open. Made by `FixturePrimary.transaction`.
 
@@ -59,7 +74,8 @@ class FixtureTransaction:
         self._writer = writer
         self._options = options
         named = writer.named(options)
-        self.server_id = named.server_id
+        self.server_id, self.domain = named.server_id, named.domain_id
+        self.is_transactional = options.get("is_transactional", True)
         self.format = options.get("format", writer.format)
         self.gtid: Gtid | None = None  # once it is committed
         self.is_open = True
@@ -80,7 +96,7 @@ class FixtureTransaction:
         if not is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} is a group by itself, as it is in MariaDB: give it to ddl()")
         query = self._writer.origin(self.server_id, database).query(sql)
-        self.take([_compressed(query, sql) if self.format.is_compressed else query], ())
+        self.take([_packed(query, sql, self.format)], ())
 
     def annotate(self, sql: str) -> None:
         """Say by an ANNOTATE_ROWS event which statement the next change of rows comes from."""
@@ -132,14 +148,11 @@ class FixtureTransaction:
         if not self._has_events:
             self.roll_back()
             return None
-        is_transactional = self._options.get("is_transactional", True)
-        flags = GtidFlag.ALLOW_PARALLEL | (GtidFlag.TRANSACTIONAL if is_transactional else GtidFlag(0))
+        flags = GtidFlag.ALLOW_PARALLEL | (GtidFlag.TRANSACTIONAL if self.is_transactional else GtidFlag(0))
         try:
             with self._writer.next_gtid(self._options) as gtid:
-                end = (
-                    self._writer.origin(self.server_id).xid(gtid.seq_no) if is_transactional else self._query("COMMIT")
-                )
-                self._group.write(end)
+                origin = self._writer.origin(self.server_id)
+                self._group.write(origin.xid(gtid.seq_no) if self.is_transactional else origin.query("COMMIT"))
                 self._group.commit(gtid, self._gtid_event(gtid, flags))
         except BaseException:
             self.roll_back()
@@ -254,19 +267,26 @@ class FixtureWriter:
         self._domain = domain
         self._lock = threading.Lock()  # of whatever takes the next GTID
         self._prepared: dict[Xid, list[RowStep]] = {}
+        self._alters: dict[Gtid, OpenAlter] = {}
 
     def begin(self, options: TransactionOptions) -> FixtureTransaction:
         """Open a transaction."""
         return FixtureTransaction(self, options)
 
     @contextlib.contextmanager
-    def taking(self) -> Iterator[FixtureTransaction]:
-        """The transaction that is open here, or one of a single statement."""
+    def taking(self, *, is_apart: bool = False) -> Iterator[FixtureTransaction]:
+        """The transaction that is open here, or one of a single statement.
+
+        `is_apart`: what is logged is not undone by a rollback, and waits for no commit.
+        """
         here = next((one for one in reversed(OPEN.get()) if one.is_of(self) and one.is_open), None)
-        if here is not None:
+        if here is not None and not (is_apart and here.is_transactional):
             yield here
             return
-        with self.begin({}) as alone:
+        options: TransactionOptions = {"is_transactional": not is_apart}
+        if here is not None:
+            options |= {"domain": here.domain, "server_id": here.server_id, "format": here.format}
+        with self.begin(options) as alone:
             yield alone
 
     def ddl(self, sql: str, database: str, options: GtidOptions) -> tuple[Gtid, LogPosition]:
@@ -275,7 +295,43 @@ class FixtureWriter:
             raise ConfigurationError(f"{sql[:60]!r} changes rows: give it to transaction().statement()")
         with self.next_gtid(options) as gtid:
             origin = self.origin(gtid.server_id, database)
-            return gtid, self.log.append(gtid, [origin.gtid_event(gtid, DDL), origin.query(sql)])
+            query = _packed(origin.query(sql), sql, self.format)
+            return gtid, self.log.append(gtid, [origin.gtid_event(gtid, DDL), query])
+
+    def start_alter(self, sql: str, database: str, options: GtidOptions) -> Gtid:
+        """Log the first part of an ALTER of two phases, which changes nothing yet."""
+        if not sql.lstrip().upper().startswith("ALTER"):
+            raise ConfigurationError(f"{sql[:60]!r} is no ALTER TABLE")
+        gtid, _ = self._log_alter(OpenAlter(sql, database), GtidExtraFlag.START_ALTER, None, options)
+        self._alters[gtid] = OpenAlter(sql, database)
+        return gtid
+
+    def end_alter(
+        self, started: Gtid | str, end: GtidExtraFlag, options: GtidOptions
+    ) -> tuple[Gtid, LogPosition, OpenAlter]:
+        """Log the second part, COMMIT_ALTER or ROLLBACK_ALTER, of the one that began with this GTID."""
+        start = as_gtid(started)
+        alter = self._alters.get(start)
+        if alter is None:
+            known = ", ".join(map(str, self._alters)) or "none"
+            raise ConfigurationError(f"no ALTER has begun with {start}; begun have: {known}")
+        options = {"domain": start.domain_id, "server_id": start.server_id, **options}
+        gtid, position = self._log_alter(alter, end, start.seq_no, options)
+        del self._alters[start]
+        return gtid, position, alter
+
+    def _log_alter(
+        self, alter: OpenAlter, phase: GtidExtraFlag, seq_no: int | None, options: GtidOptions
+    ) -> tuple[Gtid, LogPosition]:
+        number = b"" if seq_no is None else ALTER_SEQ_NO.pack(seq_no)
+        status = bytes([STATUS_ALTER_FLAGS, phase]) + number
+        with self.next_gtid(options) as gtid:
+            origin = self.origin(gtid.server_id, alter.database)
+            head = GtidEvent(gtid=gtid, flags=DDL, extra_flags=phase, alter_seq_no=seq_no)
+            error_code = DUPLICATE_ENTRY if phase is GtidExtraFlag.ROLLBACK_ALTER else 0
+            query = _packed(origin.query(alter.sql, status=status, error_code=error_code), alter.sql, self.format)
+            position = self.log.append(gtid, [encode_gtid_event(head, timestamp=self.clock.timestamp), query])
+            return gtid, position
 
     def xa_commit(self, xid: Xid | str, options: GtidOptions) -> Gtid:
         """Log the commit of a prepared transaction; its rows are there now."""
@@ -316,16 +372,17 @@ class FixtureWriter:
         return Origin(server_id=server_id, timestamp=self.clock.timestamp, database=database)
 
     def named(self, options: GtidOptions) -> Gtid:
-        """The GTID that a group would get now."""
+        """The GTID that a group would get now.
+
+        Raises:
+            GtidError: one of its numbers is too large, or negative.
+        """
         if "gtid" in options:
             return as_gtid(options["gtid"])
         domain = options.get("domain", self._domain)
         latest = self.log.state.latest(domain)
-        return Gtid(
-            domain_id=domain,
-            server_id=options.get("server_id", self._server_id),
-            seq_no=options.get("seq_no", 1 if latest is None else latest.seq_no + 1),
-        )
+        seq_no = options.get("seq_no", 1 if latest is None else latest.seq_no + 1)
+        return Gtid.parse(f"{domain}-{options.get('server_id', self._server_id)}-{seq_no}")
 
     @contextlib.contextmanager
     def next_gtid(self, options: GtidOptions) -> Iterator[Gtid]:
@@ -350,8 +407,10 @@ class FixtureWriter:
         return gtid
 
 
-def _compressed(query: bytes, sql: str) -> bytes:
-    """A QUERY as `log_bin_compress` has it."""
+def _packed(query: bytes, sql: str, format: RowFormat) -> bytes:
+    """A QUERY as `log_bin_compress` has it, or as it is."""
+    if not format.is_compressed:
+        return query
     text, header = sql.encode(), decode_event_header(query)
     return encode_event(
         event_type=EventType.QUERY_COMPRESSED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibbmaster.api.serving import ServingOptions, check_options
+from ibbmaster.api.serving import PlainServingOptions, check_options
 from ibbmaster.dump.profile import Profile
 
 #: Versions as scenarios name them: the profile whose shape their streams have, and the version they claim.
@@ -21,12 +21,10 @@ def profile_of(name: str) -> Profile:
     Raises:
         ConfigurationError: there is none.
     """
-    options = version_options(name)
-    options["tls"] = "off"
-    return check_options(**options).primary.profile
+    return check_options(**version_options(name), tls="off").primary.profile
 
 
-def version_options(name: str | None) -> ServingOptions:
+def version_options(name: str | None) -> PlainServingOptions:
     """The options for a version of `VERSIONS`, or for a profile by its name; None: for the default one."""
     if name not in VERSIONS:
         return {} if name is None else {"profile": name}

@@ -299,6 +299,9 @@ class _SentStage:
         self._gtid: Gtid | None = None
         self._boundary: GroupBoundary | None = None
 
+    def note_border(self) -> None:
+        """Every event is noted, and counted by the faults, too, planned or not."""
+
     async def pass_on(self, block: Block, send: Send) -> None:
         """Send a block as the faults let it, and note what went out."""
 

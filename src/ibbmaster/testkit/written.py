@@ -13,14 +13,13 @@ from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.transactions import FixtureTransaction
 
 SECONDS_MAX = 86_400.0
-CHANGES = ("insert", "update", "delete", "statement", "annotate", "savepoint", "roll_back_to")
+CHANGES = ("insert", "update", "delete", "statement", "annotate", "savepoint", "roll_back_to", "next")
 _NAMED = ("gtid", "domain", "server_id", "seq_no")
-_KINDS = ("changes", "ddl", "xa_commit", "xa_rollback", "flush", "recorded")
 _KEYS = {
     "changes": (*_NAMED, "commit_id", "is_transactional", "xa_prepare"),
     "ddl": (*_NAMED, "database"),
-    "xa_commit": _NAMED,
-    "xa_rollback": _NAMED,
+    "start_alter": (*_NAMED, "database"),
+    **dict.fromkeys(("commit_alter", "rollback_alter", "xa_commit", "xa_rollback"), _NAMED),
     "flush": (),
     "recorded": (),
 }
@@ -39,8 +38,10 @@ class WrittenGroup:
     """One group, or FLUSH BINARY LOGS, or groups of the log that a scenario begins with.
 
     Attributes:
-        kind: `changes`, `ddl`, `xa_commit`, `xa_rollback`, `flush` or `recorded`.
-        what: the changes in order, or the text; of recorded groups the last GTID.
+        kind: `changes`, `ddl`, `start_alter`, `commit_alter`, `rollback_alter`, `xa_commit`, `xa_rollback`, `flush` or
+            `recorded`.
+        what: the changes in order, or the text; of the end of an ALTER, the GTID of its start; of recorded groups the
+            last GTID.
         at: when it is logged, in seconds on the scenario's clock; None: before anything is served.
     """
 
@@ -56,9 +57,9 @@ class WrittenGroup:
         Raises:
             ConfigurationError: a key or a value means nothing.
         """
-        kinds = [kind for kind in _KINDS if kind in given]
+        kinds = [kind for kind in _KEYS if kind in given]
         if len(kinds) != 1:
-            raise ConfigurationError(f"expected one of {', '.join(_KINDS)}; found {', '.join(kinds) or 'none'}")
+            raise ConfigurationError(f"expected one of {', '.join(_KEYS)}; found {', '.join(kinds) or 'none'}")
         kind = kinds[0]
         only("", given, (kind, "at", *_KEYS[kind]))
         at = given.get("at")
@@ -93,12 +94,9 @@ class WrittenGroup:
                     raise ConfigurationError("recorded: expected [log] with a directory that has the group")
                 recorded.copy_to(primary.log, self.what)
                 return Gtid.parse(self.what)
-            case "ddl":
-                return primary.ddl(self.what, **self.options)
-            case "xa_commit":
-                return primary.xa_commit(self.what, **self.options)
-            case "xa_rollback":
-                return primary.xa_rollback(self.what, **self.options)
+            case "ddl" | "start_alter" | "commit_alter" | "rollback_alter" | "xa_commit" | "xa_rollback":
+                gtid: Gtid | None = getattr(primary, self.kind)(self.what, **self.options)
+                return gtid
         options = dict(self.options)
         prepared = options.pop("xa_prepare", None)
         with primary.transaction(**options) as transaction:
@@ -146,6 +144,8 @@ def _do(primary: FixturePrimary, transaction: FixtureTransaction, verb: str, cha
             primary.table(change["delete"]).delete(change["values"])
         case "statement":
             transaction.statement(change["statement"], database=expect("database", str, change.get("database", "")))
+        case "next":
+            primary.table(change["next"]).next()
         case "annotate":
             transaction.annotate(change["annotate"])
         case "savepoint":

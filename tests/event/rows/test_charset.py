@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
-from ibbmaster.event.rows.charset import CODECS, charset_of, decode_text
+from ibbmaster.event.rows.charset import CODECS, charset_of, decode_text, encode_text
 
 # What information_schema.COLLATIONS of MariaDB 10.11 says: ID, CHARACTER_SET_NAME
 ASKED = {
@@ -88,3 +90,21 @@ def test_python_has_each_codec_that_is_named():
             width = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}.get(charset, 1)
             order = "little" if charset == "utf16le" else "big"
             assert decode_text(ord("A").to_bytes(width, order), charset) == "A"
+
+
+@pytest.mark.parametrize("charset", [name for name, codec in CODECS.items() if codec is not None])
+def test_text_is_encoded_as_it_is_decoded(charset):
+    letters = []
+    for number in (*range(0x20, 0x2000), 0x20AC, 0x3042, 0x4F60, 0xFFFD, 0x1F600):
+        with contextlib.suppress(ValueError):
+            assert decode_text(encode_text(chr(number), charset), charset) == chr(number)
+            letters.append(chr(number))
+    assert set(map(chr, range(0x20, 0x7F))) <= set(letters)
+    assert ("\U0001f600" in letters) == (charset in ("utf8mb4", "utf16", "utf16le", "utf32"))
+
+
+def test_what_no_codec_is_known_of_is_not_encoded():
+    with pytest.raises(ValueError, match="'¥' is no text of character set sjis"):
+        encode_text("¥", "sjis")
+    with pytest.raises(ValueError, match="text of character set armscii8 cannot be written"):
+        encode_text("a", "armscii8")

@@ -20,10 +20,16 @@ def test_the_calendar_is_that_of_python():
         assert days_of(day.year, day.month, day.day) == days
 
 
-@pytest.mark.parametrize("value", ["2026-02-30", "2026-13-01", "2026-00-01", "2026-01-01 24", "26-01-01", "x", 5, None])
+@pytest.mark.parametrize("value", ["2026-02-30", "2026-13-01", "2026-00-32", "2026-01-01 24", "26-01-01", "x", 5, None])
 def test_what_is_no_day_of_the_calendar_is_refused(value):
     with pytest.raises(ValueError, match=r"is no date and time|there is no such day"):
         moment_of(value)
+
+
+def test_a_part_of_a_day_may_be_zero():
+    assert moment_of("0000-00-00 00:00:00") == Moment(0, 0, 0)
+    assert moment_of("2026-00-01")[:3] == (2026, 0, 1)
+    assert moment_of("2026-02-00")[:3] == (2026, 2, 0)
 
 
 def test_a_moment_is_taken_from_texts_and_pythons_own():

@@ -17,13 +17,13 @@ PACKED = b"?"  # the tool prints values of COMPRESSED columns as they are stored
 Printed = tuple[str, str, list[tuple[int, bytes]]]  # table, kind, number and text of each column
 
 
-def printed_changes(path: Path) -> list[Printed]:
+def printed_changes(path: Path, version: str = "10.11") -> list[Printed]:
     """Table, kind, and number and text of each column of every image in the tool's output.
 
     Raises:
-        ProgramsMissingError: the tool of 10.11 is not on this machine.
+        ProgramsMissingError: the tool of that version is not on this machine.
     """
-    command = [*find_programs("10.11").command("mariadb-binlog"), "--no-defaults", "-vv", "--base64-output=decode-rows"]
+    command = [*find_programs(version).command("mariadb-binlog"), "--no-defaults", "-vv", "--base64-output=decode-rows"]
     done = subprocess.run([*command, path], capture_output=True, check=False)
     changes: list[Printed] = []
     head = ("", "")

@@ -59,6 +59,8 @@ _TABLE: tuple[tuple[str, str | None, str], ...] = (
     ("eucjpms", "euc_jp", "97-98"),
 )
 CODECS = {name: codec for name, codec, _ in _TABLE}
+LATIN1_HOLES = "\x81\x8d\x8f\x90\x9d"  # of cp1252
+_BASIC_PLANE = ("utf8mb3", "ucs2")  # have no character above U+FFFF
 
 
 @functools.cache
@@ -100,3 +102,36 @@ def decode_text(data: bytes, charset: str) -> str:
         if charset == "latin1":
             return "".join(bytes((byte,)).decode(codec, "ignore") or chr(byte) for byte in data)
         raise
+
+
+def encode_text(text: str, charset: str) -> bytes:
+    """Text as bytes of a character set: the inverse of `decode_text`.
+
+    Raises:
+        ValueError: the character set does not have one of the characters, or Python has no codec for it.
+    """
+    codec = CODECS.get(charset)
+    if codec is None:
+        raise ValueError(f"text of character set {charset} cannot be written")
+    above = max(text, default="")
+    if charset in _BASIC_PLANE and above > "\uffff":
+        raise ValueError(f"{above!r} is no text of character set {charset}")
+    try:
+        data = text.encode(codec)
+    except UnicodeEncodeError as error:
+        if charset == "latin1":
+            return b"".join(map(_latin1, text))
+        raise ValueError(f"{text[error.start : error.end]!r} is no text of character set {charset}") from None
+    if not codec.startswith("utf") and data.decode(codec) != text:  # some take a look-alike instead
+        raise ValueError(f"{text[:60]!r} is no text of character set {charset}")
+    return data
+
+
+def _latin1(letter: str) -> bytes:
+    """A character of cp1252, or of Latin-1 where that has holes."""
+    try:
+        return letter.encode("cp1252")
+    except UnicodeEncodeError:
+        if letter in LATIN1_HOLES:
+            return letter.encode("latin-1")
+        raise ValueError(f"{letter!r} is no text of character set latin1") from None

@@ -21,7 +21,7 @@ class Moment(NamedTuple):
 
 
 def moment_of(value: object) -> Moment:
-    """A moment from one of Python's, or from text as MariaDB shows it; a zone is for the caller.
+    """A moment from one of Python's, or from text as MariaDB shows it, with zeros for parts; a zone is for the caller.
 
     Raises:
         ValueError: it is none, or there is no such day.
@@ -33,7 +33,10 @@ def moment_of(value: object) -> Moment:
         raise ValueError(f"{value!r} is no date and time")
     numbers = [int(match[number] or 0) for number in range(1, 7)]
     moment = Moment._make((*numbers, int((match[7] or "").ljust(6, "0"))))
-    if not 1 <= moment.month <= 12 or civil_date(days_of(moment.year, moment.month, moment.day)) != moment[:3]:
+    year, month, day = moment[:3]
+    if 0 in (month, day) and month <= 12 and day <= 31:
+        return moment
+    if month > 12 or civil_date(days_of(year, month, day)) != moment[:3]:
         raise ValueError(f"{value!r}: there is no such day")
     return moment
 

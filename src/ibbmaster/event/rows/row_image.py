@@ -7,7 +7,9 @@ from collections.abc import Collection
 
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.rows.encoding import Columns, Row, WrittenTable
+from ibbmaster.event.rows.encoding import Columns, WrittenTable
+
+BLOBS = (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED)
 
 
 class RowImage(enum.Enum):
@@ -16,29 +18,30 @@ class RowImage(enum.Enum):
     FULL = "FULL"
     MINIMAL = "MINIMAL"  # before: the key; after: what the statement gave
     NOBLOB = "NOBLOB"  # no BLOB or TEXT that did not change
-    FULL_NODUP = "FULL_NODUP"  # behind an update only what changed
+    FULL_NODUP = "FULL_NODUP"  # behind an update only what the statement wrote
 
 
 def image_columns(
-    table: WrittenTable, image: RowImage, kind: ChangeKind, before: Row, after: Row, given: Collection[int]
+    table: WrittenTable, image: RowImage, kind: ChangeKind, given: Collection[int]
 ) -> tuple[Columns, Columns]:
     """The columns of the image before a change and of the one behind it, in order.
 
-    `given` are those that the statement named. Where `kind` has only one image the other is of no use.
+    `given` are those that the statement wrote, as they were or not. Where `kind` has only one image the other is
+    of no use. Rows of a table without a key are always whole.
 
     Source: MariaDB 12.3, sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes.
     """
     everything = tuple(range(len(table.columns)))
-    blobs = {number for number in everything if table.columns[number].type == ColumnType.BLOB}
-    changed = tuple(number for number in everything if number in given or before[number] != after[number])
+    blobs = {number for number in everything if table.columns[number].type in BLOBS}
+    if not table.primary_key:
+        return everything, everything
     match image:
         case RowImage.MINIMAL:
-            return table.primary_key or everything, changed if kind is ChangeKind.UPDATE else tuple(sorted(given))
+            return tuple(sorted(table.primary_key)), tuple(sorted(given))
         case RowImage.NOBLOB:
             kept = tuple(number for number in everything if number not in blobs or number in table.primary_key)
-            named = tuple(number for number in everything if number not in blobs or number in changed)
-            return kept if table.primary_key else everything, named
+            return kept, tuple(number for number in everything if number in kept or number in given)
         case RowImage.FULL_NODUP if kind is ChangeKind.UPDATE:
-            return everything, tuple(number for number in everything if before[number] != after[number])
+            return everything, tuple(sorted(given))
         case _:
             return everything, everything

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.event.rows.ddl import is_nullable, named_charset
-from ibbmaster.event.rows.kinds.kind import read_declared
+from ibbmaster.event.rows.kinds.kind import StoredText, read_declared
 from ibbmaster.event.rows.kinds.registry import BY_WORD
 from ibbmaster.event.rows.value import Encode
 
@@ -26,19 +26,23 @@ class WrittenColumn:
     is_nullable: bool = True
     is_unsigned: bool | None = None  # None for what is no number
     collation: int | None = None  # None for what is no string
-    labels: tuple[str, ...] = ()  # of ENUM and SET
+    labels: tuple[bytes, ...] = ()  # of ENUM and SET, as they are stored
+    geometry_type: int | None = None
 
 
-def written_column(name: str, declared: str) -> WrittenColumn:
-    """A column from its type as CREATE TABLE writes it. Text is utf8mb4.
+def written_column(
+    name: str, declared: str, *, storage: StoredText | None = None, is_compressed: bool = False
+) -> WrittenColumn:
+    """A column from its type as CREATE TABLE writes it. Without `storage` text is utf8mb4.
 
     Raises:
         ConfigurationError: the type is unknown, or cannot be written.
     """
     taken = read_declared(f"column {name}", declared)
-    charset = named_charset(declared)
+    charset = named_charset(declared) if storage is None else None
     if charset not in (None, UTF8):  # also utf8mb3: a replica's column would have other lengths
         raise ConfigurationError(f"column {name}: {declared!r} is text in {charset}, only {UTF8} can be written")
+    taken = taken._replace(storage=storage or StoredText(), is_compressed=is_compressed)
     kind = BY_WORD.get(taken.word)
     written = None if kind is None else kind.write(taken)
     if written is None:

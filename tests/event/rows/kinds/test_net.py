@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from ibbmaster.event.rows.kinds.net import inet4_text, inet6_text, uuid_text
+from ibbmaster.event.rows.kinds.net import inet4_text, inet6_text, uuid_bytes, uuid_text
 
 
 def stored(text: str) -> bytes:
@@ -80,3 +80,10 @@ def test_another_number_of_bytes_is_refused(read, size):
     for wrong in {*range(size + 2)} - {size}:
         with pytest.raises(ValueError, match=f"of {wrong} bytes"):
             read(bytes(wrong))
+
+
+def test_a_uuid_is_written_as_real_servers_write_it():
+    """INSERT of these into 10.11 and 11.8 logs bytes in the order of the text, whatever the version."""
+    for text in ("6ccd780c-baba-1026-9564-5b8c656024db", "ffffffff-ffff-4fff-bfff-ffffffffff01"):
+        assert uuid_bytes(text).hex() == text.replace("-", "")
+        assert uuid_text(uuid_bytes(text)) == text

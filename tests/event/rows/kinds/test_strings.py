@@ -171,5 +171,10 @@ def test_no_table_has_such_a_column(text, problem):
         Strings().write(declared(text))
 
 
-def test_vectors_cannot_be_written():
-    assert Strings().write(declared("vector(3)")) is None
+def test_vectors_are_written_from_numbers_or_text():
+    encode = Strings().write(declared("vector(2)")).encode
+
+    assert encode("[1, -0.5]") == encode((1, -0.5)) == bytes.fromhex("08 0000803f 000000bf")
+    for value, problem in (("[1]", "of 4 bytes, expected 8"), ("[1,x]", "could not convert"), (5, "is no vector")):
+        with pytest.raises(ValueError, match=problem):
+            encode(value)

@@ -17,13 +17,26 @@ _DECLARED = re.compile(
 )
 
 
+class StoredText(NamedTuple):
+    """How the text of a column is stored: its character set, its collation's number, bytes of the longest character."""
+
+    charset: str = "utf8mb4"
+    collation: int = 45  # utf8mb4_general_ci
+    unit: int = 4
+
+
 class DeclaredType(NamedTuple):
-    """A type as CREATE TABLE writes it; `where` names its column in errors."""
+    """A type as CREATE TABLE writes it; `where` names its column in errors.
+
+    `storage` and `is_compressed` are of columns that are written.
+    """
 
     where: str
     text: str
     word: str  # in lower case
     inside: str | None  # the brackets behind it
+    storage: StoredText = StoredText()
+    is_compressed: bool = False
 
     @property
     def length(self) -> int | None:
@@ -76,7 +89,8 @@ class WrittenType(NamedTuple):
     encode: Encode
     is_unsigned: bool | None = None  # None for what is no number
     collation: int | None = None  # None for what is no string
-    labels: tuple[str, ...] = ()  # of ENUM and SET
+    labels: tuple[bytes, ...] = ()  # of ENUM and SET, as they are stored
+    geometry_type: int | None = None
 
 
 class ColumnKind(ABC):

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.charset import encode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, WrittenType
-from ibbmaster.event.rows.kinds.strings import UTF8_COLLATION
 from ibbmaster.event.rows.value import Encode, Value
 
 ENUM_LABELS_MAX = 65535
@@ -54,7 +54,16 @@ class Labels(ColumnKind):
             size = (len(labels) + 7) // 8
             size = size if size <= 4 else 8
             encode = _set_encoder(labels, size)
-        return WrittenType(ColumnType.STRING, bytes([kind, size]), encode, collation=UTF8_COLLATION, labels=labels)
+        charset, collation, _ = declared.storage
+        stored = tuple(_stored(declared.where, label, charset) for label in labels)
+        return WrittenType(ColumnType.STRING, bytes([kind, size]), encode, collation=collation, labels=stored)
+
+
+def _stored(where: str, label: str, charset: str) -> bytes:
+    try:
+        return encode_text(label, charset)
+    except ValueError as error:
+        raise ConfigurationError(f"{where}: {error}") from None
 
 
 def _labels(declared: DeclaredType) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ _STORED_SEGMENTS = ((10, 16), (8, 10), (6, 8), (4, 6), (0, 4))  # of the text's 
 
 
 def uuid_text(data: bytes) -> str:
-    """A stored UUID. Versions 1 to 5 have their segments in reverse order, so that they sort by time.
+    """A UUID of a row event, as it reads; or as it is stored, where versions 1 to 5 have their segments in
+    reverse order, so that they sort by time. No value that a server takes can be meant in both ways.
 
     Raises:
         ValueError: not 16 bytes.
@@ -36,15 +37,12 @@ def uuid_text(data: bytes) -> str:
 
 
 def uuid_bytes(text: str) -> bytes:
-    """A UUID as it is stored; the inverse of `uuid_text`.
+    """A UUID as real servers write it into row events: as it reads, whatever its version.
 
     Raises:
         ValueError: the text is none.
     """
-    data = uuid.UUID(text).bytes
-    if data[8] & UUID_VARIANT_BIT and 0 < data[6] < REORDERED_VERSION_END:
-        return b"".join(data[start:end] for start, end in _STORED_SEGMENTS)
-    return data
+    return uuid.UUID(text).bytes
 
 
 def inet4_text(data: bytes) -> str:

@@ -8,10 +8,10 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, decode_text
+from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, decode_text, encode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.ddl import named_charset
-from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
+from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, StoredText, WrittenType
 from ibbmaster.event.rows.kinds.net import (
     INET4_SIZE,
     INET6_SIZE,
@@ -21,19 +21,19 @@ from ibbmaster.event.rows.kinds.net import (
     uuid_bytes,
     uuid_text,
 )
-from ibbmaster.event.rows.kinds.vector import vector_of
+from ibbmaster.event.rows.kinds.vector import VECTOR_NUMBER_SIZE, vector_bytes, vector_of
 from ibbmaster.event.rows.value import Encode, Value
 
 SHORT_LENGTH_MAX = 255  # longer strings have their length in two bytes
 STRING_LENGTH_BITS = 0x30  # of the first metadata byte of STRING: inverted, bits 8 and 9 of the length
-UTF8_COLLATION = 45  # utf8mb4_general_ci
-UTF8_BYTES_MAX = 4  # of a character
 
 COMPRESSED_METHOD_SHIFT = 4  # of the first byte of a compressed value: 0 not, 8 zlib
 COMPRESSED_METHOD_ZLIB = 8
 COMPRESSED_RAW = 0x08  # without zlib's own head and checksum
 COMPRESSED_SIZE_MASK = 0x07
 COMPRESSED_VALUE_SIZE_MAX = 1 << 30  # as `max_allowed_packet`
+COMPRESSION_THRESHOLD = 100  # bytes of which `column_compression_threshold` has a server compress values
+COMPRESSION_LEVEL = 6  # `column_compression_zlib_level`
 
 _BLOB_SIZES = {  # word -> bytes of the length
     **dict.fromkeys(("tinytext", "tinyblob"), 1),
@@ -42,8 +42,13 @@ _BLOB_SIZES = {  # word -> bytes of the length
     **dict.fromkeys(("longtext", "longblob", "json"), 4),
 }
 _TEXTS = frozenset(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json"))
+GEOMETRIES = (  # in the order of their numbers in a TABLE_MAP
+    *("geometry", "point", "linestring", "polygon"),
+    *("multipoint", "multilinestring", "multipolygon", "geometrycollection"),
+)
 _BINARIES = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"))
 _BLOBS = (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED, ColumnType.GEOMETRY)
+_BYTES = StoredText(charset="binary", collation=BINARY_COLLATION, unit=1)
 _COMPRESSED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
 
 
@@ -83,7 +88,7 @@ class Strings(ColumnKind):
         ColumnType.BLOB_COMPRESSED: ValueKind.BINARY,
         ColumnType.GEOMETRY: ValueKind.GEOMETRY,
     }
-    words = _TEXTS | _BINARIES | frozenset(_CONTENTS)
+    words = _TEXTS | _BINARIES | frozenset(_CONTENTS) | frozenset(GEOMETRIES)
     metadata_sizes = {kind: 1 if kind in _BLOBS else 2 for kind in values}
     big_endian = frozenset((ColumnType.VAR_STRING, ColumnType.STRING))
     has_collation = True
@@ -129,7 +134,11 @@ class Strings(ColumnKind):
             is_so = column.type == content.type and content.size in (None, column.size)
             declared.expect(column, is_so)
             return {"kind": content.kind}
-        declared.expect(column, column.type in self.values and column.type != ColumnType.GEOMETRY)
+        declared.expect(
+            column, column.type in self.values and (column.type == ColumnType.GEOMETRY) is (declared.word in GEOMETRIES)
+        )
+        if column.type == ColumnType.GEOMETRY:
+            return {}
         if declared.word in _BINARIES:
             is_text = column.charset not in (None, "binary")  # as the event says, which goes first
             return {} if is_text else {"kind": ValueKind.BINARY, "charset": "binary"}
@@ -139,31 +148,58 @@ class Strings(ColumnKind):
         return {"kind": ValueKind.BINARY if name == "binary" else ValueKind.TEXT, "charset": name}
 
     def write(self, declared: DeclaredType) -> WrittenType | None:
-        word, length, is_text = declared.word, declared.length, declared.word in _TEXTS
-        collation = UTF8_COLLATION if is_text else BINARY_COLLATION
-        unit = UTF8_BYTES_MAX if is_text else 1
+        word, length, is_packed = declared.word, declared.length, declared.is_compressed
+        storage = declared.storage if word in _TEXTS else _BYTES
+        if CODECS.get(storage.charset) is None and storage is not _BYTES:
+            problem = f"{declared.text!r} is text in {storage.charset}, of which no codec is known"
+            raise ConfigurationError(f"{declared.where}: {problem}")
         if word in _BLOB_SIZES:
             prefix = _BLOB_SIZES[word]
-            encode = _encoder(prefix, (1 << 8 * prefix) - 1, is_text=is_text)
-            return WrittenType(ColumnType.BLOB, bytes([prefix]), encode, collation=collation)
+            encode = _encoder(prefix, (1 << 8 * prefix) - 1, storage, is_packed=is_packed)
+            kind = ColumnType.BLOB_COMPRESSED if is_packed else ColumnType.BLOB
+            return WrittenType(kind, bytes([prefix]), encode, collation=storage.collation)
         if word in ("varchar", "varbinary"):
-            size = (length or 0) * unit
+            size = (length or 0) * storage.unit + is_packed
             if length is None or size > 0xFFFF:
                 raise ConfigurationError(f"{declared.where}: {declared.text!r} needs a length of at most 65535 bytes")
-            encode = _encoder(1 if size <= SHORT_LENGTH_MAX else 2, size, is_text=is_text)
-            return WrittenType(ColumnType.VARCHAR, size.to_bytes(2, "little"), encode, collation=collation)
+            prefix = 1 if size <= SHORT_LENGTH_MAX else 2
+            encode = _encoder(prefix, size - is_packed, storage, length=length, is_packed=is_packed)
+            kind = ColumnType.VARCHAR_COMPRESSED if is_packed else ColumnType.VARCHAR
+            return WrittenType(kind, size.to_bytes(2, "little"), encode, collation=storage.collation)
         if word in ("char", "binary"):
-            size = (1 if length is None else length) * unit
-            if size > 255 * UTF8_BYTES_MAX or (not is_text and size > 255):
+            length = 1 if length is None else length
+            if length > 255:
                 raise ConfigurationError(f"{declared.where}: {declared.text!r} is too long")
+            size = length * storage.unit
             metadata = bytes([ColumnType.STRING ^ ((size & 0x300) >> 4), size & 0xFF])
-            encode = _encoder(1 if size <= SHORT_LENGTH_MAX else 2, size, is_text=is_text, is_trimmed=True)
-            return WrittenType(ColumnType.STRING, metadata, encode, collation=collation)
-        content = _CONTENTS.get(word)
-        if content is None or content.write is None or content.size is None:
-            return None
+            encode = _encoder(1 if size <= SHORT_LENGTH_MAX else 2, size, storage, length=length, is_trimmed=True)
+            return WrittenType(ColumnType.STRING, metadata, encode, collation=storage.collation)
+        if word in GEOMETRIES:
+            number, encode = GEOMETRIES.index(word), _encoder(4, 0xFFFFFFFF, _BYTES)
+            return WrittenType(ColumnType.GEOMETRY, b"\4", encode, collation=BINARY_COLLATION, geometry_type=number)
+        return _written_content(declared)
+
+
+def _written_content(declared: DeclaredType) -> WrittenType | None:
+    content = _CONTENTS[declared.word]
+    if content.size is not None and content.write is not None:
         metadata = bytes([ColumnType.STRING, content.size])
         return WrittenType(ColumnType.STRING, metadata, _content_encoder(content.write), collation=BINARY_COLLATION)
+    size = (declared.length or 0) * VECTOR_NUMBER_SIZE
+    if not 0 < size <= 0xFFFF:
+        raise ConfigurationError(f"{declared.where}: {declared.text!r} needs a length from 1 to 16383")
+    encode = _vector_encoder(1 if size <= SHORT_LENGTH_MAX else 2, size)
+    return WrittenType(ColumnType.VARCHAR, size.to_bytes(2, "little"), encode, collation=BINARY_COLLATION)
+
+
+def _vector_encoder(prefix: int, size: int) -> Encode:
+    def encode(value: object) -> bytes:
+        data = vector_bytes(value)
+        if len(data) != size:
+            raise ValueError(f"a vector of {len(data)} bytes, expected {size}")
+        return len(data).to_bytes(prefix, "little") + data
+
+    return encode
 
 
 def _content_encoder(write: Callable[[str], bytes]) -> Encode:
@@ -216,25 +252,53 @@ def _decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]
     return read
 
 
-def _bytes_of(value: object, *, is_text: bool) -> bytes:
-    """The bytes of a string: text in UTF-8, and for binary columns also hexadecimal digits behind 0x."""
+def _compressed(data: bytes) -> bytes:
+    """A value as COMPRESSED columns have it: compressed where that makes it shorter, which small ones are not tried."""
+    if not data:
+        return data
+    if len(data) >= COMPRESSION_THRESHOLD:
+        packer = zlib.compressobj(COMPRESSION_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+        size = len(data).to_bytes(4, "big").lstrip(b"\0")
+        head = bytes([COMPRESSED_METHOD_ZLIB << COMPRESSED_METHOD_SHIFT | COMPRESSED_RAW | len(size)])
+        packed = head + size + packer.compress(data) + packer.flush()
+        if len(packed) <= len(data):
+            return packed
+    return b"\0" + data
+
+
+def _bytes_of(value: object, charset: str) -> bytes:
+    """The bytes of a string: text in its character set, and for binary columns also hexadecimal digits behind 0x."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     text = str(value)
-    if not is_text and text.startswith("0x"):
-        return bytes.fromhex(text[2:])
-    return text.encode()
+    if charset != "binary":
+        return encode_text(text, charset)
+    return bytes.fromhex(text[2:]) if text.startswith("0x") else text.encode()
 
 
-def _encoder(prefix: int, size_max: int, *, is_text: bool, is_trimmed: bool = False) -> Encode:
+def _encoder(
+    prefix: int,
+    size_max: int,
+    storage: StoredText,
+    *,
+    length: int | None = None,
+    is_trimmed: bool = False,
+    is_packed: bool = False,
+) -> Encode:
     """Writes strings behind their length; those of a fixed length travel without what fills them up."""
+    charset = storage.charset
+    filling = b"\0" if charset == "binary" else encode_text(" ", charset)
 
     def encode(value: object) -> bytes:
-        data = _bytes_of(value, is_text=is_text)
+        data = _bytes_of(value, charset)
         if len(data) > size_max:
             raise ValueError(f"a string of {len(data)} bytes, at most {size_max}")
-        if is_trimmed:
-            data = data.rstrip(b" " if is_text else b"\0")
+        if length is not None and charset != "binary" and isinstance(value, str) and len(value) > length:
+            raise ValueError(f"a text of {len(value)} characters, at most {length}")
+        while is_trimmed and data.endswith(filling):
+            data = data[: -len(filling)]
+        if is_packed:
+            data = _compressed(data)
         return len(data).to_bytes(prefix, "little") + data
 
     return encode

@@ -332,12 +332,14 @@ def _timestamp_encoder(digits: int) -> Encode:
 
     def encode(value: object) -> bytes:
         moment = moment_of(value)
+        if not any(moment):
+            return bytes(4 + FRACTION_SIZES[digits])
         days = days_of(moment.year, moment.month, moment.day)
         seconds = ((days * 24 + moment.hour) * 60 + moment.minute) * 60 + moment.second
         zone = getattr(value, "utcoffset", lambda: None)()
         if zone is not None:
             seconds -= int(zone.total_seconds())
-        if not 0 < seconds < 1 << 32:
+        if not 0 < seconds < 1 << 32 or not moment.day * moment.month:
             raise ValueError(f"{value} is no TIMESTAMP")
         return seconds.to_bytes(4, "big") + _fraction(moment.microsecond, digits)
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ibbmaster.event.rows.charset import decode_text
+
 GTID = re.compile(rb"\tGTID (\d+-\d+-\d+)(.*)")
 TABLE_MAP = re.compile(rb"\tTable_map: `(.+)`\.`(.+)` mapped to number \d+")
 COLUMN = re.compile(rb"# (?:Columns\(|        )(?:`((?:[^`]|``)*)` )?(.*?)[,)]")
@@ -14,6 +16,7 @@ VERB = re.compile(rb"### (INSERT INTO|UPDATE|DELETE FROM) `(.+)`\.`(.+)`")
 KINDS = {b"INSERT INTO": "insert", b"UPDATE": "update", b"DELETE FROM": "delete"}
 VALUE = re.compile(rb"###   @(\d+)=(.*) /\* (\w+).*\*/")
 LABEL = re.compile(r"'((?:[^']|'')*)'")
+CHARSET = re.compile(r" CHARSET (\w+)")
 SESSION = re.compile(rb"SET |/\*!\\C |use `")  # what the tool prints in front of a statement
 TRANSACTION_END = re.compile(rb"(COMMIT|ROLLBACK|XA (PREPARE|COMMIT|ROLLBACK)\b.*)$", re.IGNORECASE | re.DOTALL)
 TRANSACTION_PART = re.compile(
@@ -57,12 +60,12 @@ class PrintedReader:
             self._table = f"{_text(found[1])}.{_text(found[2])}"
             self._columns[self._table] = []
         elif found := COLUMN.fullmatch(line):
-            name = None if found[1] is None else str(_text(found[1].replace(b"``", b"`")))
-            self._columns[self._table].append((name, str(_text(found[2]))))
+            name = None if found[1] is None else _text(found[1].replace(b"``", b"`"))
+            self._columns[self._table].append((name, _text(found[2])))
         elif b"\tQuery" in line:
             self._statement = []
         elif b"Unknown event" in line:
-            yield {"event": "unknown", "text": str(_text(line.rpartition(b"\t")[2]))}
+            yield {"event": "unknown", "text": _text(line.rpartition(b"\t")[2])}
 
     def _take_statement_line(self, line: bytes) -> Iterator[dict[str, Any]]:
         assert self._statement is not None
@@ -74,7 +77,7 @@ class PrintedReader:
         text = b"\n".join([*self._statement, line.removesuffix(DELIMITER)]).strip()
         self._statement = None
         if not TRANSACTION_PART.match(text) and text.upper() not in (b"COMMIT", b"ROLLBACK"):
-            yield {"event": "statement", "sql": str(_text(text))}
+            yield {"event": "statement", "sql": _text(text)}
         if self._ends_with_statement or TRANSACTION_END.match(text):
             yield from self._commit()
 
@@ -129,7 +132,7 @@ def value_of(printed: bytes, printed_type: str, declared: str) -> object:
         return ",".join(label for at, label in enumerate(labels) if bits >> at & 1) if labels else bits
     if printed.startswith(b"'"):
         data = re.sub(rb"\\x([01][0-9a-f])", lambda found: bytes.fromhex(found[1].decode()), printed[1:-1])
-        return str(_text(data)).replace(":", "-") if printed_type == "DATE" else _text(data)
+        return _text(data).replace(":", "-") if printed_type == "DATE" else _text_of(data, declared)
     text = printed.decode()
     match printed_type:
         case "ENUM":
@@ -148,6 +151,17 @@ def value_of(printed: bytes, printed_type: str, declared: str) -> object:
 def labels_of(declared: str) -> list[str]:
     """Those of an ENUM or a SET; none if the metadata do not tell them."""
     return [label.replace("''", "'") for label in LABEL.findall(declared)]
+
+
+def _text_of(data: bytes, declared: str) -> str:
+    """Bytes as a user who reads the metadata takes them: in their character set; BINARY up to its length."""
+    if found := CHARSET.search(declared):
+        try:
+            return decode_text(data, found[1])
+        except (LookupError, ValueError):
+            return f"0x{data.hex()}"
+    found = re.match(r"BINARY\((\d+)\)", declared)
+    return _text(data.ljust(int(found[1]), b"\0") if found else data)
 
 
 def _moment(text: str) -> str:

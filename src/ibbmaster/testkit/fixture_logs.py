@@ -1,0 +1,195 @@
+"""Logs of tests: made in milliseconds, sound at their end, and torn as a crash in the middle of a write leaves them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Unpack
+
+from ibbmaster.api.writing import OpenGroup, WritableLog, WritingOptions, store_options
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.position import LogPosition
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.store_options import StoreOptions
+
+FILE_BYTES = "1M"  # so small that a log is made at once
+REDO_BYTES = "1M"
+OPEN_S = 1.0  # in which groups that are open at a crash may end
+POLL_S = 0.001
+CRASHED = "the primary crashed"
+
+
+class FixtureDisk(RealDisk):
+    """A directory that outlives the process, but no loss of power: nothing is synced, which takes most of the time."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._tears: Callable[[str], bool] = lambda name: False
+        self._is_dead = False
+
+    def tear(self, is_torn: Callable[[str], bool]) -> None:
+        """Let the next write to such a file stop in its middle, and nothing be written behind it."""
+        self._tears = is_torn
+
+    def die(self) -> None:
+        """Write nothing any more."""
+        self._is_dead = True
+
+    def write(self, name: str, offset: int, data: Buffer) -> None:
+        if self._is_dead:
+            raise StoreError(CRASHED)
+        if self._tears(name):
+            half = len(data) // 2
+            super().write(name, offset, memoryview(data)[: half if half % PAGE_SIZE else half + PAGE_SIZE // 2])
+            self.die()
+            raise StoreError(CRASHED)
+        super().write(name, offset, data)
+
+    def sync(self, name: str) -> None:
+        pass
+
+    def sync_dir(self) -> None:
+        pass
+
+
+class FixtureLog(WritableLog):
+    """A log of a test, without a thread of its own. Made by `fixture_log`.
+
+    Who writes while it crashes waits until it was recovered.
+    """
+
+    def __init__(self, path: Path, options: StoreOptions, initial_state: GtidState | None = None) -> None:
+        self._disk = FixtureDisk(path)
+        self._options = options
+        self._changed = threading.Condition()
+        self._is_crashing = False
+        self._writing = 0  # calls that write, now
+        self._begun: weakref.WeakSet[OpenGroup] = weakref.WeakSet()
+        super().__init__(
+            path, BinlogStore(self._disk, options, initial_state=initial_state), schema=None, has_background=False
+        )
+
+    def crash(self, torn: str) -> None:
+        """Stop in the middle of writing, and recover. What was durable is there.
+
+        `torn` is where: in the redo record of a group ("redo"), in a page on its way to its file
+        ("pages"), or behind some pieces of a large group ("group"). Groups that are open may end
+        first, for `OPEN_S`; those that do not cannot be committed.
+        """
+        with self._changed:
+            self._is_crashing = True
+            until = time.monotonic() + OPEN_S
+            while self._is_busy and time.monotonic() < until:
+                self._changed.wait(POLL_S)  # nobody tells that a group has ended
+        try:
+            self._crash(torn)
+        finally:
+            with self._changed:
+                self._is_crashing = False
+                self._changed.notify_all()
+
+    def _crash(self, torn: str) -> None:
+        with contextlib.suppress(StoreError):
+            _WRITES[torn](self)
+        self._disk.die()
+        with contextlib.suppress(StoreError):
+            self._store.close()  # descriptors and the lock
+        self._disk = FixtureDisk(self.path)
+        store = BinlogStore(self._disk, self._options)
+        store.connected_replicas = self._store.connected_replicas
+        self._engine = self._store = store
+        self._stack.callback(store.close)
+        self.forget_history()
+
+    def begin(self, **options: Any) -> OpenGroup:
+        with self._going_on():
+            group = super().begin(**options)
+            self._begun.add(group)
+            return group
+
+    def append(self, *args: Any, **options: Any) -> LogPosition:
+        with self._going_on():
+            return super().append(*args, **options)
+
+    def xa_commit(self, *args: Any) -> LogPosition:
+        with self._going_on():
+            return super().xa_commit(*args)
+
+    def xa_rollback(self, xid: Xid | str) -> None:
+        with self._going_on():
+            super().xa_rollback(xid)
+
+    def flush(self, **options: Any) -> None:
+        with self._going_on():
+            super().flush(**options)
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._writing > 0 or not all(one.is_ended for one in self._begun)
+
+    @contextlib.contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """While a crash waits for this, or this for the end of a crash."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_crashing)
+            self._writing += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._writing -= 1
+                self._changed.notify_all()
+
+    def _write_record(self) -> None:
+        self._disk.tear(SEGMENT_NAMES.__contains__)
+        latest = self.state.latest(0)
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=1 if latest is None else latest.seq_no + 1)
+        super().append(gtid, "INSERT INTO ibbmaster.torn VALUES ('never')")
+        self.sync()
+
+    def _write_pages(self) -> None:
+        self._disk.tear(lambda name: parse_file_name(name) is not None)
+        self.bring_to_files()
+
+    def _write_group(self) -> None:
+        with super().begin() as group:
+            group.write(bytes(2 * max(self._options.spill_bytes, self._options.oob_piece_bytes)))
+            self.sync()
+            self._disk.die()
+
+
+_WRITES = {"redo": FixtureLog._write_record, "pages": FixtureLog._write_pages, "group": FixtureLog._write_group}
+TORN = tuple(_WRITES)
+
+
+def fixture_log(path: Path, *, state: GtidState | str = "", **options: Unpack[WritingOptions]) -> FixtureLog:
+    """A new log for a test, made in milliseconds: small, not synced, and without a thread of its own.
+
+    `state` is what was logged before the first group; options are those of `ibbmaster.create`.
+    """
+    given: WritingOptions = {"max_file_bytes": FILE_BYTES, "redo_bytes": REDO_BYTES, **options}
+    path.mkdir(parents=True, exist_ok=True)
+    initial = GtidState.parse(state) if isinstance(state, str) else state
+    return FixtureLog(path, store_options(given), initial)
+
+
+def expect_sound(log: WritableLog) -> None:
+    """See that a log is sound.
+
+    Raises:
+        AssertionError: it is not; the text names the first fault.
+    """
+    log.bring_to_files()
+    faults = [fault for fault in log.verify() if fault.is_damage]
+    assert not faults, f"the log {log.path} has {len(faults)} faults: {faults[0]}"

@@ -1,0 +1,216 @@
+"""`ibbmaster scorecard` lists, runs, writes and shows again; a run that is broken off keeps what it has."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+import types
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ibbmaster.cli import scorecard as command
+from ibbmaster.scorecard import runner as runner_module
+from ibbmaster.scorecard.adapter import Adapter
+from ibbmaster.scorecard.cards import Card
+from ibbmaster.scorecard.grade import Grade
+from ibbmaster.scorecard.results import Cell, Confirmation, Results, parse_results, read_results
+
+Run = Callable[..., tuple[int, str, str]]
+
+MANIFEST = """
+title = "{name}"
+package = "{name} 1.0"
+registry = "this project"
+needs = {needs}
+run = ["python3", "adapter.py"]
+"""
+
+
+@pytest.fixture
+def adapters(tmp_path: Path) -> Path:
+    for name, needs in (("good", []), ("bad", ["no-such-program"])):
+        (tmp_path / "adapters" / name).mkdir(parents=True)
+        (tmp_path / "adapters" / name / "adapter.toml").write_text(MANIFEST.format(name=name, needs=needs))
+    return tmp_path / "adapters"
+
+
+@pytest.fixture
+def matrix(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Runs of which each gives its grade at once; of the scenario `plain-12.3` a user breaks it off."""
+    runs: list[tuple[str, str]] = []
+
+    def run_matrix(adapters: Any, cards: Any, times: Any, *, jobs: int) -> Generator[tuple[Cell, str]]:
+        for adapter in adapters:
+            for card in cards:
+                if card.name == "plain-12.3":
+                    raise KeyboardInterrupt
+                runs.append((adapter.name, card.name))
+                grade = Grade.LOSES_SILENTLY if card.family == "cuts" else Grade.EXACT
+                yield Cell(consumer=adapter.name, scenario=card.name, grade=grade, summary="so"), "1.0, it says"
+
+    monkeypatch.setattr(runner_module, "run_matrix", run_matrix)
+    return runs
+
+
+def grades(results: Results) -> dict[tuple[str, str], Grade | None]:
+    return {(cell.consumer, cell.scenario): cell.grade for cell in results.cells}
+
+
+def test_a_real_consumer_is_run_and_shown_in_a_line(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    code, out, err = run("scorecard", "python-mysql-replication", "--scenario", "cut-after-gtid", "--json", path)
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "python-mysql-replication: python-mysql-replication 1.0.17, Python " + sys.version.split()[0],
+        "  cut-after-gtid                   ! repeats whole groups  "
+        "0-3-101 insert shop.orders id=2 total=20.00 came twice",
+        "  0 of 1 as well as can be",
+    ]
+    assert run("scorecard", "--from", path) == (0, out, "")
+    assert run("scorecard", "--from", path, "--json", "-") == (0, path.read_text(), "")
+
+
+def test_consumers_and_scenarios_are_listed(run: Run, adapters: Path) -> None:
+    code, out, _ = run("scorecard", "--list", "--adapters", adapters)
+    lines = out.splitlines()
+    assert code == 0
+    assert "  bad                               bad 1.0 (this project)" in lines
+    assert "  python-mysql-replication          mysql-replication 1.0.17 (PyPI)" in lines
+    assert "cuts:" in lines
+    assert any(line.startswith("  cut-after-gtid  ") for line in lines)
+
+
+def test_a_scenario_is_shown_as_a_file(run: Run) -> None:
+    code, out, _ = run("scorecard", "--show", "cut-after-gtid")
+    assert code == 0
+    assert tomllib.loads(out)["fault"] == [{"action": "cut", "place": "after gtid", "gtid": "0-3-102"}]
+
+
+def test_what_can_be_built_is_run_and_the_rest_is_named(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]]
+) -> None:
+    chosen = ("--scenario", "xa", "--scenario", "savepoints", "--family", "order")
+    code, out, _ = run("scorecard", "good", "bad", "--adapters", adapters, *chosen)
+    assert code == 0
+    assert "bad: not run: needs no-such-program, not found on PATH" in out.splitlines()
+    assert {consumer for consumer, _ in matrix} == {"good"}
+    assert {"xa", "savepoints", "group-missing"} <= {scenario for _, scenario in matrix}
+    assert "cut-after-gtid" not in {scenario for _, scenario in matrix}
+    assert out.splitlines()[0] == "good: 1.0, it says"
+
+
+def test_what_is_run_anew_takes_the_place_of_older_cells(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "all.json"
+    first = ("scorecard", "good", "--adapters", adapters, "--json", path)
+    run(*first, "--scenario", "cut-after-gtid", "--scenario", "xa")
+    run(*first, "--scenario", "savepoints", "--merge", path)
+    results = read_results(path)
+    assert grades(results) == {
+        ("good", "cut-after-gtid"): Grade.LOSES_SILENTLY,
+        ("good", "xa"): Grade.EXACT,
+        ("good", "savepoints"): Grade.EXACT,
+    }
+    assert [consumer.version for consumer in results.consumers] == ["1.0, it says"]
+    assert not list(tmp_path.glob(".all.json*"))
+
+
+def test_a_run_that_is_broken_off_keeps_what_it_has(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "all.json"
+    chosen = ("--scenario", "plain-11.8", "--scenario", "plain-12.3", "--scenario", "xa")
+    code, out, err = run("scorecard", "good", "--adapters", adapters, "--json", path, *chosen)
+    assert (code, err) == (130, "interrupted: 1 of 3 runs are kept\n")
+    assert grades(read_results(path)) == {("good", "plain-11.8"): Grade.EXACT}
+    assert "plain-11.8" in out
+
+
+def test_long_runs_are_saved_on_the_way(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[int] = []
+    monkeypatch.setattr(command, "SAVE_S", -1.0)
+    monkeypatch.setattr(command, "_save", lambda args, results: saved.append(len(results.cells)))
+    run("scorecard", "good", "--adapters", adapters, "--scenario", "plain-11.8", "--scenario", "xa", "--json", "x")
+    assert saved == [1, 2, 2]
+
+
+def test_pages_tables_pictures_and_texts_come_from_their_modules(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of(name: str, **functions: object) -> None:
+        monkeypatch.setitem(sys.modules, f"ibbmaster.scorecard.{name}", types.SimpleNamespace(**functions))
+
+    of("page", render=lambda results: f"page of {len(results.cells)}")
+    of("picture", render=lambda results: f"picture of {len(results.cells)}")
+    of("report", table=lambda results: "table", text_for_authors=lambda results, consumer: f"to {consumer}\n")
+    files = [tmp_path / name for name in ("a.html", "a.md", "a.svg")]
+    options = ("--html", files[0], "--markdown", files[1], "--picture", files[2], "--report", "good")
+    answer = run("scorecard", "good", "--adapters", adapters, "--scenario", "xa", *options)
+    assert answer == (0, "to good\n", "")
+    assert [path.read_text() for path in files] == ["page of 1", "table", "picture of 1"]
+
+
+def test_silent_losses_are_confirmed_where_that_is_wanted(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+    answers = [(Confirmation(server="11.8.6-MariaDB", grade=Grade.EXACT, summary="so"), ""), (None, "no server")]
+
+    def confirm(adapter: Adapter, card: Card) -> tuple[Confirmation | None, str]:
+        asked.append((adapter.name, card.name))
+        return answers[len(asked) - 1]
+
+    monkeypatch.setitem(sys.modules, "ibbmaster.scorecard.confirming", types.SimpleNamespace(confirm=confirm))
+    names = ("xa", "cut-after-gtid", "cut-before-gtid")
+    options = ("good", "--adapters", adapters, *(f"--scenario={name}" for name in names), "--json", "-")
+    run("scorecard", *options)
+    assert asked == []
+    _, out, _ = run("scorecard", *options, "--confirm")
+    assert asked == [("good", "cut-before-gtid"), ("good", "cut-after-gtid")]
+    cells = {cell.scenario: cell for cell in parse_results(out).cells}
+    assert cells["cut-before-gtid"].confirmed == answers[0][0]
+    assert (cells["cut-after-gtid"].confirmed, cells["cut-after-gtid"].summary) == (
+        None,
+        "so (not confirmed: no server)",
+    )
+    assert cells["xa"].confirmed is None
+
+
+WRONG = {
+    ("goood",): "there is no consumer 'goood': did you mean good? `ibbmaster scorecard --list` shows them all",
+    ("--scenario", "qqq"): "there is no scenario 'qqq': `ibbmaster scorecard --list` shows them all",
+    ("--family", "cut"): "there is no family 'cut': did you mean cuts? `ibbmaster scorecard --list` shows them all",
+    ("--show", "xaa"): "there is no scenario 'xaa': did you mean xa? `ibbmaster scorecard --list` shows them all",
+    ("--jobs", "0"): "--jobs 0: expected 1 to 64",
+    ("--silence", "nan"): "--silence nan: expected seconds up to 3600",
+    ("--silence", "0"): "--silence 0: expected seconds up to 3600",
+    ("--json", "/nowhere/x.json"): "/nowhere/x.json: expected a file in a directory that is there",
+    ("--html", "/"): "/: expected a file in a directory that is there",
+    ("--from", "/nowhere.json"): "/nowhere.json: No such file or directory",
+    ("--merge", "/nowhere.json"): "/nowhere.json: No such file or directory",
+    ("--adapters", "/nowhere"): "/nowhere is no directory of adapters",
+}
+
+
+@pytest.mark.parametrize(("arguments", "problem"), WRONG.items(), ids=map(" ".join, WRONG))
+def test_what_means_nothing_is_one_line(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], arguments: tuple[str, ...], problem: str
+) -> None:
+    assert run("scorecard", "--adapters", adapters, *arguments) == (2, "", f"ibbmaster: {problem}\n")
+    assert matrix == []
+
+
+def test_a_report_of_a_consumer_that_is_not_there_is_an_error(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "all.json"
+    run("scorecard", "good", "--adapters", adapters, "--scenario", "xa", "--json", path)
+    code, _, err = run("scorecard", "--from", path, "--report", "other")
+    assert code == 2
+    assert err.startswith("ibbmaster: there is no consumer 'other'")

@@ -1,0 +1,341 @@
+"""The page of results, as a browser shows it: every cell can be opened, and no text of a consumer runs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+import shutil
+import signal
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote
+
+import matplotlib.image
+import pytest
+from tests import scorecard_results
+
+from ibbmaster.scorecard.grade import Grade
+from ibbmaster.scorecard.page import EVENT_BYTES_MAX, render
+from ibbmaster.scorecard.results import FaultBytes, Results
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium is on this machine: run `sh .ci/prepare tests`"
+)
+BROWSER_TIMEOUT_S = 300  # it only ends what hangs
+VIRTUAL_MS = 5000  # of the page's own clock, which does not wait
+
+
+class Seen(HTMLParser):
+    """The elements of a page, with what each of them says."""
+
+    VOID = frozenset({"meta", "input", "br"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag, f"</{tag}> ends nothing"
+
+    def handle_data(self, data: str) -> None:
+        if "script" not in self._open and "style" not in self._open:
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def root(self) -> dict[str, str | None]:
+        return self.of("html")[0]
+
+
+def browse(page: str, directory: Path, *options: str, at: str = "") -> str:
+    """What Chromium prints of a page, with nobody's profile and no network."""
+    path = directory / "page.html"
+    path.write_text(page, encoding="utf-8")
+    assert CHROMIUM
+    command = [
+        *(CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"),
+        *(f"--user-data-dir={directory / 'profile'}", f"--virtual-time-budget={VIRTUAL_MS}", "--window-size=1400,900"),
+        *("--disable-background-networking", "--proxy-server=127.0.0.1:1", "--disable-breakpad"),
+        *options,
+        path.as_uri() + at,
+    ]
+    browser = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    )
+    try:
+        printed, _ = browser.communicate(timeout=BROWSER_TIMEOUT_S)
+        assert browser.returncode == 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(browser.pid, signal.SIGKILL)  # it is several processes
+    return printed
+
+
+def opened(page: str, directory: Path, at: str = "") -> Seen:
+    """The page as it is once its program has run, which it has without an error."""
+    seen = Seen(browse(page, directory, "--dump-dom", at=at))
+    assert seen.root.get("data-error") is None
+    assert seen.root.get("data-ready") == "yes"
+    return seen
+
+
+def acting(page: str, program: str) -> str:
+    """The page with a user: a program that runs after the page's own, which the page itself would not let run."""
+    without_guard = re.sub(r"<meta http-equiv=[^>]*>", "", page)
+    assert without_guard != page
+    return without_guard.replace("</body>", f"<script>{program}</script></body>")
+
+
+# Without a browser
+
+
+def test_the_matrix_is_a_table_that_can_be_read_without_its_program() -> None:
+    seen = Seen(render(scorecard_results.every_kind()))
+
+    assert len(seen.of("td")) == 3 * 7
+    assert [attributes["class"] for attributes in seen.of("td")][:3] == ["exact", "loses-silently", "not-run"]
+    assert "loses-loudly best" in [attributes["class"] for attributes in seen.of("td")]
+    assert {attributes.get("scope") for attributes in seen.of("th")} == {"col", "row", "rowgroup"}
+    for text in (
+        "✓ exact",
+        "◇ silent",
+        "– not run",
+        "cut-after-gtid",
+        "2 of 7 right",
+        "loses silently 2",
+        "not run 9",
+    ):
+        assert text in seen.text, text
+
+
+def test_each_cell_is_a_link_that_opens_it() -> None:
+    links = [attributes["href"] for attributes in Seen(render(scorecard_results.every_kind())).of("a")]
+
+    assert "#bad-client/cut-after-gtid" in links
+    assert "#bad-client" in links
+    assert "#/cut-after-gtid" in links
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_allows_nothing_but_its_own_program() -> None:
+    page = render(scorecard_results.every_kind())
+    seen = Seen(page)
+
+    assert [attributes for _, attributes in seen.elements if "src" in attributes] == []
+    assert not re.search(r"url\(|@import|https?://", page)
+    policy = seen.of("meta")[1]
+    assert policy["http-equiv"] == "Content-Security-Policy"
+    assert re.match(r"default-src 'none'; .*script-src 'sha256-[\w+/]{43}='", policy["content"] or "")
+
+
+def test_texts_from_outside_stay_texts() -> None:
+    page = render(scorecard_results.hostile())
+    seen = Seen(page)  # which also sees that each element ends where it should
+
+    assert len(seen.of("script")) == 2
+    assert seen.of("img") == []
+    assert "\u202e" not in page.partition('<script type="application/json"')[0]
+    assert {name for _, attributes in seen.elements for name in attributes if name.startswith("on")} == set()
+    assert page.count("{{title}}") > 3  # what looks like a place of the template is none
+
+
+def test_a_large_matrix_stays_small_and_what_cells_have_in_common_is_there_once() -> None:
+    page = render(scorecard_results.many(300, 15))
+
+    assert len(page.encode()) < 6_000_000
+    assert page.count("connection 2: GTID 0-3-102") == 1
+
+
+def test_of_a_large_event_only_the_first_bytes_are_kept() -> None:
+    results = scorecard_results.every_kind()
+    event = FaultBytes(fault="cut", gtid=None, sent_bytes=0, event="ab" * 1_000_000)
+    cell = dataclasses.replace(results.cells[0], bytes=(event,))
+    page = render(dataclasses.replace(results, cells=(cell,)))
+
+    assert "ab" * EVENT_BYTES_MAX + '"' in page
+    assert len(page) < 200_000
+    assert '"size":1000000' in page
+
+
+def test_results_without_anything_are_a_page_as_well() -> None:
+    assert "0 scenarios · 0 consumers" in Seen(render(Results(made="never", ibbmaster="0.1.0"))).text
+
+
+# In a browser
+
+
+@needs_chromium
+def test_a_link_to_a_cell_opens_it_with_all_that_is_known(tmp_path: Path) -> None:
+    seen = opened(render(scorecard_results.every_kind()), tmp_path, at="#bad-client/cut-after-gtid")
+
+    for text in (
+        "bad-client (the fork)",
+        "0-3-102 is missing (1 change)",
+        "The same with a real primary, 11.8.6-MariaDB: loses silently. 0-3-102 is missing",
+        "0-3-102 insert shop.orders id=2",
+        "A consumer that counts a group as done at its GTID",
+        "cut after gtid; gtid=0-3-102",
+        "What the user was told Nothing.",
+        "Asked again from 0-3-102 , 0.21 s after the fault",
+        "Recovered after 0.41 s",
+        "ibbmaster scorecard bad-client --scenario cut-after-gtid",
+        'profile = "11.8" server_id = 3',
+        "connection 2 FORMAT_DESCRIPTION − missing GTID 0-3-102 TABLE_MAP WRITE_ROWS_V1 XID",
+        "begin 0-3-103",
+        "cut after gtid · in 0-3-102 · 812 bytes were sent before",
+        "GTID (162) · server id 3 · size 42 · position 1196 · flags 0x0 · 2025-11-30T15:14:50Z",
+        "000010 00 00 00 66 00 00 00 00 00 00 00 00 00 00 00 08 ···f············",
+        "SET @slave_connect_state='0-3-101'",
+        "WARN lost connection, reconnecting",
+    ):
+        assert text in seen.text, text
+    assert [attributes["class"] for attributes in seen.of("td")].count("loses-silently chosen") == 1
+
+
+OTHERS = """
+document.documentElement.dataset.said = ["#good-client/bad-crc", "#no-client/stall", "#bad-client", "#/purged", "#x/y"]
+  .map(hash => { history.replaceState(null, "", hash); show(); return panel.textContent || "-"; }).join(" || ");
+"""
+
+
+@needs_chromium
+def test_what_was_not_run_says_why_and_consumers_and_scenarios_have_a_place_of_their_own(tmp_path: Path) -> None:
+    seen = opened(acting(render(scorecard_results.every_kind()), OTHERS), tmp_path)
+
+    one, other, consumer, scenario, nothing = (seen.root["data-said"] or "").split(" || ")
+    assert "it reads by file and position only" in one
+    assert "zig is not on PATH" in other
+    assert "ibbmaster scorecard bad-client --report bad-client" in consumer
+    assert "Worse than can becut-after-gtid◇ loses silently" in consumer
+    assert "bad-client (the fork)‖ hangs" in scenario
+    assert nothing == "-"
+
+
+@needs_chromium
+def test_hostile_texts_do_not_run_and_are_shown_as_they_are(tmp_path: Path) -> None:
+    name = quote(scorecard_results.HOSTILE, safe="")
+    seen = opened(render(scorecard_results.hostile()), tmp_path, at=f"#{name}/{name}")
+
+    assert "data-hacked" not in seen.root
+    assert seen.of("img") == []
+    panel = seen.text[seen.text.index("Missing") :]
+    assert panel.count("</script x><script>document") > 15
+    assert "zz6a5f" in panel  # bytes that are none
+
+
+@needs_chromium
+def test_a_text_that_became_a_program_would_still_not_run(tmp_path: Path) -> None:
+    page = render(scorecard_results.every_kind())
+    leaky = page.replace("</header>", "<script>document.documentElement.dataset.hacked = 'yes'</script></header>")
+
+    assert "data-hacked" not in opened(leaky, tmp_path).root
+
+
+KEYS = """
+const said = [], active = () => document.activeElement;
+const press = key => active().dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+const note = () => said.push(location.hash || "-", active().getAttribute("href") ?? active().id);
+matrix.querySelector("a[tabindex='0']").focus(); note();
+press("ArrowRight"); press("ArrowDown"); press("ArrowDown"); note();
+active().click(); show(); note();
+press("End"); press("ArrowUp"); note();
+press("Home"); note();
+press("ArrowRight"); press("ArrowUp"); press("ArrowUp"); press("ArrowUp"); note();
+press("Escape"); note();
+said.push(panel.hidden, document.querySelectorAll("#matrix a[tabindex='0']").length);
+document.documentElement.dataset.said = said.join(" ");
+"""
+
+
+@needs_chromium
+def test_arrows_move_enter_opens_and_escape_comes_back(tmp_path: Path) -> None:
+    seen = opened(acting(render(scorecard_results.every_kind()), KEYS), tmp_path)
+
+    assert (seen.root["data-said"] or "").split() == [
+        *("-", "#good-client/cut-after-gtid"),
+        *("-", "#bad-client/purged"),
+        *("#bad-client/purged", "#bad-client/purged"),
+        *("#no-client/cut-between-rows", "#no-client/cut-between-rows"),
+        *("#/cut-between-rows", "#/cut-between-rows"),
+        *("#good-client", "#good-client"),
+        *("-", "#good-client"),
+        *("true", "1"),
+    ]
+
+
+FILTERS = """
+const said = [];
+const note = () => said.push(rows.filter(row => !row.hidden).map(row => row.cells[0].firstChild.textContent).join("+") +
+  " " + document.querySelectorAll("td:not(.dim):not([hidden])").length);
+const set = (id, value) => { document.getElementById(id).value = value; filter(); };
+set("family", "damage"); note();
+set("consumer", "bad-client"); note();
+document.getElementById("clear").click(); note();
+document.querySelector(".chip.loses-silently").click(); note();
+document.querySelector(".chip.hangs").click(); note();
+document.getElementById("clear").click();
+document.getElementById("findings").checked = true; set("consumer", "good-client"); note();
+document.getElementById("clear").click(); set("search", "PURGED position"); note();
+set("search", "nothing like this"); note();
+said.push(document.getElementById("nothing").hidden);
+document.documentElement.dataset.said = said.join("\\n");
+"""
+
+
+@needs_chromium
+def test_filters_leave_what_is_asked_for(tmp_path: Path) -> None:
+    seen = opened(acting(render(scorecard_results.every_kind()), FILTERS), tmp_path)
+
+    everything = "cut-after-gtid+cut-between-rows+purged+half-event+bad-crc+stall+old-format"
+    said = (seen.root["data-said"] or "").splitlines()
+    assert [line.partition(" ")[0] for line in said] == [
+        "half-event+bad-crc",
+        "half-event+bad-crc",
+        everything,
+        "cut-after-gtid+stall",
+        "cut-after-gtid+purged+stall",
+        "cut-between-rows+half-event",
+        "purged",
+        "",
+        "false",
+    ]
+    assert said[2].endswith(" 21")
+    assert said[3].endswith(" 2")
+
+
+@needs_chromium
+def test_the_page_can_be_seen(tmp_path: Path) -> None:
+    picture = tmp_path / "seen.png"
+    browse(render(scorecard_results.every_kind()), tmp_path, f"--screenshot={picture}", at="#bad-client/cut-after-gtid")
+
+    pixels = (matplotlib.image.imread(picture)[:, :, :3] * 255).round().astype(int)
+    assert pixels.shape[0] > 500
+    assert pixels.shape[1] > 1000
+    for grade in (Grade.EXACT, Grade.LOSES_SILENTLY, Grade.HANGS):
+        assert is_seen(pixels, grade), grade
+
+
+def is_seen(pixels: object, grade: Grade) -> bool:
+    """Whether a patch of a grade's colour is in a picture."""
+    from ibbmaster.scorecard.matrix import LOOKS
+
+    colour = LOOKS[grade].ground
+    wanted = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    return int((abs(pixels - wanted).max(axis=2) <= 2).sum()) > 300  # type: ignore[operator]

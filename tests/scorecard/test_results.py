@@ -1,0 +1,144 @@
+"""Results are written as JSON, read again as they were, and merged; anything else is refused with its key."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.scorecard import results as results_module
+from ibbmaster.scorecard.grade import Grade
+from ibbmaster.scorecard.results import (
+    Cell,
+    Confirmation,
+    ConsumerResult,
+    FaultBytes,
+    Results,
+    Resume,
+    ScenarioResult,
+    new_results,
+    parse_results,
+    read_results,
+)
+
+CONSUMERS = [
+    ConsumerResult(name=name, title=name.title(), package=f"{name} 1.0", registry="PyPI", version="1.0")
+    for name in ("a", "b")
+]
+SCENARIOS = [
+    ScenarioResult(
+        name=name,
+        title="It is cut.",
+        family="cuts",
+        about="",
+        best=Grade.EXACT,
+        profile="11.8",
+        faults=("cut after gtid",),
+        toml="[primary]\n",
+    )
+    for name in ("x", "y")
+]
+FULL = Cell(
+    consumer="a",
+    scenario="x",
+    grade=Grade.LOSES_SILENTLY,
+    summary="0-3-103 is missing",
+    missing=("0-3-103 insert",),
+    told=("lost, ünd so",),
+    restarts=2,
+    resumes=(Resume(position="0-3-101", after_s=0.2),),
+    recovered_s=0.4,
+    bytes=(FaultBytes(fault="cut after gtid", gtid=None, sent_bytes=812, event="00ff"),),
+    confirmed=Confirmation(server="11.8.6-MariaDB", grade=Grade.EXACT, summary="every change once"),
+)
+RESULTS = new_results(CONSUMERS, SCENARIOS, [Cell(consumer="b", scenario="y", not_run="no node"), FULL])
+
+
+def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+    (tmp_path / "all.json").write_text(RESULTS.to_json())
+    assert read_results(tmp_path / "all.json") == RESULTS
+    assert [cell.scenario for cell in RESULTS.cells] == ["x", "y"]
+    assert RESULTS.made.endswith("Z")
+    assert set(RESULTS.machine) == {"cores", "python", "system"}
+
+
+def changed(path: str, value: object) -> str:
+    """The results, but for one value."""
+    given = json.loads(RESULTS.to_json())
+    place = given
+    *way, last = path.split(".")
+    for key in way:
+        place = place[int(key) if key.isdigit() else key]
+    place[last] = value
+    return json.dumps(given)
+
+
+REFUSED = {
+    "": "no JSON: ",
+    "[]": "results []: expected an object",
+    "{}": "made is missing",
+    "[" * 100_000: "nested too deeply",
+    changed("more", 1): "more means nothing; expected made, ibbmaster, machine, consumers, scenarios, cells",
+    changed("machine", []): "machine []: expected an object",
+    changed("cells", {}): "cells {}: expected a list",
+    changed("cells.0.grade", "good"): "cells[0].grade 'good': expected one of exact, repeats whole groups",
+    changed("cells.0.grade", []): "cells[0].grade []: expected one of exact",
+    changed("cells.0.missing", [1]): "cells[0].missing[0] 1: expected a text",
+    changed("cells.0.restarts", True): "cells[0].restarts True: expected a whole number",
+    changed("cells.0.restarts", 1.5): "cells[0].restarts 1.5: expected a whole number",
+    changed("cells.0.seconds", "x"): "cells[0].seconds 'x': expected a number",
+    changed("cells.0.resumes", [{"position": "x"}]): "cells[0].resumes[0].after_s is missing",
+    changed("cells.0.confirmed", {"server": "x", "grade": None, "summary": ""}): "cells[0].confirmed.grade None",
+    changed("cells.0.consumer", "c"): "cells[0]: 'c' and 'x' are not both described",
+    changed("scenarios.0.best", None): "scenarios[0].best None: expected one of exact",
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), REFUSED.items(), ids=range(len(REFUSED)))
+def test_anything_else_is_refused_with_its_key(text: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_results(text)
+    assert problem in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_no_changed_byte_does_anything_else() -> None:
+    data = RESULTS.to_json().encode()
+    for _ in range(500):
+        place = random.randrange(len(data))
+        damaged = data[:place] + bytes([random.randrange(256)]) + data[place + random.randrange(2) :]
+        try:
+            assert isinstance(parse_results(damaged.decode("utf-8", "replace")), Results)
+        except ConfigurationError:
+            continue
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "all.json"
+    for data, problem in ((None, "No such file"), (b"\xff", "no UTF-8 at byte 0"), (b"{}", "made is missing")):
+        if data is not None:
+            path.write_bytes(data)
+        with pytest.raises(ConfigurationError, match=problem) as caught:
+            read_results(path)
+        assert str(caught.value).startswith(f"{path}: ")
+    monkeypatch.setattr(results_module, "RESULTS_SIZE_MAX", 1)
+    with pytest.raises(ConfigurationError, match="2 bytes: expected results of at most 1"):
+        read_results(path)
+
+
+def test_newer_cells_take_the_places_of_older_ones() -> None:
+    again = replace(FULL, grade=Grade.EXACT)
+    newer = new_results([replace(CONSUMERS[0], version="")], SCENARIOS[:1], [again])
+    merged = newer.merged(RESULTS)
+    assert merged.made == newer.made
+    assert {(cell.consumer, cell.scenario): cell.grade for cell in merged.cells} == {
+        ("a", "x"): Grade.EXACT,
+        ("b", "y"): None,
+    }
+    assert merged.consumers == tuple(CONSUMERS)
+    assert merged.scenarios == tuple(SCENARIOS)
+    assert parse_results(merged.to_json()) == merged

@@ -1,0 +1,88 @@
+"""Certificates that a client refuses, each for its own reason, and one that it accepts."""
+
+from __future__ import annotations
+
+import ssl
+
+import pymysql
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.testkit import FixturePrimary
+from ibbmaster.testkit.certificates import CERTIFICATES, made_certificate
+from ibbmaster.testkit.scenario import parse_scenario
+
+REASONS = {
+    "trusted": None,
+    "expired": "certificate has expired",
+    "not-yet-valid": "certificate is not yet valid",
+    "wrong-host": "IP address mismatch, certificate is not valid for '127.0.0.1'",
+    "unknown-authority": "unable to get local issuer certificate",
+}
+
+
+def log_in(primary, authority_file):
+    """Over TLS, with everything looked at; gives the cipher."""
+    context = ssl.create_default_context(cafile=authority_file)
+    if hasattr(ssl, "VERIFY_X509_STRICT"):
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+    with (
+        pymysql.connect(host=primary.host, port=primary.port, user=primary.user, ssl=context) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
+        return cursor.fetchone()[1]
+
+
+def refusal(primary):
+    with pytest.raises(pymysql.err.OperationalError) as caught:
+        log_in(primary, primary.authority_file)
+    error = caught.value.__cause__ or caught.value.__context__
+    assert isinstance(error, ssl.SSLCertVerificationError), caught.value
+    return error.verify_message
+
+
+@pytest.mark.parametrize("tls", CERTIFICATES)
+def test_a_client_that_looks_finds_what_is_wrong(tls):
+    with FixturePrimary(tls=tls) as primary:
+        if tls == "trusted":
+            assert log_in(primary, primary.authority_file)
+        else:
+            assert REASONS[tls] in refusal(primary)
+
+
+@pytest.mark.parametrize("tls", CERTIFICATES)
+def test_a_client_that_does_not_look_logs_in(tls):
+    with (
+        FixturePrimary(tls=tls) as primary,
+        pymysql.connect(host=primary.host, port=primary.port, user=primary.user, ssl={"ssl": True}) as connection,
+    ):
+        assert connection.get_server_info()
+
+
+def test_a_certificate_is_made_once():
+    assert made_certificate("expired") is made_certificate("expired")
+
+
+def test_the_file_of_the_authority_goes_with_its_primary():
+    with FixturePrimary(tls="trusted") as primary:
+        path = primary.authority_file
+        assert path.read_bytes().startswith(b"-----BEGIN CERTIFICATE-----")
+    assert not path.exists()
+
+
+def test_it_keeps_its_certificate_behind_a_restart():
+    with FixturePrimary(tls="wrong-host") as primary:
+        primary.stop()
+        primary.start()
+        assert REASONS["wrong-host"] in refusal(primary)
+
+
+def test_a_scenario_names_one():
+    with parse_scenario('[primary]\ntls = "expired"').serving() as primary:
+        assert refusal(primary) == REASONS["expired"]
+
+
+def test_another_word_is_refused():
+    with pytest.raises(ConfigurationError, match="tls 'stale': expected one of auto, off, required, trusted, expired"):
+        FixturePrimary(tls="stale")
