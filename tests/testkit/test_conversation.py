@@ -21,6 +21,7 @@ from ibbmaster.testkit.conversation import (
     Named,
     PassedUnread,
     Phase,
+    asked_position,
     greeting_in_clear,
 )
 from ibbmaster.wire.capability import SERVER_OFFERED, Capability, StatusFlag
@@ -252,3 +253,18 @@ def test_a_greeting_loses_tls_and_compression_and_nothing_else():
     for size in range(30):
         assert greeting_in_clear(whole[:size]) == whole[:size]
     assert greeting_in_clear(framed([encode_err(ERR)])) == framed([encode_err(ERR)])
+
+
+STATES = {
+    b"SET @slave_connect_state='0-1-5'": "0-1-5",
+    b'SET @a = 1, @SLAVE_CONNECT_STATE = "1-1-1,0-1-5"': "0-1-5,1-1-1",
+    b"SET @slave_connect_state=''": "",
+    b"SET @slave_connect_state='0-1'": None,
+    b"SET @other = '0-1-5'": None,
+}
+
+
+@pytest.mark.parametrize(("sql", "position"), STATES.items())
+def test_the_position_that_is_asked_for_is_read(sql, position):
+    found = asked_position(sql)
+    assert (None if found is None else str(found)) == position

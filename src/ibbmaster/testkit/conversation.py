@@ -7,11 +7,13 @@ the beginning is kept, and events come in pieces. Nothing of a login is kept but
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.errors import GtidError, RemoteProtocolError
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.wire.capability import Capability, StatusFlag
 from ibbmaster.wire.command import AnyCommand, BinlogDump, Command, Quit, decode_command
 from ibbmaster.wire.handshake import PROTOCOL_VERSION, SEED_FIRST_SIZE, LoginRequest, decode_greeting, decode_login
@@ -28,6 +30,7 @@ COM_FIELD_LIST = 0x04
 COM_CHANGE_USER = 0x11
 #: What is taken away from a greeting: behind any of these nobody between the two could read on.
 TAKEN_AWAY = Capability.TLS | Capability.COMPRESS | Capability.ZSTD_COMPRESS
+CONNECT_STATE = re.compile(rb"@slave_connect_state\s*=\s*['\"]([0-9,\s-]*)['\"]", re.I)
 _NO_ANSWER = (Command.QUIT, Command.STATEMENT_CLOSE, Command.STATEMENT_LONG_DATA)
 _QUIT_PACKET = bytes((1, 0, 0, 0, Command.QUIT))
 
@@ -354,6 +357,15 @@ def _has_more(data: bytes) -> bool:
 
 def _eof_status(data: bytes) -> int:
     return int.from_bytes(data[3:5], "little")
+
+
+def asked_position(sql: bytes) -> GtidPosition | None:
+    """The position that a statement with `CONNECT_STATE` asks for; None: it is none."""
+    found = CONNECT_STATE.search(sql)
+    try:
+        return None if found is None else GtidPosition.parse(found[1].decode())
+    except GtidError:
+        return None
 
 
 class GreetingEditor:

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable
-from dataclasses import replace
 
 import trio
 
-from ibbmaster.api.writing import OpenGroup
-from ibbmaster.capture.client import BETWEEN_GROUPS
-from ibbmaster.errors import EventError, GtidError, IbbMasterError
-from ibbmaster.event.control import decode_gtid_list
-from ibbmaster.event.format_description import ChecksumAlgorithm
-from ibbmaster.event.gtid_event import decode_gtid
-from ibbmaster.event.header import (
-    CHECKSUM_SIZE,
-    EVENT_HEADER_SIZE,
-    HEADER,
-    EventHeader,
-    decode_event_header,
-    has_valid_checksum,
-)
-from ibbmaster.event.types import EventFlag, EventType
-from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.errors import EventError
+from ibbmaster.gtid import GtidState
 from ibbmaster.testkit.conversation import (
+    CONNECT_STATE,
     Admitted,
     Answered,
     Asked,
@@ -38,13 +23,13 @@ from ibbmaster.testkit.conversation import (
     Named,
     PassedUnread,
     Phase,
+    asked_position,
 )
-from ibbmaster.testkit.place import Landmark
+from ibbmaster.testkit.recorded_dump import RecordedDump
 from ibbmaster.testkit.recording import Recording
-from ibbmaster.testkit.redaction import event_without_secrets, without_secrets
+from ibbmaster.testkit.redaction import without_secrets
 from ibbmaster.testkit.relay import Send
-from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
-from ibbmaster.wire.command import BinlogDump, DumpFlag, QueryCommand, Quit, RegisterReplica, StatementPrepare
+from ibbmaster.wire.command import BinlogDump, QueryCommand, Quit, RegisterReplica, StatementPrepare
 from ibbmaster.wire.response import Err
 
 LIVE_S = 0.2  # a primary that had nothing for so long has sent what it had
@@ -52,12 +37,8 @@ STALL_PERIODS = 1.5  # silence of so many heartbeat periods is a stall
 STALL_MAX_S = 3600.0
 SQL_SIZE_MAX = 200  # of a statement that names a place
 ERROR_SIZE_MAX = 500
-TYPE_END = 5  # bytes of an event behind which its type is known
-_STATE = re.compile(rb"@slave_connect_state\s*=\s*'([0-9,\s-]*)'", re.I)
 _PERIOD = re.compile(rb"@master_heartbeat_period\s*=\s*'?([0-9]{1,19})", re.I)
-_UNTIL = re.compile(rb"@slave_until_gtid\s*=\s*'[0-9]", re.I)
-_IN_GROUP_ONCE = (Landmark.GTID, Landmark.COMMIT)
-_OPENING = (Landmark.OPENING_ROTATE, Landmark.OPENING_FORMAT, Landmark.OPENING_GTID_LIST)
+_UNTIL = re.compile(rb"@slave_until_gtid\s*=\s*['\"][0-9]", re.I)
 
 
 class RecordedConnection:
@@ -74,11 +55,10 @@ class RecordedConnection:
         self._greeting = GreetingEditor()
         self._offered_tls = False
         self._sql = b""  # the last statement
-        self._has_asked = False
         self._period_s = 0.0  # of heartbeats
         self._start: GtidState | None = None  # where the next dump begins, if it said so by GTID
         self._has_until = False
-        self._dump: _RecordedDump | None = None
+        self._dump: RecordedDump | None = None
         self._is_over = False  # how it ends is known
 
     # What a relay calls --------------------------------------------------------------------------
@@ -142,7 +122,7 @@ class RecordedConnection:
         for part in self._conversation.from_client(data):
             self._hear(part)
 
-    def _note_wait(self, dump: _RecordedDump, waited_s: float) -> None:
+    def _note_wait(self, dump: RecordedDump, waited_s: float) -> None:
         if waited_s >= LIVE_S:
             self._recording.is_live = True
         if self._is_stall(waited_s):
@@ -179,7 +159,6 @@ class RecordedConnection:
                 self._recording.warn(f"connection {self._number}: from here on passed on unread: {reason}")
 
     def _asked(self, command: object) -> None:
-        self._has_asked = True
         match command:
             case QueryCommand(sql=sql) | StatementPrepare(sql=sql):
                 self._sql = without_secrets(sql)
@@ -190,22 +169,20 @@ class RecordedConnection:
             case BinlogDump():
                 state = self._start
                 where = f"{command.file_name!r} {command.position}" if state is None else f"GTID [{state}]"
-                self._dump = _RecordedDump(self._recording, command, state)
+                self._dump = RecordedDump(self._recording, command, state)
                 self._tell(f"dump of server {command.server_id} from {where}")
             case Quit():
                 self._is_over = True
 
     def _note_variables(self, sql: bytes) -> None:
-        if state := _STATE.search(sql):
-            try:
-                self._start = GtidState(GtidPosition.parse(state[1].decode()).values())
-            except GtidError:
-                self._start = None
+        if CONNECT_STATE.search(sql):
+            position = asked_position(sql)
+            self._start = None if position is None else GtidState(position.values())
         if period := _PERIOD.search(sql):
             self._period_s = int(period[1]) / 1e9
         self._has_until = self._has_until or _UNTIL.search(sql) is not None
 
-    def _take(self, dump: _RecordedDump, piece: DumpPiece) -> None:
+    def _take(self, dump: RecordedDump, piece: DumpPiece) -> None:
         try:
             is_wrong = dump.take(piece)
         except EventError as error:
@@ -217,7 +194,7 @@ class RecordedConnection:
             self._add({**dump.place("at"), "action": "checksum", "be": "wrong"}, dump)
             self._tell("an event with a wrong checksum")
 
-    def _dump_ended(self, dump: _RecordedDump, word: object) -> None:
+    def _dump_ended(self, dump: RecordedDump, word: object) -> None:
         dump.drop()
         self._is_over = True
         if isinstance(word, Err):
@@ -268,7 +245,7 @@ class RecordedConnection:
         self._add({**self._named(place, sql), **self._error(err)})
         self._tell(f"error {err.code} {place}")
 
-    def _failed_in(self, dump: _RecordedDump, err: Err) -> None:
+    def _failed_in(self, dump: RecordedDump, err: Err) -> None:
         self._add({**self._place_in(dump), **self._error(err)}, dump)
         self._tell(f"error {err.code}: {self._error(err)['text']}")
 
@@ -302,12 +279,12 @@ class RecordedConnection:
     def _named(self, place: str, sql: str | None = None) -> dict[str, object]:
         return {"place": place, **({"sql": sql} if sql else {}), "connection": self._primary_number}
 
-    def _place_in(self, dump: _RecordedDump) -> dict[str, object]:
+    def _place_in(self, dump: RecordedDump) -> dict[str, object]:
         """The keys of the place behind what came last, perhaps inside of a packet."""
         begun = self._conversation.begun
         return dump.place_of_end(begun) if dump.has_begun or begun[0] else self._named("before dump")
 
-    def _add(self, keys: dict[str, object], dump: _RecordedDump | None = None) -> None:
+    def _add(self, keys: dict[str, object], dump: RecordedDump | None = None) -> None:
         if dump is None:
             self._recording.add_fault(keys)
         else:
@@ -315,206 +292,3 @@ class RecordedConnection:
 
     def _tell(self, line: str) -> None:
         self._recording.tell(self._number, line)
-
-
-class _RecordedDump:
-    """One dump: where in it we are, and the group that is coming."""
-
-    def __init__(self, recording: Recording, command: BinlogDump, start: GtidState | None) -> None:
-        self.number = 0  # once an event came
-        self.server_id = command.server_id
-        self.is_non_blocking = bool(command.flags & DumpFlag.NON_BLOCKING)
-        self._recording = recording
-        self._start = start
-        self._places = StreamPlaces()
-        self._has_checksums = False
-        self._begins_with_rotate = False
-        self._place: tuple[Landmark, int, str | None] | None = None
-        self._gtid: Gtid | None = None
-        self._gtid_event = b""
-        self._group: OpenGroup | None = None
-        self._is_doubtful = False  # an event of the group has a wrong checksum
-        self._held: tuple[OpenGroup, Gtid, bytes] | None = None  # such a group, until the next one comes
-        self._large: _LargeEvent | None = None
-        self._large_ends_group = False
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether an event came."""
-        return self._place is not None
-
-    def _count(self) -> None:
-        if not self.number:
-            self.number = self._recording.begin_dump(self.server_id)
-            if self._start is not None and (gap := self._recording.expect_start(self._start)):
-                self._recording.warn(f"dump {self.number}: {gap}")
-
-    def take(self, piece: DumpPiece) -> bool:
-        """Take a packet, or a piece of one; whether its checksum is wrong.
-
-        Raises:
-            EventError: it is no event.
-        """
-        self._count()
-        if not piece.is_first:
-            return self._take_more(piece)
-        seen = self._places.look(piece.data)
-        if seen.header is None:
-            raise EventError(f"a packet of {len(piece.data)} bytes that is no event")
-        self._note_place(seen)
-        if not piece.is_last:
-            self._large = _LargeEvent(seen.event, self._has_checksums)
-            self._large_ends_group = seen.ends_group
-            self._write(self._large.head())
-            return False
-        is_wrong = self._take_event(seen, seen.header)
-        if seen.ends_group:
-            self._end_group()
-        return is_wrong
-
-    def _take_event(self, seen: SeenPacket, header: EventHeader) -> bool:
-        event = seen.event
-        if header.event_type == EventType.FORMAT_DESCRIPTION:
-            algorithm = event[-CHECKSUM_SIZE - 1]
-            self._has_checksums = algorithm == ChecksumAlgorithm.CRC32 and has_valid_checksum(event)
-            self._recording.know_primary(server_id=header.server_id)
-            return False
-        is_wrong = self._has_checksums and not has_valid_checksum(event)
-        if header.event_type == EventType.HEARTBEAT:
-            self._recording.is_live = True
-            return is_wrong
-        if header.flags & EventFlag.ARTIFICIAL or header.event_type in BETWEEN_GROUPS:
-            if header.event_type == EventType.ROTATE and self._places.is_opening:
-                self._begins_with_rotate = True
-            if header.event_type == EventType.GTID_LIST and self._places.is_opening and self._start is None:
-                self._start = GtidState(decode_gtid_list(self._plain(event)).gtids)
-            return is_wrong
-        plain = self._plain(event)
-        if header.event_type == EventType.GTID:
-            self._begin_group(header, event, plain)
-        elif self._gtid is None:
-            raise EventError(f"an event of type {header.event_type} outside of a group")
-        else:
-            self._write(event_without_secrets(plain))
-        self._is_doubtful = self._is_doubtful or is_wrong
-        return is_wrong
-
-    def _plain(self, event: bytes) -> bytes:
-        """An event as a log of `.ibb` files has it: without checksum and position."""
-        size = len(event) - (CHECKSUM_SIZE if self._has_checksums else 0)
-        header = decode_event_header(event)._replace(size=size, log_pos=0)
-        return HEADER.pack(*header) + event[EVENT_HEADER_SIZE:size]
-
-    def _begin_group(self, header: EventHeader, event: bytes, plain: bytes) -> None:
-        if self._held is not None:  # the consumer goes on: it has taken it
-            self._recording.commit(*self._held)
-            self._held = None
-        if self._group is not None:  # it has no end: it is left out
-            self._group.roll_back()
-        gtid, _ = decode_gtid(header, event)
-        shape = "classic" if header.log_pos else "compat" if self._begins_with_rotate else "engine"
-        self._recording.know_primary(shape=shape)
-        if self._start is None:  # by file and position: what was before is as good as it can be told
-            before = [] if gtid.seq_no <= 1 else [replace(gtid, seq_no=gtid.seq_no - 1)]
-            self._start = GtidState(before)
-        self._gtid, self._gtid_event, self._is_doubtful = gtid, plain, False
-        self._group = self._recording.open_group(gtid, self._start)
-
-    def _write(self, data: bytes) -> None:
-        if self._group is not None and data:
-            try:
-                self._group.write(data)
-            except (IbbMasterError, OSError) as error:
-                self._recording.fail(error)
-
-    def _end_group(self) -> None:
-        if self._group is not None and self._gtid is not None:
-            whole = (self._group, self._gtid, self._gtid_event)
-            if self._is_doubtful:
-                self._held = whole
-            else:
-                self._recording.commit(*whole)
-        self._group = self._gtid = None
-        self._places.end_group()
-
-    def _take_more(self, piece: DumpPiece) -> bool:
-        assert self._large is not None
-        self._write(self._large.take(piece.data))
-        if not piece.is_last:
-            return False
-        is_wrong = self._large.is_wrong
-        self._is_doubtful = self._is_doubtful or is_wrong
-        self._large = None
-        if self._large_ends_group:
-            self._end_group()
-        return is_wrong
-
-    def drop(self) -> None:
-        """The dump has ended: what has not come whole is not logged."""
-        for group in (self._group, self._held and self._held[0]):
-            if group:
-                group.roll_back()
-        self._group = self._held = self._gtid = None
-
-    # Places --------------------------------------------------------------------------------------
-
-    def _note_place(self, seen: SeenPacket) -> None:
-        landmark, gtid = seen.landmarks[0], self._places.gtid
-        if gtid is None and landmark not in (*_OPENING, Landmark.HEARTBEAT) and self._place is not None:
-            return  # files end where they do, in a replay elsewhere
-        counts = self._places.in_dump if gtid is None else self._places.in_group
-        self._place = landmark, counts[landmark], gtid
-
-    def place(self, side: str = "after") -> dict[str, object]:
-        """The keys of the place behind what came last, or at it."""
-        assert self._place is not None
-        landmark, count, gtid = self._place
-        number = "" if landmark in (*_IN_GROUP_ONCE, *_OPENING) else f" {count}"
-        name = f"{side} {landmark.value}{number}"
-        return {"place": name, "connection": self.number} if gtid is None else {"place": name, "gtid": gtid}
-
-    def place_of_end(self, begun: tuple[int, int, bytes]) -> dict[str, object]:
-        """The keys of the place where the stream breaks off, perhaps inside of a packet."""
-        self._count()
-        raw_size, size, data = begun
-        if not raw_size:
-            return self.place()
-        prefix = 3 if data.startswith(b"\x00\xef") else 1
-        if self._large is None and (len(data) < prefix + TYPE_END or self._places.gtid is None):
-            number = self._places.in_dump[Landmark.PACKET] + 1
-            return {"place": f"inside packet {number} at byte {raw_size}", "connection": self.number}
-        number = self._places.in_group[Landmark.EVENT] + (self._large is None)
-        gtid = self._places.gtid
-        return {"place": f"inside event {number} at byte {size - prefix}", "gtid": gtid}
-
-
-class _LargeEvent:
-    """An event that comes in pieces, on its way to the log."""
-
-    def __init__(self, first: bytes, has_checksum: bool) -> None:
-        self._has_checksum = has_checksum
-        self._first = first
-        self._checksum = 0
-        self._tail = b""
-
-    def head(self) -> bytes:
-        """Its first bytes, as the log has them."""
-        header = decode_event_header(self._first)
-        size = header.size - (CHECKSUM_SIZE if self._has_checksum else 0)
-        changed = HEADER.pack(*header._replace(size=size, log_pos=0))
-        self._checksum = zlib.crc32(self._first[:EVENT_HEADER_SIZE])
-        return changed + self.take(self._first[EVENT_HEADER_SIZE:])
-
-    def take(self, data: bytes) -> bytes:
-        """The next bytes; gives those that the log has: the checksum, which comes last, is held back."""
-        if not self._has_checksum:
-            return data
-        data = self._tail + data
-        data, self._tail = data[:-CHECKSUM_SIZE], data[-CHECKSUM_SIZE:]
-        self._checksum = zlib.crc32(data, self._checksum)
-        return data
-
-    @property
-    def is_wrong(self) -> bool:
-        """Whether its checksum is wrong, once all of it has come."""
-        return self._has_checksum and int.from_bytes(self._tail, "little") != self._checksum

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import trio
 
-from ibbmaster.errors import GtidError
-from ibbmaster.gtid import GtidPosition
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import Registry
 from ibbmaster.streaming.block import Block, plain_block
 from ibbmaster.streaming.stage import Stage
 from ibbmaster.testkit.conversation import (
+    CONNECT_STATE,
     Admitted,
     Answered,
     Asked,
@@ -25,6 +23,7 @@ from ibbmaster.testkit.conversation import (
     GreetingEditor,
     Named,
     Phase,
+    asked_position,
 )
 from ibbmaster.testkit.relay import Send
 from ibbmaster.testkit.witness import Witness
@@ -33,7 +32,6 @@ from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, Quit, R
 from ibbmaster.wire.packet import frame_payloads
 from ibbmaster.wire.response import Response, encode_response
 
-_STATE = re.compile(rb"@slave_connect_state\s*=\s*'([0-9,\s-]*)'", re.I)
 _GREETING, _LOGIN_OK, _ANSWER = 0, 2, 1  # the numbers of packets that come first there
 
 
@@ -122,19 +120,13 @@ class FaultedConnection:
                     self.session.replica_server_id = command.server_id
                 if await self._reach(ConnectionStep.ASKED, command, _ANSWER):
                     return False
-                if isinstance(command, QueryCommand) and (state := _STATE.search(command.sql)):
-                    self._note_start(state[1].decode())
+                if isinstance(command, QueryCommand) and CONNECT_STATE.search(command.sql):
+                    self.session.dump_start = asked_position(command.sql)
                 if isinstance(command, BinlogDump):
                     self.session.dump_server_id = command.server_id
                     await self._reach(ConnectionStep.DUMPING, command, _ANSWER)
                     self._stage = self._witness.stage(self.session)
         return True
-
-    def _note_start(self, state: str) -> None:
-        try:
-            self.session.dump_start = GtidPosition.parse(state)
-        except GtidError:
-            self.session.dump_start = None
 
     async def _reach(self, step: ConnectionStep, command: AnyCommand | None, number: int) -> bool:
         """Whether something was sent instead of what would come.
