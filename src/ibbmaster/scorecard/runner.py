@@ -46,6 +46,8 @@ SILENCE_PER_START = 4.0
 LIMIT_S = 120.0
 START_S = 60.0  # for a process to say its first word
 QUIET_S = 2.0  # everything was sent, and nothing comes any more
+CALM_S = 0.3  # without a new statement, before anything is written
+CALM_S_MAX = 3.0
 SETTLE_S = 0.4  # behind the marker, to see whether more comes
 STEP_S = 0.02
 SAME_MAX = 5  # a line that comes more often is no progress
@@ -199,6 +201,7 @@ class _Run:
             try:
                 self.supervised.start()
                 self._follow_until(self._follows)
+                self._follow_until_calm()
                 written += self._write_live()
                 self._follow_until(lambda: self._has_come_through(written))
                 self.silence_s /= 2  # what makes no progress has had its time
@@ -273,6 +276,18 @@ class _Run:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self.supervised.has_ended:
             self._step()
+
+    def _follow_until_calm(self) -> None:
+        """Let it finish what it does at its start: some log in a second time, to ask for tables."""
+        if not self.primary.connections:
+            return  # wherever it is, nothing will be seen of it
+        begun = calm_since = time.monotonic()
+        asked = 0
+        while time.monotonic() < min(calm_since + CALM_S, begun + CALM_S_MAX) and not self.supervised.has_ended:
+            self._step()
+            now_asked = sum(1 + len(connection.statements) for connection in self.primary.connections)
+            if now_asked != asked:
+                asked, calm_since = now_asked, time.monotonic()
 
     def _step(self) -> None:
         if self._over.is_set():
