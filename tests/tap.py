@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import struct
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,16 +54,27 @@ def framed(packets: list[bytes]) -> bytes:
     )
 
 
-def listen_in(port: int, *, until: int | None = None, server_id: int = 7, position: str = "") -> Tapped:
+def listen_in(
+    port: int,
+    *,
+    until: int | None = None,
+    server_id: int = 7,
+    position: str = "",
+    user: str = "repl",
+    password: str = "",
+    statements: Sequence[str] = (),
+) -> Tapped:
     """Dump everything; with `until` wait for so many bytes, and then whether more come or it ends."""
     begun = time.monotonic()
-    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="", ssl_disabled=True)
+    connection = pymysql.connect(host="127.0.0.1", port=port, user=user, password=password, ssl_disabled=True)
     with contextlib.ExitStack() as stack:
         stack.callback(connection._force_close)
         with connection.cursor() as cursor:
             cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
             cursor.execute("SET @mariadb_slave_capability = 4")
             cursor.execute(f"SET @slave_connect_state = '{position}'")
+            for statement in statements:
+                cursor.execute(statement)
         asked = struct.pack("<IHI", 4, 3 if until is None else 2, server_id)  # 1: not to wait at the end; 2: annotate
         connection._execute_command(COM_BINLOG_DUMP, asked)
         data, end = bytearray(), "end"

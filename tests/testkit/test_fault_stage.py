@@ -27,7 +27,7 @@ from ibbmaster.testkit import fixture_log
 from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.primary import FixturePrimary
-from ibbmaster.testkit.stream_editor import StreamEditor
+from ibbmaster.testkit.stream_places import StreamPlaces
 
 LOGGED = ["engine", "classic"]
 EOF_PACKET = b"\xfe\x00\x00\x02\x00"
@@ -652,8 +652,8 @@ def growing(faults, **options):
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
 def test_a_dump_is_not_read_before_something_is_planned_and_is_cut_where_it_is_then(monkeypatch, profile):
     seen = []
-    look = StreamEditor._look
-    monkeypatch.setattr(StreamEditor, "_look", lambda editor, payload: seen.append(payload[5]) or look(editor, payload))
+    look = StreamPlaces.look
+    monkeypatch.setattr(StreamPlaces, "look", lambda places, payload: seen.append(payload[5]) or look(places, payload))
     faults = Faults()
     with growing(faults, profile=profile) as (port, write), contextlib.closing(Dumped(port)) as dump:
         for _ in range(300):  # numbers go round

@@ -13,6 +13,7 @@ from ibbmaster.errors import IbbMasterError
 
 COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "serve",
+    "record",
     "import_",
     "inspect",
     "verify",

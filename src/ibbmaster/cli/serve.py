@@ -61,6 +61,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="instead of DIR: the log of a scenario, with its faults, for tests (protocol/guide/faults.md)",
     )
     parser.add_argument(
+        "--at-once",
+        action="store_true",
+        help="with --scenario: without its times: every group is there at first, nothing stalls or stays closed",
+    )
+    parser.add_argument(
         "--listen",
         default=DEFAULT_LISTEN,
         metavar="HOST:PORT",
@@ -147,6 +152,8 @@ def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
     if (args.directory is None) == (args.scenario is None):
         raise ConfigurationError("expected a directory of binlogs, or --scenario FILE, and not both")
+    if args.at_once and args.scenario is None:
+        raise ConfigurationError("--at-once is about the times of a --scenario")
     if args.scenario is not None:
         return _run_scenario(args)
     options = read_options(args)
@@ -173,6 +180,8 @@ def _run_scenario(args: argparse.Namespace) -> int:
     begin_log(is_verbose=args.verbose)
     allow_open_files(args.max_connections)
     scenario = read_scenario(args.scenario)
+    if args.at_once:
+        scenario = scenario.at_once()
     default = inspect.signature(check_options).parameters
     given: Any = {name: value for name, value in serving_options(args).items() if value != default[name].default}
     over = threading.Event()

@@ -194,7 +194,7 @@ class Faults:
                 raise trio.BrokenResourceError(f"fault: {fault}")
             case actions.CutConnection(by=by):
                 if session.socket is not None:
-                    await _drain(session.socket)
+                    await drain(session.socket)
                 if by == "reset":
                     close_by_reset(session)
                 raise trio.BrokenResourceError(f"fault: {fault}")
@@ -337,7 +337,7 @@ async def _wait(session: Session, seconds: float) -> None:
         session.waiting = None
 
 
-async def _drain(connection: trio.socket.SocketType) -> None:
+async def drain(connection: trio.socket.SocketType) -> None:
     """Wait until the other side has what was sent, which a reset would throw away."""
     unsent = array.array("i", [1])
     with trio.move_on_after(DRAIN_S):

@@ -8,7 +8,7 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
@@ -73,7 +73,7 @@ class Mishaps:
             raise ConfigurationError(f"crash: torn: {log!r} is none that fixture_log has made")
         self._set_down(True)
         try:
-            self._primary.in_loop(_reset_all)
+            self._primary.in_loop(reset_all)
             self._primary.stop()
             if torn is not None:
                 assert isinstance(log, FixtureLog)
@@ -109,7 +109,7 @@ class Mishaps:
         while kept := log.purge(to=active).kept:
             if time.monotonic() > deadline or self._closing.is_set():
                 raise ConfigurationError(f"purge: {kept}")
-            self._primary.in_loop(_reset_dumps)
+            self._primary.in_loop(reset_dumps)
             self._closing.wait(0.005)
 
     def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
@@ -147,13 +147,15 @@ class Mishaps:
             scratch.cleanup()
 
 
-def _reset_all(registry: Registry) -> None:
+def reset_all(registry: Registry) -> None:
+    """Reset every connection; in the event loop of its primary."""
     for session in registry:
         close_by_reset(session)
         session.scope.cancel()
 
 
-def _reset_dumps(registry: Registry) -> None:
+def reset_dumps(registry: Registry) -> None:
+    """Reset every dump; in the event loop of its primary."""
     for session in registry:
         if session.dump_server_id is not None:
             close_by_reset(session)
@@ -170,14 +172,43 @@ def copy_groups(source: Log, into: WritableLog, *, lose: int = 0) -> None:
     """Write every group of a log, but the last few, to another one, event for event."""
     count = sum(1 for _ in _groups_of(source)) - lose if lose else None
     for group in itertools.islice(_groups_of(source), None if count is None else max(0, count)):
-        assert group.gtid is not None
-        with into.begin() as copy:
-            for piece in group.body:
-                copy.write(piece)
-            copy.commit(group.gtid, group.gtid_event)
+        _copy_group(group, into)
 
 
-def _groups_of(log: Log) -> Iterator[EventGroup]:
+class GroupCopier:
+    """The groups of a log, copied a few at a time, event for event; with the one called `last` all that is left."""
+
+    def __init__(self, source: Log, last: str | None) -> None:
+        self._groups = _groups_of(source)
+        self._last = last
+
+    def copy_to(self, into: WritableLog, gtid: str | None) -> None:
+        """Write what comes next, up to a GTID.
+
+        Raises:
+            ConfigurationError: it does not come.
+        """
+        for group in self._groups:
+            _copy_group(group, into)
+            if str(group.gtid) == gtid != self._last:
+                return
+        if gtid != self._last:
+            raise ConfigurationError(f"recorded {gtid}: the log has no such group behind those named before")
+
+    def close(self) -> None:
+        """Read no more."""
+        self._groups.close()
+
+
+def _copy_group(group: EventGroup, into: WritableLog) -> None:
+    assert group.gtid is not None
+    with into.begin() as copy:
+        for piece in group.body:
+            copy.write(piece)
+        copy.commit(group.gtid, group.gtid_event)
+
+
+def _groups_of(log: Log) -> Generator[EventGroup]:
     """Every group that is still there."""
     if isinstance(log, WritableLog):
         log.sync()

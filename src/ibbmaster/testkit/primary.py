@@ -78,7 +78,8 @@ class FixturePrimary:
         Raises:
             ConfigurationError: an option cannot be used.
         """
-        serving.update(version_options(serving.get("profile")))
+        named = version_options(serving.pop("profile", None))
+        serving = {**named, **serving}
         if tls not in (*TLS_CHOICES, *CERTIFICATES):
             raise ConfigurationError(f"tls {tls!r}: expected one of {', '.join((*TLS_CHOICES, *CERTIFICATES))}")
         certificate = made_certificate(tls) if tls in CERTIFICATES else None

@@ -5,20 +5,24 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import tempfile
 import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from ibbmaster.api import opening
 from ibbmaster.api.serving import ServingOptions
+from ibbmaster.api.writing import WritableLog
 from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.testkit.action import CrashPrimary, CutConnection, RestartPrimary, Stall
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
-from ibbmaster.testkit.mishap import copy_groups
+from ibbmaster.testkit.fixture_logs import fixture_log
+from ibbmaster.testkit.mishap import GroupCopier
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.repeated import repeated_groups
 from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
@@ -28,7 +32,10 @@ log = logging.getLogger(__name__)
 SCENARIO_SIZE_MAX = 16 << 20  # bytes
 _KEYS = {
     "": ("seed", "primary", "log", "tables", "group", "fault"),
-    "primary": ("profile", "server_id", "domain", "image", "metadata", "compressed", "user", "password", "tls"),
+    "primary": (
+        *("profile", "server_version", "server_id", "domain", "image", "metadata", "compressed"),
+        *("user", "password", "tls"),
+    ),
     "log": ("directory",),
 }
 
@@ -64,36 +71,60 @@ class Scenario:
         """
         options: dict[str, Any] = {**self.primary, **serving}
         faults = Faults(self.seed, takes_statements=True)
-        primary = FixturePrimary(faults=faults, **options)
         with contextlib.ExitStack() as stack:
+            into, recorded = None, None
+            if self.directory is not None:
+                into, recorded = stack.enter_context(_begun_with(self.directory, self._last_recorded))
+            primary = FixturePrimary(into, faults=faults, **options)
             stack.callback(primary.close)
-            self._write(primary)
+            self._write(primary, recorded)
             for fault in self.faults:
                 if fault.place is not None:
                     faults.add_fault(fault)
             primary.start()
             over = threading.Event()
-            timeline = threading.Thread(target=self._follow_clock, args=(primary, over), name="ibbmaster-scenario")
-            timeline.daemon = True
+            timeline = threading.Thread(
+                target=self._follow_clock, args=(primary, recorded, over), name="ibbmaster-scenario", daemon=True
+            )
             stack.callback(timeline.join)
             stack.callback(primary.end_mishaps)
             stack.callback(over.set)
             timeline.start()
             yield primary
 
-    def _write(self, primary: FixturePrimary) -> None:
-        if self.directory is not None:
-            with opening.open(self.directory) as source:
-                copy_groups(source, primary.log)
+    def at_once(self) -> Scenario:
+        """The same without its times: every group is there at first, nothing stalls, no port stays closed."""
+        faults = []
+        for fault in self.faults:
+            action = fault.action
+            if isinstance(action, Stall):
+                continue
+            if isinstance(action, CutConnection) and action.by == "silence":
+                action = replace(action, by="end")
+            elif isinstance(action, CrashPrimary | RestartPrimary):
+                action = replace(action, closed_s=0.0)
+            faults.append(replace(fault, at=None if fault.at is None else 0.0, action=action))
+        groups = tuple(replace(group, at=None) for group in sorted(self.groups, key=_moment))
+        return replace(self, groups=groups, faults=tuple(faults))
+
+    def _write(self, primary: FixturePrimary, recorded: GroupCopier | None) -> None:
+        if recorded is not None and self._last_recorded is None:
+            recorded.copy_to(primary.log, None)
         for name, columns in self.tables.items():
             with naming(f"tables: {name}"):
                 primary.table(name, **columns)
         for number, group in enumerate(self.groups, 1):
             if group.at is None:
                 with naming(f"group {number}"):
-                    group.write(primary)
+                    group.write(primary, recorded)
 
-    def _follow_clock(self, primary: FixturePrimary, over: threading.Event) -> None:
+    @property
+    def _last_recorded(self) -> str | None:
+        """The last group of the log that is named; None: it is there as a whole at first."""
+        named = [group for group in self.groups if group.kind == "recorded"]
+        return sorted(named, key=_moment)[-1].what if named else None
+
+    def _follow_clock(self, primary: FixturePrimary, recorded: GroupCopier | None, over: threading.Event) -> None:
         """Do what has a time, from the moment of serving on; what cannot be logged is said in our own log."""
         steps: list[WrittenGroup | PlannedFault] = [*self.groups, *self.faults]
         timed = [(step.at, number, step) for number, step in enumerate(steps) if step.at is not None]
@@ -105,7 +136,7 @@ class Scenario:
                 primary.faults.act(step)
                 continue
             try:
-                step.write(primary)
+                step.write(primary, recorded)
             except (IbbMasterError, ValueError) as error:
                 log.warning("the group at %g s was not logged: %s", at, error)
 
@@ -195,3 +226,20 @@ def naming(where: str) -> Iterator[None]:
         yield
     except (IbbMasterError, ValueError) as error:
         raise ConfigurationError(f"{where}: {error}") from None
+
+
+def _moment(group: WrittenGroup) -> float:
+    return -1.0 if group.at is None else group.at
+
+
+@contextlib.contextmanager
+def _begun_with(directory: Path, last: str | None) -> Iterator[tuple[WritableLog, GroupCopier]]:
+    """A new log that begins where another one does, and what copies its groups."""
+    with contextlib.ExitStack() as stack:
+        source = opening.open(directory)
+        stack.callback(source.engine.close)
+        first = source.engine.start_of_file(source.files[0].file_no)
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ibbmaster-scenario-"))
+        into = fixture_log(Path(scratch), state=first.state, gtid_strict=False)
+        stack.callback(into.close)
+        yield into, stack.enter_context(contextlib.closing(GroupCopier(source, last)))

@@ -7,23 +7,19 @@ swapped, up to `HELD_MAX`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.artificial import artificial_rotate, heartbeat
 from ibbmaster.dump.framing import EVENT_SIZE_MAX, SEMI_SYNC_HEADER
 from ibbmaster.event.control import encode_stop
 from ibbmaster.event.format_description import ChecksumAlgorithm
-from ibbmaster.event.group import GroupBoundary
-from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import (
     CHECKSUM_SIZE,
     EVENT_HEADER_SIZE,
     HEADER,
-    EventHeader,
     append_checksum,
     decode_event_header,
     has_valid_checksum,
@@ -33,7 +29,8 @@ from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultAction
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
-from ibbmaster.testkit.place import Landmark, Side, landmark_of
+from ibbmaster.testkit.place import Landmark, Side
+from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, PacketReader, frame_packets
 from ibbmaster.wire.response import Eof, Err, encode_eof, encode_err
 
@@ -61,19 +58,6 @@ class _Piece:
     record: FaultRecord | None = None
 
 
-class _Seen(NamedTuple):
-    """What is known of the packet in hand."""
-
-    payload: bytes
-    prefix: bytes  # what comes before the event
-    header: EventHeader | None  # None: it is no event
-    landmarks: tuple[Landmark, ...]
-
-    @property
-    def event(self) -> bytes:
-        return self.payload[len(self.prefix) :]
-
-
 class StreamEditor:
     """Edits one dump. `number` counts the dumps of a primary, from 1."""
 
@@ -88,12 +72,7 @@ class StreamEditor:
         self._is_over = False  # nothing of it may be sent any more
         self._expects_last_word = False  # events are left out, until the primary says why it ends
         self._is_mute = False
-        self._boundary: GroupBoundary | None = None  # of the current group
-        self._gtid: str | None = None
-        self._is_opening = True
-        self._in_dump: Counter[Landmark] = Counter()
-        self._in_group: Counter[Landmark] = Counter()
-        self._format = b""  # the last FORMAT_DESCRIPTION
+        self._places = StreamPlaces()
         self._of_group: PlannedFault | None = None  # what happens to the current group
         self._held: list[_Piece] = []
         self._held_size = 0
@@ -104,12 +83,12 @@ class StreamEditor:
     def may_rest(self) -> bool:
         """Between two groups: whether bytes may go past it, as the stream was opened, and is as it came."""
         is_as_it_came = self._sequence == self._reader.next_sequence and not (self._is_holding or self._is_mute)
-        return bool(self._format) and is_as_it_came and not (self._is_over or self._expects_last_word)
+        return bool(self._places.format) and is_as_it_came and not (self._is_over or self._expects_last_word)
 
     def pass_by(self, size: int) -> None:
         """Bytes go past it; the next ones that it gets begin with a packet, and no group is open."""
         self._sent_bytes += size
-        self._is_opening, self._is_resting = False, True
+        self._places.is_opening, self._is_resting = False, True
 
     def edit(self, data: Buffer) -> Iterator[Output]:
         """Take packets, cut anywhere; give what is to be sent and done, in order.
@@ -138,7 +117,7 @@ class StreamEditor:
                 yield fault
 
     def _take(self, payload: bytes) -> None:
-        seen, ends_group = self._look(payload)
+        seen = self._places.look(payload)
         if seen.header is not None and (
             self._expects_last_word or (self._is_mute and seen.header.event_type == EventType.HEARTBEAT)
         ):
@@ -152,56 +131,21 @@ class StreamEditor:
         for fault in faults:
             if fault.place is not None and fault.place.side is Side.AFTER:
                 self._put_between(fault, seen)
-        if ends_group:
+        if seen.ends_group:
             self._end_group()
 
-    def _look(self, payload: bytes) -> tuple[_Seen, bool]:
-        prefix = _prefix_of(payload)
-        if not prefix:
-            seen = _Seen(payload, b"", None, (Landmark.PACKET,))
-            self._in_dump[Landmark.PACKET] += 1
-            return seen, False
-        event = memoryview(payload)[len(prefix) :]
-        header = decode_event_header(event)
-        ends_group = False
-        if header.event_type == EventType.GTID:
-            self._begin_group(header, event)
-        elif header.event_type == EventType.FORMAT_DESCRIPTION:
-            self._format = bytes(event)
-        if self._boundary is not None and header.event_type != EventType.GTID:
-            is_query = header.event_type == EventType.QUERY
-            body = event[:-CHECKSUM_SIZE] if is_query and has_valid_checksum(event) else event
-            ends_group = self._boundary.ends_with(header, body)
-        landmark = landmark_of(header.event_type, is_opening=self._is_opening, ends_group=ends_group)
-        landmarks = (
-            (landmark, Landmark.EVENT, Landmark.PACKET)
-            if landmark is not Landmark.EVENT
-            else (landmark, Landmark.PACKET)
-        )
-        self._in_dump.update(landmarks)
-        if self._gtid is not None:
-            self._in_group.update(landmarks)
-        return _Seen(payload, prefix, header, landmarks), ends_group
-
-    def _begin_group(self, header: EventHeader, event: memoryview) -> None:
-        gtid, flags = decode_gtid(header, event)
-        self._gtid = str(gtid)
-        self._boundary = GroupBoundary(flags)
-        self._is_opening = False
-        self._in_group.clear()
-
-    def _is_due(self, fault: PlannedFault, seen: _Seen) -> bool:
+    def _is_due(self, fault: PlannedFault, seen: SeenPacket) -> bool:
         place = fault.place
         if place is None or place.landmark not in seen.landmarks:
             return False
         if (fault.connection or self._number) != self._number or (fault.replica or self._replica) != self._replica:
             return False
-        if place.gtid is not None and place.gtid != self._gtid:
+        if place.gtid is not None and place.gtid != self._places.gtid:
             return False
-        count = (self._in_dump if place.gtid is None else self._in_group)[place.landmark]
+        count = (self._places.in_dump if place.gtid is None else self._places.in_group)[place.landmark]
         return (place.nth or count) == count and self._fits(fault, seen)
 
-    def _fits(self, fault: PlannedFault, seen: _Seen) -> bool:
+    def _fits(self, fault: PlannedFault, seen: SeenPacket) -> bool:
         """Whether a fault can happen to a packet: it has the bytes, and a checksum where one is needed."""
         place, size = fault.place, len(seen.event)
         assert place is not None
@@ -214,12 +158,12 @@ class StreamEditor:
             case actions.SpoilChecksum(be=be):
                 return has_valid_checksum(seen.event) is not (be == "unexpected")
             case actions.InsertEvent(event="format"):
-                return bool(self._format)
+                return bool(self._places.format)
             case actions.SwapGroups() | actions.SendTwice() | actions.LeaveOut() if Landmark.GTID in seen.landmarks:
                 return self._of_group is None and not self._is_holding
         return True
 
-    def _edited(self, faults: list[PlannedFault], seen: _Seen) -> list[_Piece]:
+    def _edited(self, faults: list[PlannedFault], seen: SeenPacket) -> list[_Piece]:
         """The packet as the faults leave it: none, one or two of them, and a note before them for each."""
         notes, events = [], [seen.event]
         for fault in faults:
@@ -242,7 +186,7 @@ class StreamEditor:
                 pieces[0].inside.append((offset, self._record(fault, seen)))
         return notes + pieces
 
-    def _put_between(self, fault: PlannedFault, seen: _Seen) -> None:
+    def _put_between(self, fault: PlannedFault, seen: SeenPacket) -> None:
         piece = _Piece(fault=fault, record=self._record(fault, seen))
         match fault.action:
             case actions.EndDump():
@@ -260,8 +204,8 @@ class StreamEditor:
 
     def _made(self, inserted: actions.InsertEvent) -> bytes:
         """An event that nobody logged, with the checksum that the stream has."""
-        has_checksum = self._format[-CHECKSUM_SIZE - 1 : -CHECKSUM_SIZE] == bytes([ChecksumAlgorithm.CRC32])
-        server_id = decode_event_header(self._format).server_id if self._format else 1
+        has_checksum = self._places.format[-CHECKSUM_SIZE - 1 : -CHECKSUM_SIZE] == bytes([ChecksumAlgorithm.CRC32])
+        server_id = decode_event_header(self._places.format).server_id if self._places.format else 1
         name, position = inserted.file, inserted.position
         match inserted.event:
             case "rotate":
@@ -270,10 +214,10 @@ class StreamEditor:
                 return heartbeat(name, position, server_id=server_id, with_checksum=has_checksum)
             case "stop":
                 return encode_stop(server_id=server_id, with_checksum=has_checksum)
-        return self._format
+        return self._places.format
 
-    def _record(self, fault: PlannedFault, seen: _Seen) -> FaultRecord:
-        return FaultRecord(fault=fault, connection_id=self._connection_id, gtid=self._gtid, event=seen.event)
+    def _record(self, fault: PlannedFault, seen: SeenPacket) -> FaultRecord:
+        return FaultRecord(fault=fault, connection_id=self._connection_id, gtid=self._places.gtid, event=seen.event)
 
     def _put(self, piece: _Piece) -> None:
         """Send a piece, or keep it for later."""
@@ -299,10 +243,12 @@ class StreamEditor:
             for piece in held:
                 self._send(piece)
         problem = f"the group has more than {HELD_MAX} bytes, and was sent as it is"
-        self._plan.note(FaultRecord(fault=fault, connection_id=self._connection_id, gtid=self._gtid, problem=problem))
+        self._plan.note(
+            FaultRecord(fault=fault, connection_id=self._connection_id, gtid=self._places.gtid, problem=problem)
+        )
 
     def _end_group(self) -> None:
-        self._boundary, self._gtid = None, None
+        self._places.end_group()
         ended, self._of_group = None if self._of_group is None else self._of_group.action, None
         if isinstance(ended, actions.SwapGroups):
             self._is_holding = True
@@ -353,16 +299,6 @@ class StreamEditor:
             case last if isinstance(last, _LAST):
                 self._is_over = True
         self._due.append((len(self._output), fault))
-
-
-def _prefix_of(payload: bytes) -> bytes:
-    """What comes before the event of a packet; empty if it has none."""
-    if not payload.startswith(EVENT_STATUS) or len(payload) < len(EVENT_STATUS) + EVENT_HEADER_SIZE:
-        return b""
-    size = decode_event_header(payload, 1).size if len(payload) > EVENT_HEADER_SIZE else 0
-    semi_sync = EVENT_STATUS + SEMI_SYNC_HEADER
-    is_semi_sync = payload.startswith(semi_sync) and size != len(payload) - len(EVENT_STATUS)
-    return semi_sync if is_semi_sync else EVENT_STATUS
 
 
 def _in_frame(offset: int) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
+from ibbmaster.testkit.mishap import GroupCopier
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.transactions import FixtureTransaction
 
@@ -20,6 +21,7 @@ _KEYS = {
     "start_alter": (*_NAMED, "database"),
     **dict.fromkeys(("commit_alter", "rollback_alter", "xa_commit", "xa_rollback"), _NAMED),
     "flush": (),
+    "recorded": (),
 }
 _BESIDE = {
     **dict.fromkeys(("insert", "delete"), ("values",)),
@@ -33,11 +35,13 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenGroup:
-    """One group, or FLUSH BINARY LOGS.
+    """One group, or FLUSH BINARY LOGS, or groups of the log that a scenario begins with.
 
     Attributes:
-        kind: `changes`, `ddl`, `start_alter`, `commit_alter`, `rollback_alter`, `xa_commit`, `xa_rollback` or `flush`.
-        what: the changes in order, or the text; of the end of an ALTER, the GTID of its start.
+        kind: `changes`, `ddl`, `start_alter`, `commit_alter`, `rollback_alter`, `xa_commit`, `xa_rollback`, `flush` or
+            `recorded`.
+        what: the changes in order, or the text; of the end of an ALTER, the GTID of its start; of recorded groups the
+            last GTID.
         at: when it is logged, in seconds on the scenario's clock; None: before anything is served.
     """
 
@@ -66,6 +70,8 @@ class WrittenGroup:
             what = tuple(_change(number, change) for number, change in enumerate(expect_list(kind, what), 1))
         else:
             expect(kind, _TYPES.get(kind, str), what)
+        if kind == "recorded":
+            _check_gtid(what)
         options = {
             name: expect(name, _TYPES.get(name, str), value)
             for name, value in given.items()
@@ -73,8 +79,8 @@ class WrittenGroup:
         }
         return cls(kind=kind, what=what, at=None if at is None else float(at), options=options)
 
-    def write(self, primary: FixturePrimary) -> Gtid | None:
-        """Log it; gives its GTID, if it has got one.
+    def write(self, primary: FixturePrimary, recorded: GroupCopier | None = None) -> Gtid | None:
+        """Log it; gives its GTID, if it has got one. `recorded` has the groups of the log to begin with.
 
         Raises:
             IbbMasterError: it cannot be logged.
@@ -83,6 +89,11 @@ class WrittenGroup:
             case "flush":
                 primary.log.flush()
                 return None
+            case "recorded":
+                if recorded is None:
+                    raise ConfigurationError("recorded: expected [log] with a directory that has the group")
+                recorded.copy_to(primary.log, self.what)
+                return Gtid.parse(self.what)
             case "ddl" | "start_alter" | "commit_alter" | "rollback_alter" | "xa_commit" | "xa_rollback":
                 gtid: Gtid | None = getattr(primary, self.kind)(self.what, **self.options)
                 return gtid
@@ -94,6 +105,13 @@ class WrittenGroup:
             if prepared is not None:
                 transaction.prepare(prepared)
         return transaction.gtid
+
+
+def _check_gtid(text: str) -> None:
+    try:
+        Gtid.parse(text)
+    except GtidError as error:
+        raise ConfigurationError(f"recorded: {error}") from None
 
 
 def _change(number: int, given: object) -> tuple[str, Mapping[str, Any]]:

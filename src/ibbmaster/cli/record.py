@@ -1,0 +1,141 @@
+"""`ibbmaster record`: stand between a real primary and its consumer, and write a scenario of what happens."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibbmaster.cli.serve import DEFAULT_LISTEN, allow_open_files, begin_log, parse_listen
+from ibbmaster.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ibbmaster.testkit.recording import Recording
+
+DEFAULT_PORT = 3306
+CONNECTIONS = 64
+
+EXAMPLES = """examples:
+  ibbmaster record --from db1.example.com --listen 127.0.0.1:3307 --to incident
+  ibbmaster record --from 10.0.0.5:3306 --listen 0.0.0.0:3307 --to incident --seconds 3600 --json
+
+then let the consumer connect to the recorder, with the account it has at the primary and without TLS, and later:
+  ibbmaster serve --scenario incident/scenario.toml --password-file /run/secrets/repl
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `record` to the command line."""
+    parser = subparsers.add_parser(
+        "record",
+        help="record what passes between a real primary and its consumers, as a scenario",
+        description="Stand between a real primary and its consumers, pass every byte on, and write a scenario:\n"
+        "what came as a log of .ibb files, and what went wrong. Passwords are neither needed nor recorded.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--from", dest="source", required=True, metavar="HOST[:PORT]", help=f"the primary (port {DEFAULT_PORT})"
+    )
+    parser.add_argument(
+        "--listen",
+        default=DEFAULT_LISTEN,
+        metavar="HOST:PORT",
+        help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--to", type=Path, required=True, metavar="DIR", help="directory to write, new or empty: scenario.toml and log/"
+    )
+    parser.add_argument("--seconds", type=float, metavar="N", help="end after so long (default: at SIGINT or SIGTERM)")
+    parser.add_argument(
+        "--max-connections", type=int, default=CONNECTIONS, metavar="N", help="at one time (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="report as lines of JSON: where it listens, what it has")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Relay until a signal comes, or the time is over."""
+    source = parse_source(args.source)
+    listen = parse_listen(args.listen)
+    if args.max_connections < 1:
+        raise ConfigurationError(f"--max-connections {args.max_connections}: expected at least 1")
+    if args.seconds is not None and not args.seconds > 0:
+        raise ConfigurationError(f"--seconds {args.seconds:g}: expected a number above 0")
+
+    import trio
+
+    from ibbmaster.testkit.recorded_connection import RecordedConnection
+    from ibbmaster.testkit.recording import Recording
+    from ibbmaster.testkit.relay import Relay
+
+    begin_log(is_verbose=False)
+    allow_open_files(2 * args.max_connections)
+    recording = Recording(args.to, args.source)
+
+    async def record() -> None:
+        one_by_one = trio.CapacityLimiter(1)
+        relay = Relay(
+            source,
+            lambda client, peer: RecordedConnection(recording, one_by_one, peer),
+            max_connections=args.max_connections,
+        )
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async with trio.open_nursery() as nursery:
+                host, port = await nursery.start(relay.serve, *listen)
+                _announce(args, host, port)
+                with trio.move_on_after(float("inf") if args.seconds is None else args.seconds):
+                    async for _ in signals:
+                        break
+                nursery.cancel_scope.cancel()
+
+    try:
+        trio.run(record)
+    finally:
+        recording.close()
+    _report(args, recording)
+    return 1 if recording.problem else 0
+
+
+def parse_source(text: str) -> tuple[str, int]:
+    """Split `HOST`, `HOST:PORT`, or `[IPv6]:PORT`.
+
+    Raises:
+        ConfigurationError: there is no host, or the port is out of range.
+    """
+    host, port = text, str(DEFAULT_PORT)
+    if text.startswith("[") and text.endswith("]"):
+        host = text[1:-1]
+    elif text.count(":") == 1 or text.startswith("["):
+        host, _, port = text.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= 65535:
+        raise ConfigurationError(f"--from {text!r}: expected HOST or HOST:PORT, as in 10.0.0.5:{DEFAULT_PORT}")
+    return host, int(port)
+
+
+def _announce(args: argparse.Namespace, host: str, port: int) -> None:
+    if args.json:
+        print(json.dumps({"host": host, "port": port}), flush=True)
+    else:
+        print(f"recording {args.source} on {host}:{port} into {args.to}", flush=True)
+    print("TLS and compression are not offered here, so that the conversation can be read", file=sys.stderr, flush=True)
+
+
+def _report(args: argparse.Namespace, recording: Recording) -> None:
+    from ibbmaster.testkit.recording import SCENARIO_NAME
+
+    counts = {
+        "event_groups": recording.group_count,
+        "faults": recording.fault_count,
+        "connections": recording.connection_count,
+    }
+    scenario = args.to / SCENARIO_NAME
+    if args.json:
+        print(json.dumps({**counts, "scenario": str(scenario), "problem": recording.problem or None}), flush=True)
+    else:
+        told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+        print(f"{told}: ibbmaster serve --scenario {scenario}", flush=True)

@@ -1,0 +1,37 @@
+"""Which scenarios can be run beside a real primary, and why the others cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ibbmaster.scorecard.cards import Card, read_cards
+from ibbmaster.scorecard.confirming import NO_ENGINE, SERVERS, confirm, why_not
+from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
+
+CARD = next(card for card in read_cards() if card.name == "cut-after-gtid")
+
+NOT_DONE = {
+    "an engine's stream": ({"primary": {"profile": "12.3"}}, NO_ENGINE),
+    "TLS": ({"primary": {"profile": "11.8", "tls": "required"}}, "TLS"),
+    "another primary": ({"faults": ("failover after gtid; lose=1",)}, "no second one"),
+    "another time": ({"faults": ("clock after gtid; seconds=-60",)}, "clock"),
+    "another version": ({"faults": ("restart after gtid; profile=11.8",)}, "of its version"),
+    "a time": ({"faults": ("crash; at=1.0",)}, "no times"),
+    "another dump of the same server id": ({"faults": ("newer dump after gtid",)}, "another consumer"),
+}
+
+
+@pytest.mark.parametrize(("changes", "reason"), NOT_DONE.values(), ids=NOT_DONE)
+def test_what_a_real_server_cannot_do_is_said(changes, reason):
+    card = dataclasses.replace(CARD, **changes)
+    assert reason in why_not(card)
+    assert confirm(None, card) == (None, why_not(card))  # no consumer is started
+
+
+def test_every_other_scenario_can_be_run_beside_a_packaged_server():
+    possible = [card for card in read_cards() if not why_not(card)]
+    assert CARD in possible
+    assert {SERVERS[card.profile] for card in possible} == set(MARIADB_VERSIONS)
+    assert all(isinstance(card, Card) for card in possible)
