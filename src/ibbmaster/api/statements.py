@@ -45,8 +45,8 @@ class Origin:
     timestamp: int  # in seconds since 1970
     database: str = ""
 
-    def query(self, text: str, *, status: bytes = b"", error_code: int = 0) -> bytes:
-        """The QUERY event of a statement; `status` are more status variables.
+    def query(self, text: str, *, status: bytes = CHARSETS, error_code: int = 0, flags: int = 0) -> bytes:
+        """The QUERY event of a statement, with its status variables.
 
         Raises:
             EventError: no replica could run it.
@@ -55,11 +55,11 @@ class Origin:
             thread_id=1,
             seconds=0,
             error_code=error_code,
-            status=CHARSETS + status,
+            status=status,
             database=self.database.encode(),
             text=_encoded(text),
         )
-        return encode_query(query, server_id=self.server_id, timestamp=self.timestamp)
+        return encode_query(query, server_id=self.server_id, timestamp=self.timestamp, flags=flags)
 
     def xid(self, number: int) -> bytes:
         """The event that ends a transaction."""

@@ -23,6 +23,11 @@ class FixtureClock:
         """What events say: whole seconds since 1970, of which 32 bits are kept."""
         return int(self._now) & 0xFFFFFFFF
 
+    @property
+    def microseconds(self) -> int:
+        """What statements say beyond the whole seconds."""
+        return round(self._now * 1e6) % 1_000_000
+
     def set(self, moment: datetime | float) -> None:
         """Make it another time; a moment without time zone is in UTC."""
         if isinstance(moment, datetime):

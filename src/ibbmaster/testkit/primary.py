@@ -21,11 +21,10 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.gtid_event import GtidExtraFlag
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.event.rows.row_image import RowImage
-from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.schema_history import LoggedSchema
-from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.reading import quoted_name
@@ -37,8 +36,15 @@ from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.fixture_logs import expect_sound, fixture_log
 from ibbmaster.testkit.mishap import Mishaps
+from ibbmaster.testkit.query_events import Session
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
-from ibbmaster.testkit.transactions import FixtureTransaction, FixtureWriter, GtidOptions, TransactionOptions
+from ibbmaster.testkit.transactions import (
+    FixtureTransaction,
+    FixtureWriter,
+    GtidOptions,
+    LoggedDdl,
+    TransactionOptions,
+)
 from ibbmaster.testkit.versions import profile_of, version_options
 from ibbmaster.testkit.witness import POLL_S, SeenConnection, Witness
 
@@ -98,6 +104,7 @@ class FixturePrimary:
             primary = replace(primary, certificate=certificate)
         self._authority_file: Path | None = None
         self._checked = replace(checked, primary=primary)
+        self._history = LoggedSchema(self.log.engine).history() if self.log.position else SchemaHistory()
         self._writer = FixtureWriter(
             self.log,
             self.clock,
@@ -105,8 +112,9 @@ class FixturePrimary:
             domain=domain,
             format=format,
             has_prepared_groups=primary.profile.storage_engine is None,
+            session=Session.at(primary.profile.server_version),
+            history=self._history,
         )
-        self._history = LoggedSchema(self.log.engine).history() if self.log.position else SchemaHistory()
         self._tables: list[FixtureTable] = []
         self._table_id = FIRST_TABLE_ID - 1
         self._live: list[ClassicFiles] = []  # that follow the log
@@ -148,6 +156,7 @@ class FixturePrimary:
         given = self._checked.primary
         if profile is not None:
             given = replace(given, profile=profile_of(profile))
+            self._writer.session = Session.at(given.profile.server_version)
         if server_id is not None:
             given = replace(given, server_id=server_id)
         if log is not None:
@@ -330,9 +339,7 @@ class FixturePrimary:
             ConfigurationError: it changes rows, or a table has become one whose rows cannot be written.
             GtidOrderError: its GTID is not newer than what its domain has.
         """
-        gtid, position = self._writer.ddl(sql, database, options)
-        self._take_effect(sql, database, gtid, position)
-        return gtid
+        return self._take_effect(self._writer.ddl(sql, database, options))
 
     def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
         """Log START ALTER, as with `binlog_alter_two_phase`; what is logged then has the table as it was.
@@ -348,9 +355,7 @@ class FixturePrimary:
         Raises:
             ConfigurationError: none has begun so.
         """
-        gtid, position, alter = self._writer.end_alter(started, GtidExtraFlag.COMMIT_ALTER, options)
-        self._take_effect(alter.sql, alter.database, gtid, position)
-        return gtid
+        return self._take_effect(self._writer.end_alter(started, GtidExtraFlag.COMMIT_ALTER, options))
 
     def rollback_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
         """Log ROLLBACK ALTER for the START of that GTID.
@@ -358,13 +363,14 @@ class FixturePrimary:
         Raises:
             ConfigurationError: none has begun so.
         """
-        return self._writer.end_alter(started, GtidExtraFlag.ROLLBACK_ALTER, options)[0]
+        return self._writer.end_alter(started, GtidExtraFlag.ROLLBACK_ALTER, options).gtid
 
-    def _take_effect(self, sql: str, database: str, gtid: Gtid, position: LogPosition) -> None:
-        statement = LoggedStatement(text=sql, database=database, thread_id=1, sql_mode=0, has_effect=True)
-        self._history.add(SchemaPlace(position, 1), str(gtid), self.clock.timestamp, statement)
+    def _take_effect(self, logged: LoggedDdl) -> Gtid:
+        place = SchemaPlace(logged.position, 1)
+        self._history.add(place, str(logged.gtid), self.clock.timestamp, decode_statement(logged.query))
         for table in self._tables:
             self._follow(table)
+        return logged.gtid
 
     def save_classic(self, directory: Path | str, *, is_live: bool = False) -> list[Path]:
         """Write what is logged now as traditional files, as the server does that `profile` names.

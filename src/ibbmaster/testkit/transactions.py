@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import NamedTuple, Self, TypedDict
+from typing import NamedTuple, Self, TypedDict, Unpack
 
 from ibbmaster.api.statements import DDL, Origin, is_of_transaction
 from ibbmaster.api.writing import OpenGroup, WritableLog, as_gtid, as_xid
@@ -22,12 +22,14 @@ from ibbmaster.event.gtid_event import (
     encode_gtid_event,
 )
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
-from ibbmaster.event.query import STATUS_ALTER_FLAGS, compress
+from ibbmaster.event.query import compress
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.testkit.query_events import QueryOptions, Session
 from ibbmaster.testkit.tables import RowFormat, RowStep
 
 XA_PREPARE = struct.Struct("<BIII")  # in one phase, format id, sizes of gtrid and bqual
@@ -63,6 +65,14 @@ class OpenAlter(NamedTuple):
     database: str
 
 
+class LoggedDdl(NamedTuple):
+    """A statement that is a group by itself, once it is logged."""
+
+    gtid: Gtid
+    position: LogPosition
+    query: bytes  # its event
+
+
 class FixtureTransaction:
     """A transaction that is open. Made by `FixturePrimary.transaction`.
 
@@ -95,7 +105,7 @@ class FixtureTransaction:
         """
         if not is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} is a group by itself, as it is in MariaDB: give it to ddl()")
-        query = self._writer.origin(self.server_id, database).query(sql)
+        query = self._query(sql, database)
         self.take([_packed(query, sql, self.format)], ())
 
     def annotate(self, sql: str) -> None:
@@ -152,7 +162,7 @@ class FixtureTransaction:
         try:
             with self._writer.next_gtid(self._options) as gtid:
                 origin = self._writer.origin(self.server_id)
-                self._group.write(origin.xid(gtid.seq_no) if self.is_transactional else origin.query("COMMIT"))
+                self._group.write(origin.xid(gtid.seq_no) if self.is_transactional else self._query("COMMIT"))
                 self._group.commit(gtid, self._gtid_event(gtid, flags))
         except BaseException:
             self.roll_back()
@@ -180,7 +190,7 @@ class FixtureTransaction:
             shown = GtidXid(format_id=name.format_id, gtrid=name.gtrid, bqual=name.bqual)
             origin = self._writer.origin(self.server_id)
             with self._writer.next_gtid(self._options) as gtid:
-                self._group.write(origin.query(f"XA END {shown}"))
+                self._group.write(self._query(f"XA END {shown}"))
                 self._group.write(_xa_prepare_event(name, origin))
                 flags = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL | GtidFlag.PREPARED_XA
                 self._group.commit(gtid, self._gtid_event(gtid, flags, shown))
@@ -221,8 +231,8 @@ class FixtureTransaction:
         if not self.is_open:
             raise ConfigurationError("the transaction has ended: begin another one")
 
-    def _query(self, text: str) -> bytes:
-        return self._writer.origin(self.server_id).query(text)
+    def _query(self, sql: str, database: str = "") -> bytes:
+        return self._writer.query(sql, self._writer.origin(self.server_id, database))
 
     def _gtid_event(self, gtid: Gtid, flags: GtidFlag, xid: GtidXid | None = None) -> bytes:
         commit_id = self._options.get("commit_id")
@@ -258,11 +268,15 @@ class FixtureWriter:
         domain: int,
         format: RowFormat,
         has_prepared_groups: bool,
+        session: Session,
+        history: SchemaHistory,
     ) -> None:
         self.log = log
         self.clock = clock
         self.format = format
         self.has_prepared_groups = has_prepared_groups  # XA PREPARE is a group of its own, as before 12.3
+        self.session = session
+        self._history = history
         self._server_id = server_id
         self._domain = domain
         self._lock = threading.Lock()  # of whatever takes the next GTID
@@ -289,26 +303,24 @@ class FixtureWriter:
         with self.begin(options) as alone:
             yield alone
 
-    def ddl(self, sql: str, database: str, options: GtidOptions) -> tuple[Gtid, LogPosition]:
+    def ddl(self, sql: str, database: str, options: GtidOptions) -> LoggedDdl:
         """Log a statement that is a group by itself."""
         if is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} changes rows: give it to transaction().statement()")
         with self.next_gtid(options) as gtid:
             origin = self.origin(gtid.server_id, database)
-            query = _packed(origin.query(sql), sql, self.format)
-            return gtid, self.log.append(gtid, [origin.gtid_event(gtid, DDL), query])
+            query = _packed(self.query(sql, origin, number=gtid.seq_no), sql, self.format)
+            return LoggedDdl(gtid, self.log.append(gtid, [origin.gtid_event(gtid, DDL), query]), query)
 
     def start_alter(self, sql: str, database: str, options: GtidOptions) -> Gtid:
         """Log the first part of an ALTER of two phases, which changes nothing yet."""
         if not sql.lstrip().upper().startswith("ALTER"):
             raise ConfigurationError(f"{sql[:60]!r} is no ALTER TABLE")
-        gtid, _ = self._log_alter(OpenAlter(sql, database), GtidExtraFlag.START_ALTER, None, options)
-        self._alters[gtid] = OpenAlter(sql, database)
-        return gtid
+        started = self._log_alter(OpenAlter(sql, database), GtidExtraFlag.START_ALTER, None, options)
+        self._alters[started.gtid] = OpenAlter(sql, database)
+        return started.gtid
 
-    def end_alter(
-        self, started: Gtid | str, end: GtidExtraFlag, options: GtidOptions
-    ) -> tuple[Gtid, LogPosition, OpenAlter]:
+    def end_alter(self, started: Gtid | str, end: GtidExtraFlag, options: GtidOptions) -> LoggedDdl:
         """Log the second part, COMMIT_ALTER or ROLLBACK_ALTER, of the one that began with this GTID."""
         start = as_gtid(started)
         alter = self._alters.get(start)
@@ -316,22 +328,21 @@ class FixtureWriter:
             known = ", ".join(map(str, self._alters)) or "none"
             raise ConfigurationError(f"no ALTER has begun with {start}; begun have: {known}")
         options = {"domain": start.domain_id, "server_id": start.server_id, **options}
-        gtid, position = self._log_alter(alter, end, start.seq_no, options)
+        ended = self._log_alter(alter, end, start.seq_no, options)
         del self._alters[start]
-        return gtid, position, alter
+        return ended
 
-    def _log_alter(
-        self, alter: OpenAlter, phase: GtidExtraFlag, seq_no: int | None, options: GtidOptions
-    ) -> tuple[Gtid, LogPosition]:
-        number = b"" if seq_no is None else ALTER_SEQ_NO.pack(seq_no)
-        status = bytes([STATUS_ALTER_FLAGS, phase]) + number
+    def _log_alter(self, alter: OpenAlter, phase: GtidExtraFlag, seq_no: int | None, options: GtidOptions) -> LoggedDdl:
+        part = bytes([phase]) + (b"" if seq_no is None else ALTER_SEQ_NO.pack(seq_no))
         with self.next_gtid(options) as gtid:
             origin = self.origin(gtid.server_id, alter.database)
             head = GtidEvent(gtid=gtid, flags=DDL, extra_flags=phase, alter_seq_no=seq_no)
             error_code = DUPLICATE_ENTRY if phase is GtidExtraFlag.ROLLBACK_ALTER else 0
-            query = _packed(origin.query(alter.sql, status=status, error_code=error_code), alter.sql, self.format)
+            number = gtid.seq_no if phase is GtidExtraFlag.COMMIT_ALTER else None
+            event = self.query(alter.sql, origin, number=number, alter=part, error_code=error_code)
+            query = _packed(event, alter.sql, self.format)
             position = self.log.append(gtid, [encode_gtid_event(head, timestamp=self.clock.timestamp), query])
-            return gtid, position
+            return LoggedDdl(gtid, position, query)
 
     def xa_commit(self, xid: Xid | str, options: GtidOptions) -> Gtid:
         """Log the commit of a prepared transaction; its rows are there now."""
@@ -366,6 +377,11 @@ class FixtureWriter:
     def keep_prepared(self, name: Xid, steps: list[RowStep]) -> None:
         """Remember what a prepared transaction will change."""
         self._prepared[name] = steps
+
+    def query(self, sql: str, origin: Origin, **given: Unpack[QueryOptions]) -> bytes:
+        """The QUERY event of a statement that runs now."""
+        microseconds = self.clock.microseconds
+        return self.session.query(sql, origin, self._history.at(), microseconds=microseconds, **given)
 
     def origin(self, server_id: int, database: str = "") -> Origin:
         """What events say of who made them, now."""
@@ -403,7 +419,7 @@ class FixtureWriter:
         flags = GtidFlag.STANDALONE | GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL | GtidFlag.COMPLETED_XA
         with self.next_gtid(options) as gtid:
             head = encode_gtid_event(GtidEvent(gtid=gtid, flags=flags, xid=shown), timestamp=self.clock.timestamp)
-            self.log.append(gtid, [head, self.origin(gtid.server_id).query(f"{verb} {shown}")])
+            self.log.append(gtid, [head, self.query(f"{verb} {shown}", self.origin(gtid.server_id))])
         return gtid
 
 

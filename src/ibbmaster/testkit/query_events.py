@@ -1,0 +1,234 @@
+"""QUERY events as servers write them: the session that a statement ran in, and what the statement needs of it.
+
+Source: recorded from MariaDB 10.11.19 and 11.8.6; tests/interop/test_testkit.py compares their events with these.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple, Self, TypedDict, Unpack
+
+from ibbmaster.api.statements import CHARSETS, Origin
+from ibbmaster.event.query import (
+    STATUS_ALTER_FLAGS,
+    STATUS_CATALOG,
+    STATUS_COLLATIONS,
+    STATUS_INVOKER,
+    STATUS_TIME_ZONE,
+    STATUS_XID,
+)
+from ibbmaster.event.rows.charset import UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
+from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_MICROSECONDS, STATUS_SQL_MODE
+from ibbmaster.event.statement.operations import OBJECTS
+from ibbmaster.event.statement.reading import Cursor
+from ibbmaster.event.statement.token import StatementToken, TokenKind, tokens
+from ibbmaster.event.types import EventFlag
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.model import TableVersion
+
+UCA_1400_SINCE = (11, 5)  # the version from which its collations are the default ones of Unicode
+OLD_DEFAULTS = {"utf8mb3": 33, "ucs2": 35, "utf8mb4": 45, "utf16": 54, "utf32": 60}  # collations, smallest first
+NEW_DEFAULTS = {name: UCA_1400 + UCA_1400_STEP * number for number, name in enumerate(UCA_1400_CHARSETS)}
+
+SESSION = (
+    bytes([STATUS_FLAGS])
+    + struct.pack("<I", 1 << 24)  # explicit_defaults_for_timestamp
+    + bytes([STATUS_SQL_MODE])
+    # STRICT_TRANS_TABLES, ERROR_FOR_DIVISION_BY_ZERO, NO_AUTO_CREATE_USER, NO_ENGINE_SUBSTITUTION
+    + struct.pack("<Q", 1 << 21 | 1 << 26 | 1 << 28 | 1 << 30)
+    + bytes([STATUS_CATALOG, 3])
+    + b"std"
+)
+NEW_CHARSETS = struct.pack("<BHHH", STATUS_CHARSET, *3 * [NEW_DEFAULTS["utf8mb4"]])
+COLLATIONS = bytes([STATUS_COLLATIONS, len(OLD_DEFAULTS)]) + b"".join(
+    struct.pack("<HH", old, NEW_DEFAULTS[name]) for name, old in OLD_DEFAULTS.items()
+)
+TIME_ZONE = bytes([STATUS_TIME_ZONE, 6]) + b"SYSTEM"
+INVOKER = bytes([STATUS_INVOKER, 4]) + b"root" + bytes([9]) + b"localhost"
+
+ATOMIC = ("TABLE", "INDEX", "VIEW", "TRIGGER", "SEQUENCE")  # their DDL is undone after a crash, found by its number
+DEFINED = ("VIEW", "TRIGGER", "FUNCTION", "PROCEDURE", "EVENT", "PACKAGE", "ROLE")
+CHARSET_WORDS = ("ASCII", "UNICODE", "BYTE", "NATIONAL", "NCHAR", "NVARCHAR")
+BARE_CLOCKS = ("CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_TIME")  # they need no brackets
+CLOCKS = (*BARE_CLOCKS, "NOW", "CURTIME")
+ZONED = (*CLOCKS, "CURDATE", "CURRENT_DATE", "SYSDATE", "FROM_UNIXTIME")  # functions that depend on the time zone
+TIMED = (*CLOCKS, "UTC_TIMESTAMP", "UTC_TIME")  # and those that give parts of a second
+INDEX_SORTS = ("BTREE", "HASH", "RTREE")
+OBJECT_WITHIN = 24  # words, of a statement that says what it creates
+
+
+class QueryOptions(TypedDict, total=False):
+    """What the text of a statement does not tell.
+
+    `number`: what DDL is called by that is done whole or not at all. `alter`: which part it is of
+    an ALTER of two phases.
+    """
+
+    number: int | None
+    alter: bytes
+    error_code: int
+
+
+class Needs(NamedTuple):
+    """What a statement takes from its session beyond what every one says."""
+
+    is_zoned: bool
+    is_timed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session of root at a server of a version, as it is with its defaults."""
+
+    is_new: bool  # its default collations are those of UCA 14.0
+
+    @classmethod
+    def at(cls, server_version: str) -> Self:
+        """One at a server that says it is of that version, as "11.8.6-MariaDB-log"."""
+        major, minor, _ = server_version.split(".", 2)
+        return cls(is_new=(int(major), int(minor)) >= UCA_1400_SINCE)
+
+    def query(
+        self,
+        sql: str,
+        origin: Origin,
+        catalog: SchemaCatalog,
+        *,
+        microseconds: int = 0,
+        **given: Unpack[QueryOptions],
+    ) -> bytes:
+        """The QUERY event of a statement; `catalog` is what there is before it.
+
+        Raises:
+            EventError: no replica could run it.
+        """
+        number, alter = given.get("number"), given.get("alter", b"")
+        statement = _Statement(sql, origin.database, catalog)
+        needs = statement.needs(is_new=self.is_new)
+        status = (
+            SESSION
+            + (COLLATIONS if self.is_new and statement.names_charset() else b"")
+            + (NEW_CHARSETS if self.is_new else CHARSETS)
+            + (TIME_ZONE if needs.is_zoned else b"")
+            + (INVOKER if statement.has_invoker else b"")
+            + (bytes([STATUS_MICROSECONDS]) + microseconds.to_bytes(3, "little") if needs.is_timed else b"")
+            + (bytes([STATUS_XID]) + struct.pack("<Q", number) if number is not None and statement.is_atomic else b"")
+            + (bytes([STATUS_ALTER_FLAGS]) + alter if alter else b"")
+        )
+        run_in = replace(origin, database=statement.database)
+        return run_in.query(sql, status=status, error_code=given.get("error_code", 0), flags=statement.flags)
+
+
+class _Statement:
+    """What a text says that is of importance to its event."""
+
+    def __init__(self, sql: str, database: str, catalog: SchemaCatalog) -> None:
+        self._words = Cursor(tokens(sql)).rest()
+        self._catalog = catalog
+        cursor = Cursor(self._words)
+        self.database = database
+        self._verb = cursor.take().text.upper()
+        self._replaces = cursor.takes_words("OR", "REPLACE")
+        self._is_temporary = self._has_definer = False
+        self._object = ""
+        for _ in range(OBJECT_WITHIN):
+            token = cursor.take()
+            self._is_temporary |= token.is_word("TEMPORARY")
+            self._has_definer |= token.is_word("DEFINER") and cursor.peek().is_sign("=")
+            if token.is_word(*OBJECTS):
+                self._object = token.text.upper()
+                break
+        cursor.pass_condition()
+        if self._is_of_database:
+            self.database = cursor.name() or database
+        elif self._object == "INDEX":
+            while not cursor.is_at_end and not cursor.take().is_word("ON"):
+                pass
+        self._table = cursor.table(database) if self._object in ("TABLE", "INDEX", "SEQUENCE") else None
+        self._is_partitioning = self._verb == "ALTER" and cursor.peek(1).is_word("PARTITION")
+
+    @property
+    def _is_of_database(self) -> bool:
+        return self._verb in ("CREATE", "ALTER", "DROP") and self._object in ("DATABASE", "SCHEMA")
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it has a number."""
+        if self._verb == "DROP":
+            return self._object in (*ATOMIC, "DATABASE", "SCHEMA") and not self._is_temporary
+        if self._verb == "ALTER":
+            return self._object in ("TABLE", "VIEW") and not self._is_partitioning
+        selects = self._object == "TABLE" and any(token.is_word("SELECT") for token in self._words)
+        return self._verb in ("CREATE", "RENAME") and self._object in ATOMIC and not selects
+
+    @property
+    def has_invoker(self) -> bool:
+        """Whether it says who ran it: what is defined may run as that user, and what is granted is granted by it."""
+        if self._verb in ("GRANT", "REVOKE"):
+            return any(token.is_word("ON") for token in self._words)
+        return self._verb == "CREATE" and self._object in DEFINED and not self._has_definer
+
+    @property
+    def flags(self) -> EventFlag:
+        """Of the event's header: a replica is not to USE the database; it may be about temporary tables."""
+        found = EventFlag(0)
+        if self._is_of_database or self._verb in ("COMMIT", "ROLLBACK", "SAVEPOINT", "XA"):
+            found |= EventFlag.SUPPRESS_USE
+        tables = self._catalog.tables
+        drops = self._object in ("TABLE", "SEQUENCE") and (
+            self._verb == "DROP" or (self._replaces and self._table in {".".join(key) for key in tables})
+        )
+        empties = self._is_of_database and self._verb == "DROP" and any(key[0] == self.database for key in tables)
+        return found | EventFlag.THREAD_SPECIFIC if drops or empties or self._is_temporary else found
+
+    def names_charset(self) -> bool:
+        """Whether it names a character set and no collation of it, so that the session's default one is meant."""
+        cursor = Cursor(self._words)
+        while not cursor.is_at_end:
+            if self._takes_charset(cursor):
+                return True
+        return False
+
+    def _takes_charset(self, cursor: Cursor) -> bool:
+        token, after = cursor.take(), cursor.peek()
+        if token.is_word("CHARSET") or (token.is_word("CHARACTER") and cursor.takes_words("SET")):
+            cursor.takes_sign("=")
+            cursor.take()
+            return not cursor.peek().is_word("COLLATE")
+        if token.is_word("USING"):
+            return cursor.peek(1).is_sign(")") and not after.is_word(*INDEX_SORTS)
+        if token.is_word("CAST"):
+            return bool(self._object) and _casts_to_text(cursor.bracketed())
+        is_introducer = token.kind is TokenKind.WORD and token.text.startswith("_") and after.kind is TokenKind.TEXT
+        return is_introducer or (self._object == "TABLE" and token.is_word(*CHARSET_WORDS))
+
+    def needs(self, *, is_new: bool) -> Needs:
+        """The time zone, and parts of a second: of the functions that it calls, or the defaults of an altered table."""
+        if self._object:
+            return self._needs_of_table(is_new=is_new)
+        calls = [
+            token.text.upper()
+            for token, after in zip(self._words, [*self._words[1:], None], strict=True)
+            if token.is_word(*BARE_CLOCKS, "CURRENT_DATE")
+            or (token.kind is TokenKind.WORD and after is not None and after.is_sign("("))
+        ]
+        return Needs(any(call in ZONED for call in calls), any(call in TIMED for call in calls))
+
+    def _needs_of_table(self, *, is_new: bool) -> Needs:
+        alters = self._verb == "ALTER" or self._object == "INDEX"
+        tables = self._catalog.tables.items()
+        found = next((table for key, table in tables if alters and ".".join(key) == self._table), None)
+        is_zoned = is_timed = False
+        for column in found.columns if isinstance(found, TableVersion) else ():
+            if column.type.word in ("timestamp", "datetime") and column.default not in (None, "NULL"):
+                is_now = column.default.startswith("current_timestamp")
+                is_zoned |= is_now == (column.type.word == "datetime")
+                is_whole = column.default == "current_timestamp()" and column.type.word == "timestamp"
+                is_timed |= is_now and (is_new or not is_whole)
+        return Needs(is_zoned, is_timed)
+
+
+def _casts_to_text(inside: list[StatementToken]) -> bool:
+    return any(token.is_word("AS") and after.is_word("CHAR", "VARCHAR") for token, after in pairwise(inside))

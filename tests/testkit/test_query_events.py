@@ -1,0 +1,118 @@
+"""What QUERY events of the test kit say of a session; real servers say the same: tests/interop/test_testkit.py."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.query import STATUS_COLLATIONS, STATUS_XID, Query, decode_query, status_variables
+from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_MICROSECONDS, decode_statement
+from ibbmaster.event.types import EventFlag
+from ibbmaster.testkit import FixturePrimary
+
+BEFORE = ("CREATE DATABASE shop", "CREATE TABLE shop.t (id int, made timestamp(3) default current_timestamp(3))")
+NEEDS = {  # a statement, and the status variables of it beside 0, 1, 6 and 4, in their order
+    "CREATE DATABASE other": [],
+    "DROP DATABASE shop": [129],
+    "CREATE TABLE shop.n (v varchar(9)) CHARSET utf8mb4": [131, 129],
+    "CREATE TABLE shop.n (v varchar(9)) CHARSET utf8mb4 COLLATE utf8mb4_bin": [129],
+    "CREATE TABLE shop.n (v varchar(9) default (_utf8mb4'x'))": [131, 129],
+    "CREATE TABLE shop.n (v varchar(9) default '_utf8mb4')": [129],
+    "CREATE TABLE shop.n (v int, INDEX (v) USING BTREE)": [129],
+    "CREATE TABLE shop.n SELECT 1 AS a": [],
+    "ALTER TABLE shop.t ADD a int": [128, 129],
+    "CREATE INDEX i ON shop.t (id)": [128, 129],
+    "TRUNCATE TABLE shop.t": [],
+    "CREATE VIEW shop.v AS SELECT 1": [11, 129],
+    "CREATE DEFINER=u@h VIEW shop.v AS SELECT 1": [129],
+    "CREATE EVENT shop.e ON SCHEDULE EVERY 1 DAY DO SELECT 1": [11],
+    "GRANT SELECT ON shop.* TO u": [11],
+    "GRANT r TO u": [],
+}
+FLAGS = {
+    "ALTER DATABASE shop CHARSET latin1": EventFlag.SUPPRESS_USE,
+    "DROP DATABASE shop": EventFlag.SUPPRESS_USE | EventFlag.THREAD_SPECIFIC,
+    "DROP DATABASE IF EXISTS lost": EventFlag.SUPPRESS_USE,
+    "DROP TABLE shop.t": EventFlag.THREAD_SPECIFIC,
+    "DROP VIEW IF EXISTS shop.v": EventFlag(0),
+    "CREATE OR REPLACE TABLE shop.t (id int)": EventFlag.THREAD_SPECIFIC,
+    "CREATE OR REPLACE TABLE shop.other (id int)": EventFlag(0),
+    "ALTER TABLE shop.t ADD a int": EventFlag(0),
+}
+
+
+def last_query(primary: FixturePrimary) -> tuple[Query, int]:
+    event = last_event(primary)
+    return decode_query(event), decode_event_header(event).flags
+
+
+def last_event(primary: FixturePrimary) -> bytes:
+    (*_, group) = primary.log.groups()
+    (*_, event) = group.events()
+    return event.data
+
+
+def new_primary(profile: str = "11.8") -> FixturePrimary:
+    primary = FixturePrimary(profile=profile)
+    for sql in BEFORE:
+        primary.ddl(sql)
+    return primary
+
+
+@pytest.mark.parametrize(("sql", "codes"), NEEDS.items())
+def test_a_statement_says_what_it_needs_of_its_session(sql: str, codes: list[int]) -> None:
+    with new_primary() as primary:
+        primary.ddl(sql)
+        found = [code for code, _ in status_variables(last_query(primary)[0].status)]
+
+    charset = found.index(STATUS_CHARSET)
+    assert found[:3] == [0, 1, 6]
+    assert found[3:charset] + found[charset + 1 :] == codes
+
+
+@pytest.mark.parametrize(("sql", "flags"), FLAGS.items())
+def test_the_header_says_what_a_replica_takes_care_of(sql: str, flags: EventFlag) -> None:
+    with new_primary() as primary:
+        primary.ddl(sql)
+        assert last_query(primary)[1] == flags
+
+
+@pytest.mark.parametrize(("profile", "number"), [("10.11", 45), ("11.4", 45), ("11.8", 2304), ("12.3", 2304)])
+def test_a_session_has_the_default_collations_of_its_server(profile: str, number: int) -> None:
+    with new_primary(profile) as primary:
+        primary.ddl("CREATE TABLE shop.n (v varchar(9) character set utf8mb4)")
+        variables = dict(status_variables(last_query(primary)[0].status))
+        assert variables[STATUS_CHARSET] == 3 * number.to_bytes(2, "little")
+        assert (STATUS_COLLATIONS in variables) == (number == 2304)
+        assert dict(decode_statement(last_event(primary)).collations).get(45, 45) == number
+        primary.table("shop.n").insert(v="x")
+        (*_, group) = primary.log.groups()
+        (table_map,) = [event.data for event in group.events() if event.type == "TABLE_MAP"]
+        assert (b"\xfc" + struct.pack("<H", 2304) in table_map) == (number == 2304)
+
+
+def test_a_primary_that_became_another_server_writes_as_that_one() -> None:
+    with new_primary("10.11") as primary:
+        primary.stop()
+        primary.become(profile="11.8")
+        primary.start()
+        primary.ddl("CREATE TABLE shop.n (v varchar(9)) CHARSET latin1")
+        assert STATUS_COLLATIONS in dict(status_variables(last_query(primary)[0].status))
+
+
+def test_an_event_has_the_number_of_its_ddl_and_the_microseconds_of_the_clock() -> None:
+    with new_primary() as primary:
+        primary.clock.advance(0.125)
+        primary.ddl("ALTER TABLE shop.t ADD a int", seq_no=77)
+        variables = dict(status_variables(last_query(primary)[0].status))
+
+    assert int.from_bytes(variables[STATUS_XID], "little") == 77
+    assert int.from_bytes(variables[STATUS_MICROSECONDS], "little") == 125_000
+
+
+def test_an_event_names_the_database_that_it_makes() -> None:
+    with new_primary() as primary:
+        primary.ddl("CREATE DATABASE IF NOT EXISTS `an other`", database="shop")
+        assert last_query(primary)[0].database == b"an other"
