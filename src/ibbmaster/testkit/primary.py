@@ -36,14 +36,14 @@ from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.fixture_logs import expect_sound, fixture_log
 from ibbmaster.testkit.mishap import Mishaps
-from ibbmaster.testkit.query_events import Session
+from ibbmaster.testkit.query_events import ServerSession
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
 from ibbmaster.testkit.transactions import (
     FixtureTransaction,
     FixtureWriter,
     GtidOptions,
-    LoggedDdl,
     TransactionOptions,
+    WrittenStatement,
 )
 from ibbmaster.testkit.versions import profile_of, version_options
 from ibbmaster.testkit.witness import POLL_S, SeenConnection, Witness
@@ -112,7 +112,7 @@ class FixturePrimary:
             domain=domain,
             format=format,
             has_prepared_groups=primary.profile.storage_engine is None,
-            session=Session.at(primary.profile.server_version),
+            session=ServerSession.at(primary.profile.server_version),
             history=self._history,
         )
         self._tables: list[FixtureTable] = []
@@ -156,7 +156,7 @@ class FixturePrimary:
         given = self._checked.primary
         if profile is not None:
             given = replace(given, profile=profile_of(profile))
-            self._writer.session = Session.at(given.profile.server_version)
+            self._writer.session = ServerSession.at(given.profile.server_version)
         if server_id is not None:
             given = replace(given, server_id=server_id)
         if log is not None:
@@ -365,7 +365,7 @@ class FixturePrimary:
         """
         return self._writer.end_alter(started, GtidExtraFlag.ROLLBACK_ALTER, options).gtid
 
-    def _take_effect(self, logged: LoggedDdl) -> Gtid:
+    def _take_effect(self, logged: WrittenStatement) -> Gtid:
         place = SchemaPlace(logged.position, 1)
         self._history.add(place, str(logged.gtid), self.clock.timestamp, decode_statement(logged.query))
         for table in self._tables:

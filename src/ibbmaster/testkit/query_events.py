@@ -79,7 +79,7 @@ class Needs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class ServerSession:
     """A session of root at a server of a version, as it is with its defaults."""
 
     is_new: bool  # its default collations are those of UCA 14.0

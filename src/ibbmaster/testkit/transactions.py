@@ -29,7 +29,7 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.testkit.clock import FixtureClock
-from ibbmaster.testkit.query_events import QueryOptions, Session
+from ibbmaster.testkit.query_events import QueryOptions, ServerSession
 from ibbmaster.testkit.tables import RowFormat, RowStep
 
 XA_PREPARE = struct.Struct("<BIII")  # in one phase, format id, sizes of gtrid and bqual
@@ -65,7 +65,7 @@ class OpenAlter(NamedTuple):
     database: str
 
 
-class LoggedDdl(NamedTuple):
+class WrittenStatement(NamedTuple):
     """A statement that is a group by itself, once it is logged."""
 
     gtid: Gtid
@@ -268,7 +268,7 @@ class FixtureWriter:
         domain: int,
         format: RowFormat,
         has_prepared_groups: bool,
-        session: Session,
+        session: ServerSession,
         history: SchemaHistory,
     ) -> None:
         self.log = log
@@ -303,14 +303,14 @@ class FixtureWriter:
         with self.begin(options) as alone:
             yield alone
 
-    def ddl(self, sql: str, database: str, options: GtidOptions) -> LoggedDdl:
+    def ddl(self, sql: str, database: str, options: GtidOptions) -> WrittenStatement:
         """Log a statement that is a group by itself."""
         if is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} changes rows: give it to transaction().statement()")
         with self.next_gtid(options) as gtid:
             origin = self.origin(gtid.server_id, database)
             query = _packed(self.query(sql, origin, number=gtid.seq_no), sql, self.format)
-            return LoggedDdl(gtid, self.log.append(gtid, [origin.gtid_event(gtid, DDL), query]), query)
+            return WrittenStatement(gtid, self.log.append(gtid, [origin.gtid_event(gtid, DDL), query]), query)
 
     def start_alter(self, sql: str, database: str, options: GtidOptions) -> Gtid:
         """Log the first part of an ALTER of two phases, which changes nothing yet."""
@@ -320,7 +320,7 @@ class FixtureWriter:
         self._alters[started.gtid] = OpenAlter(sql, database)
         return started.gtid
 
-    def end_alter(self, started: Gtid | str, end: GtidExtraFlag, options: GtidOptions) -> LoggedDdl:
+    def end_alter(self, started: Gtid | str, end: GtidExtraFlag, options: GtidOptions) -> WrittenStatement:
         """Log the second part, COMMIT_ALTER or ROLLBACK_ALTER, of the one that began with this GTID."""
         start = as_gtid(started)
         alter = self._alters.get(start)
@@ -332,7 +332,9 @@ class FixtureWriter:
         del self._alters[start]
         return ended
 
-    def _log_alter(self, alter: OpenAlter, phase: GtidExtraFlag, seq_no: int | None, options: GtidOptions) -> LoggedDdl:
+    def _log_alter(
+        self, alter: OpenAlter, phase: GtidExtraFlag, seq_no: int | None, options: GtidOptions
+    ) -> WrittenStatement:
         part = bytes([phase]) + (b"" if seq_no is None else ALTER_SEQ_NO.pack(seq_no))
         with self.next_gtid(options) as gtid:
             origin = self.origin(gtid.server_id, alter.database)
@@ -342,7 +344,7 @@ class FixtureWriter:
             event = self.query(alter.sql, origin, number=number, alter=part, error_code=error_code)
             query = _packed(event, alter.sql, self.format)
             position = self.log.append(gtid, [encode_gtid_event(head, timestamp=self.clock.timestamp), query])
-            return LoggedDdl(gtid, position, query)
+            return WrittenStatement(gtid, position, query)
 
     def xa_commit(self, xid: Xid | str, options: GtidOptions) -> Gtid:
         """Log the commit of a prepared transaction; its rows are there now."""
