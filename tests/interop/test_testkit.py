@@ -16,6 +16,7 @@ from lanes.printed_rows import printed_changes, without_untold
 from lanes.printed_rows import printed_value as printed_image_value
 from lanes.replica import Replica
 
+from ibbmaster.event.gtid_event import decode_gtid_event, encode_gtid_event
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, EventHeader, decode_event_header
 from ibbmaster.event.query import STATUS_XID, decode_query, encode_query, status_variables
 from ibbmaster.event.statement.logged import STATUS_MICROSECONDS
@@ -536,9 +537,13 @@ def run(server: RealServer, *statements: str) -> None:
 
 
 def statement_events(data: bytes) -> list[tuple[str, int, str]]:
-    """Texts, flags and bodies of the QUERY events of a file, without numbers of the session and the time."""
+    """What GTID and QUERY events of a file say, flags and bodies, without numbers of the session and the time."""
     events = []
     for header, event in events_of(data):
+        if header.event_type == EventType.GTID:
+            head = decode_gtid_event(event)
+            made = encode_gtid_event(replace(head, thread_id=head.thread_id and 1))
+            events.append((str(head.gtid), header.flags, made[EVENT_HEADER_SIZE:].hex()))
         if header.event_type == EventType.QUERY:
             query = decode_query(event)
             status = b"".join(

@@ -31,6 +31,7 @@ IN_TRANSACTIONS = (
     "LOAD",
     "WITH",
 )  # what such a text begins with
+THREAD = 1  # of the server that ran it
 UTF8MB4_GENERAL_CI = 45
 CHARSETS = struct.pack(
     "<BHHH", STATUS_CHARSET, *3 * [UTF8MB4_GENERAL_CI]
@@ -52,7 +53,7 @@ class Origin:
             EventError: no replica could run it.
         """
         query = Query(
-            thread_id=1,
+            thread_id=THREAD,
             seconds=0,
             error_code=error_code,
             status=status,

@@ -28,7 +28,7 @@ from ibbmaster.event.types import EventFlag
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableVersion
 
-UCA_1400_SINCE = (11, 5)  # the version from which its collations are the default ones of Unicode
+NEW_SINCE = (11, 5)
 OLD_DEFAULTS = {"utf8mb3": 33, "ucs2": 35, "utf8mb4": 45, "utf16": 54, "utf32": 60}  # collations, smallest first
 NEW_DEFAULTS = {name: UCA_1400 + UCA_1400_STEP * number for number, name in enumerate(UCA_1400_CHARSETS)}
 
@@ -82,13 +82,13 @@ class Needs(NamedTuple):
 class ServerSession:
     """A session of root at a server of a version, as it is with its defaults."""
 
-    is_new: bool  # its default collations are those of UCA 14.0
+    is_new: bool  # default collations are those of UCA 14.0; GTID events, too, say which thread it was
 
     @classmethod
     def at(cls, server_version: str) -> Self:
         """One at a server that says it is of that version, as "11.8.6-MariaDB-log"."""
         major, minor, _ = server_version.split(".", 2)
-        return cls(is_new=(int(major), int(minor)) >= UCA_1400_SINCE)
+        return cls(is_new=(int(major), int(minor)) >= NEW_SINCE)
 
     def query(
         self,

@@ -7,10 +7,11 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
+from dataclasses import replace
 from types import TracebackType
 from typing import NamedTuple, Self, TypedDict, Unpack
 
-from ibbmaster.api.statements import DDL, Origin, is_of_transaction
+from ibbmaster.api.statements import THREAD, Origin, is_of_transaction
 from ibbmaster.api.writing import OpenGroup, WritableLog, as_gtid, as_xid
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.gtid_event import (
@@ -23,6 +24,8 @@ from ibbmaster.event.gtid_event import (
 )
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
 from ibbmaster.event.query import compress
+from ibbmaster.event.statement.reading import Cursor
+from ibbmaster.event.statement.token import tokens
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
@@ -32,6 +35,8 @@ from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.query_events import QueryOptions, ServerSession
 from ibbmaster.testkit.tables import RowFormat, RowStep
 
+ALONE = GtidFlag.STANDALONE | GtidFlag.ALLOW_PARALLEL
+DDL = ALONE | GtidFlag.DDL
 XA_PREPARE = struct.Struct("<BIII")  # in one phase, format id, sizes of gtrid and bqual
 DUPLICATE_ENTRY = 1062  # the error for which an ALTER of two phases is rolled back
 READ_ONLY_ENGINES = 255  # what a server of 10.11 writes of the engines of an XA transaction
@@ -244,7 +249,7 @@ class FixtureTransaction:
             extra_flags=None if xid is None else GtidExtraFlag.MULTI_ENGINE,
             engine_count=None if xid is None else READ_ONLY_ENGINES,
         )
-        return encode_gtid_event(value, timestamp=self._writer.clock.timestamp)
+        return self._writer.gtid_event(value)
 
     @staticmethod
     def _undo(steps: Sequence[RowStep]) -> None:
@@ -310,7 +315,9 @@ class FixtureWriter:
         with self.next_gtid(options) as gtid:
             origin = self.origin(gtid.server_id, database)
             query = _packed(self.query(sql, origin, number=gtid.seq_no), sql, self.format)
-            return WrittenStatement(gtid, self.log.append(gtid, [origin.gtid_event(gtid, DDL), query]), query)
+            is_of_sequence = Cursor(tokens(sql)).takes_words("ALTER", "SEQUENCE")
+            head = GtidEvent(gtid=gtid, flags=ALONE if is_of_sequence else DDL)
+            return WrittenStatement(gtid, self.log.append(gtid, [self.gtid_event(head), query]), query)
 
     def start_alter(self, sql: str, database: str, options: GtidOptions) -> Gtid:
         """Log the first part of an ALTER of two phases, which changes nothing yet."""
@@ -343,7 +350,7 @@ class FixtureWriter:
             number = gtid.seq_no if phase is GtidExtraFlag.COMMIT_ALTER else None
             event = self.query(alter.sql, origin, number=number, alter=part, error_code=error_code)
             query = _packed(event, alter.sql, self.format)
-            position = self.log.append(gtid, [encode_gtid_event(head, timestamp=self.clock.timestamp), query])
+            position = self.log.append(gtid, [self.gtid_event(head), query])
             return WrittenStatement(gtid, position, query)
 
     def xa_commit(self, xid: Xid | str, options: GtidOptions) -> Gtid:
@@ -354,8 +361,7 @@ class FixtureWriter:
         else:
             with self.next_gtid(options) as gtid:
                 flags = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
-                event = GtidEvent(gtid=gtid, flags=flags)
-                self.log.xa_commit(name, gtid, encode_gtid_event(event, timestamp=self.clock.timestamp))
+                self.log.xa_commit(name, gtid, self.gtid_event(GtidEvent(gtid=gtid, flags=flags)))
         for step in self._prepared.pop(name):
             step.redo()
         return gtid
@@ -379,6 +385,13 @@ class FixtureWriter:
     def keep_prepared(self, name: Xid, steps: list[RowStep]) -> None:
         """Remember what a prepared transaction will change."""
         self._prepared[name] = steps
+
+    def gtid_event(self, value: GtidEvent) -> bytes:
+        """The event that begins a group now."""
+        if self.session.is_new:
+            extra_flags = (value.extra_flags or GtidExtraFlag(0)) | GtidExtraFlag.THREAD_ID
+            value = replace(value, extra_flags=extra_flags, thread_id=THREAD)
+        return encode_gtid_event(value, timestamp=self.clock.timestamp)
 
     def query(self, sql: str, origin: Origin, **given: Unpack[QueryOptions]) -> bytes:
         """The QUERY event of a statement that runs now."""
@@ -420,7 +433,7 @@ class FixtureWriter:
         shown = GtidXid(format_id=name.format_id, gtrid=name.gtrid, bqual=name.bqual)
         flags = GtidFlag.STANDALONE | GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL | GtidFlag.COMPLETED_XA
         with self.next_gtid(options) as gtid:
-            head = encode_gtid_event(GtidEvent(gtid=gtid, flags=flags, xid=shown), timestamp=self.clock.timestamp)
+            head = self.gtid_event(GtidEvent(gtid=gtid, flags=flags, xid=shown))
             self.log.append(gtid, [head, self.query(f"{verb} {shown}", self.origin(gtid.server_id))])
         return gtid
 
