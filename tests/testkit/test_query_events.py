@@ -116,3 +116,15 @@ def test_an_event_names_the_database_that_it_makes() -> None:
     with new_primary() as primary:
         primary.ddl("CREATE DATABASE IF NOT EXISTS `an other`", database="shop")
         assert last_query(primary)[0].database == b"an other"
+
+
+def test_a_statement_that_changes_rows_is_not_taken_for_one_that_defines() -> None:
+    with new_primary() as primary, primary.transaction(is_transactional=False) as transaction:
+        transaction.statement("UPDATE shop.t SET temporary = 1, `table` = 2, event = now()")
+        transaction.commit()
+        (*_, group) = primary.log.groups()
+        event, commit = [event.data for event in group.events()][1:]
+
+    assert [code for code, _ in status_variables(decode_query(event).status)] == [0, 1, 6, 4, 5, 128]
+    assert decode_event_header(event).flags == 0
+    assert decode_event_header(commit).flags == EventFlag.SUPPRESS_USE

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, Self, TypedDict, Unpack
 
-from ibbmaster.api.statements import CHARSETS, Origin
+from ibbmaster.api.statements import CHARSETS, Origin, is_of_transaction
 from ibbmaster.event.query import (
     STATUS_ALTER_FLAGS,
     STATUS_CATALOG,
@@ -133,7 +133,7 @@ class _Statement:
         self._replaces = cursor.takes_words("OR", "REPLACE")
         self._is_temporary = self._has_definer = False
         self._object = ""
-        for _ in range(OBJECT_WITHIN):
+        for _ in range(0 if is_of_transaction(sql) else OBJECT_WITHIN):
             token = cursor.take()
             self._is_temporary |= token.is_word("TEMPORARY")
             self._has_definer |= token.is_word("DEFINER") and cursor.peek().is_sign("=")
