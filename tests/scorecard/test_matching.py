@@ -132,3 +132,9 @@ def test_a_large_group_that_comes_again_is_found_again() -> None:
 
 def test_first_lines_are_those_by_which_a_change_came() -> None:
     assert matched(logged(2), told("change 1\nchange 1\nchange 2")).first() == (0, 2)
+
+
+def test_a_group_told_under_the_gtid_of_a_later_one_makes_no_other_late() -> None:
+    story = "begin 3\nchange 1\ncommit 3\nbegin 2\nchange 2\ncommit 2\nbegin 3\nchange 3\ncommit 3"
+    flaws = matched(logged(1, 1, 1), told(story)).flaws()
+    assert {flaw.text for flaw in flaws} == {"0-3-1 insert shop.orders id=1 total=1.00 was told as 0-3-3"}

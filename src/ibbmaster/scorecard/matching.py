@@ -166,7 +166,9 @@ class Matching:
 
     def _take_commit(self, number: int, event: ToldEvent) -> None:
         gtid, inside = event.gtid, self._in_group
-        self._furthest = max(self._furthest, self._last_of.get(gtid or self._open or "", -1))
+        committed = gtid or self._open or ""
+        if not inside or any(self._wanted[found].group.gtid == committed for found, _ in inside):
+            self._furthest = max(self._furthest, self._last_of.get(committed, -1))
         if gtid is not None and gtid != self._open:
             for found, line in inside:
                 self._expect_gtid(found, line, gtid)
