@@ -193,6 +193,13 @@ def test_silent_losses_of_older_results_are_confirmed_and_nothing_is_run(
     assert [cell.confirmed for cell in parse_results(out).cells] == [found]
 
 
+def test_consumers_can_be_built_without_being_run(run: Run, adapters: Path, matrix: list[tuple[str, str]]) -> None:
+    code, out, _ = run("scorecard", "good", "bad", "--adapters", adapters, "--build")
+    assert (code, matrix) == (0, [])
+    assert "good: ready\n" in out
+    assert "bad: not to be had: " in out
+
+
 def test_brief_results_have_no_more_than_a_table_shows(
     run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path
 ) -> None:

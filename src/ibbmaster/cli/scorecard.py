@@ -72,6 +72,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--from", dest="source", type=Path, metavar="FILE", help="show results again; nothing is run, but for --confirm"
     )
     add("--merge", type=Path, metavar="FILE", help="take over from older results what is not run now")
+    add("--build", action="store_true", help="build the consumers, and run nothing")
     add("--list", action="store_true", help="list consumers and scenarios")
     add("--show", metavar="SCENARIO", help="print a scenario as a file for `ibbmaster serve --scenario`")
     parser.set_defaults(run=run)
@@ -103,6 +104,9 @@ def run(args: argparse.Namespace) -> int:
         _chosen_cards(args, cards),
         None if args.merge is None else read_results(args.merge),
     )
+    if args.build:
+        matrix.build()
+        return 0
     try:
         matrix.run()
     except KeyboardInterrupt:
@@ -191,6 +195,12 @@ class _Matrix:
                 if time.monotonic() > saved + SAVE_S:
                     _save(self.args, self.results())
                     saved = time.monotonic()
+
+    def build(self) -> None:
+        """Build every consumer, and say what can be run."""
+        self._built()
+        for name, consumer in self.consumers.items():
+            print(f"{name}: {'ready' if consumer.not_run is None else f'not to be had: {consumer.not_run}'}")
 
     def results(self) -> Results:
         """What there is, with what older results have."""
