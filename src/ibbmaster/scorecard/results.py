@@ -91,6 +91,7 @@ class Cell:
         missing: changes that never came; `repeated` and `wrong` alike.
         told: errors that the user was told.
         restarts: how often it ended and was started again with its last position.
+        position: what its user had stored in the end, as JSON.
         recovered_s: from the first fault to the first new change.
         sent: what the primary sent, an event a line; `arrived` what the consumer made of it.
         log: the end of what it said on standard error.
@@ -108,6 +109,7 @@ class Cell:
     told: tuple[str, ...] = ()
     restarts: int = 0
     resumes: tuple[Resume, ...] = ()
+    position: str = ""
     recovered_s: float | None = None
     sent: tuple[str, ...] = ()
     arrived: tuple[str, ...] = ()
