@@ -139,3 +139,15 @@ def test_a_group_told_under_the_gtid_of_a_later_one_makes_no_other_late() -> Non
     story = "begin 3\nchange 1\ncommit 3\nbegin 2\nchange 2\ncommit 2\nbegin 3\nchange 3\ncommit 3"
     flaws = matched(logged(1, 1, 1), told(story)).flaws()
     assert {flaw.text for flaw in flaws} == {"0-3-1 insert shop.orders id=1 total=1.00 was told as 0-3-3"}
+
+
+def test_a_group_that_is_gone_on_with_after_a_restart_is_committed_as_a_whole() -> None:
+    story = (
+        "begin 1\nchange 1\nchange 2\nfatal reset\nrestart\nbegin 1\nchange 3\ncommit 1\nbegin 2\nchange 4\ncommit 2"
+    )
+    assert matched(logged(3, 1), told(story)).flaws() == []
+
+
+def test_a_group_that_was_begun_again_and_not_committed_has_no_commit() -> None:
+    story = "begin 1\nchange 1\nfatal reset\nrestart\nbegin 1\nchange 2\nbegin 2\nchange 3\ncommit 2"
+    assert [flaw.text for flaw in matched(logged(2, 1), told(story)).flaws()] == ["the commit of 0-3-1 is missing"]

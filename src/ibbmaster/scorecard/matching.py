@@ -182,8 +182,9 @@ class Matching:
             if rest and rest[0].number == groups[0][0] and not rest[0].has_come:
                 text = f"{groups[0][1].gtid} was told as committed before {rest[0].change}"
                 self._strange.append(Flaw(text, number, False))
-        for found, _ in inside:
-            self._wanted[found].is_uncommitted = False
+        for done in {committed, *(group.gtid for _, group in groups)}:  # some go on in a group after a restart
+            for wanted in self._wanted[self._first_of.get(done, 0) : self._last_of.get(done, -1) + 1]:
+                wanted.is_uncommitted = False
         self._has_commits = self._has_commits or self._is_begun
         self._open, self._in_group, self._is_begun = None, [], False
 
