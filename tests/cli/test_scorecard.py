@@ -175,11 +175,44 @@ def test_silent_losses_are_confirmed_where_that_is_wanted(
     assert asked == [("good", "cut-before-gtid"), ("good", "cut-after-gtid")]
     cells = {cell.scenario: cell for cell in parse_results(out).cells}
     assert cells["cut-before-gtid"].confirmed == answers[0][0]
-    assert (cells["cut-after-gtid"].confirmed, cells["cut-after-gtid"].summary) == (
-        None,
-        "so (not confirmed: no server)",
-    )
+    assert (cells["cut-after-gtid"].confirmed, cells["cut-after-gtid"].not_confirmed) == (None, "no server")
     assert cells["xa"].confirmed is None
+
+
+def test_silent_losses_of_older_results_are_confirmed_and_nothing_is_run(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Confirmation(server="11.8.6-MariaDB", grade=Grade.LOSES_SILENTLY, summary="so")
+    fake = types.SimpleNamespace(confirm=lambda adapter, card: (found, ""))
+    monkeypatch.setitem(sys.modules, "ibbmaster.scorecard.confirming", fake)
+    file = tmp_path / "results.json"
+    run("scorecard", "good", "--adapters", adapters, "--scenario", "cut-before-gtid", "--json", file)
+    matrix.clear()
+    _, out, _ = run("scorecard", "--from", file, "--adapters", adapters, "--confirm", "--json", "-")
+    assert matrix == []
+    assert [cell.confirmed for cell in parse_results(out).cells] == [found]
+
+
+def test_consumers_can_be_built_without_being_run(run: Run, adapters: Path, matrix: list[tuple[str, str]]) -> None:
+    code, out, _ = run("scorecard", "good", "bad", "--adapters", adapters, "--build")
+    assert (code, matrix) == (0, [])
+    assert "good: ready\n" in out
+    assert "bad: not to be had: " in out
+
+
+def test_brief_results_have_no_more_than_a_table_shows(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "brief.json"
+    options = ("scorecard", "good", "--adapters", adapters, "--scenario", "xa", "--brief")
+    _, out, _ = run(*options, "--json", "-")
+    run(*options, "--json", file)
+    for text in (out, file.read_text()):
+        results = parse_results(text)
+        assert [scenario.toml for scenario in results.scenarios] == [""]
+        assert [(cell.sent, cell.arrived, cell.bytes, cell.statements, cell.log) for cell in results.cells] == [
+            ((), (), (), (), "")
+        ]
 
 
 WRONG = {

@@ -67,3 +67,5 @@ def test_an_error_survives_the_way_between_processes_and_takes_a_place():
         assert (again.text, again.explanation, again.code, again.sqlstate) == ("text", "why", 1045, "28000")
     assert error.with_place("; at 4").err.text == "text; at 4"
     assert error.with_place("; at 4").code == 1045
+    advised = pickle.loads(pickle.dumps(DumpError("text", "why", advice="begin elsewhere")))
+    assert advised.with_place("; at 4").err.text == "text; at 4 (begin elsewhere)"

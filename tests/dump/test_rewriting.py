@@ -287,9 +287,9 @@ def test_a_client_that_never_set_the_checksum_variable_gets_the_rotate_and_an_er
 # --- a dump by file and offset
 
 
-def file_dump(make: SimpleNamespace, converse: Converse, position: int) -> Any:
-    request = make.request(None, file_name="binlog.000001", file_position=position)
-    return converse(request, profile="classic-11.8", file_name="binlog.000001")
+def file_dump(make: SimpleNamespace, converse: Converse, position: int, file_name: str = "binlog.000001") -> Any:
+    request = make.request(None, file_name=file_name, file_position=position)
+    return converse(request, profile="classic-11.8", file_name=file_name)
 
 
 def groups_of_two_files(make: SimpleNamespace) -> list[Any]:
@@ -343,6 +343,19 @@ def test_an_offset_behind_the_end_of_the_file_is_refused(
     assert dump.payloads()[-1][9:].decode() == (
         "Client requested master to start replication from impossible position; the first event 'binlog.000001' at "
         "10000000, the last event read from 'binlog.000001' at 4, the last byte read from 'binlog.000001' at 4."
+    )
+
+
+@pytest.mark.parametrize("position", [300, 10_000_000])
+def test_who_asks_for_an_offset_as_show_gives_it_for_ibb_files_is_told_what_to_do(
+    make: SimpleNamespace, converse: Converse, position: int
+) -> None:
+    dump = file_dump(make, converse, position, "binlog-000000.ibb")
+    dump.send(make.group("0-1-1", file_name="binlog-000000.ibb"))
+    dump.reach_end()
+    assert dump.payloads()[-1].endswith(
+        b". (SHOW gives offsets in .ibb files, which the stream does not count: "
+        b"begin at 4, at a position it gave, or by GTID)"
     )
 
 

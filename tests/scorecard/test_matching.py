@@ -36,6 +36,7 @@ IMAGES = {  # a row of three columns: as it is told, whether the log has names, 
     "a name too many": ({"id": 1, "total": None, "note": "x", "more": None}, True, False),
     "a name too few": ({"id": 1, "note": "x"}, True, False),
     "names where the log has none": ({"a": 1, "b": None, "c": "x"}, False, True),
+    "right names where the log has none": ({"id": 1, "note": "x", "total": None}, False, True),
     "no names where the log has none": ([1, None, "x"], False, True),
     "another position": ([1, "x", None], True, False),
     "a value too few": ([1, None], True, False),
@@ -132,3 +133,21 @@ def test_a_large_group_that_comes_again_is_found_again() -> None:
 
 def test_first_lines_are_those_by_which_a_change_came() -> None:
     assert matched(logged(2), told("change 1\nchange 1\nchange 2")).first() == (0, 2)
+
+
+def test_a_group_told_under_the_gtid_of_a_later_one_makes_no_other_late() -> None:
+    story = "begin 3\nchange 1\ncommit 3\nbegin 2\nchange 2\ncommit 2\nbegin 3\nchange 3\ncommit 3"
+    flaws = matched(logged(1, 1, 1), told(story)).flaws()
+    assert {flaw.text for flaw in flaws} == {"0-3-1 insert shop.orders id=1 total=1.00 was told as 0-3-3"}
+
+
+def test_a_group_that_is_gone_on_with_after_a_restart_is_committed_as_a_whole() -> None:
+    story = (
+        "begin 1\nchange 1\nchange 2\nfatal reset\nrestart\nbegin 1\nchange 3\ncommit 1\nbegin 2\nchange 4\ncommit 2"
+    )
+    assert matched(logged(3, 1), told(story)).flaws() == []
+
+
+def test_a_group_that_was_begun_again_and_not_committed_has_no_commit() -> None:
+    story = "begin 1\nchange 1\nfatal reset\nrestart\nbegin 1\nchange 2\nbegin 2\nchange 3\ncommit 2"
+    assert [flaw.text for flaw in matched(logged(2, 1), told(story)).flaws()] == ["the commit of 0-3-1 is missing"]

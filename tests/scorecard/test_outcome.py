@@ -89,6 +89,12 @@ def test_a_dump_that_began_again_is_told_with_its_place_and_time() -> None:
     assert cell.statements == ("SET @slave_connect_state = '0-3-100'",)
 
 
+def test_the_position_is_the_last_one_that_was_told() -> None:
+    positions = [told("position", 4.0 + number, position={"gtid": f"0-3-{101 + number}"}) for number in range(2)]
+    assert cell_of(EXACT).position == ""
+    assert cell_of(replace(EXACT, told=[*RIGHT, *positions])).position == '{"gtid": "0-3-102"}'
+
+
 @pytest.mark.parametrize(("fault_at", "recovered_s"), [(None, None), (1.5, 0.5), (2.5, None)])
 def test_it_has_recovered_with_the_first_new_change(fault_at: float | None, recovered_s: float | None) -> None:
     assert cell_of(replace(EXACT, fault_at=fault_at)).recovered_s == recovered_s

@@ -7,6 +7,7 @@ import pytest
 from ibbmaster.dialogue.variables import ServerFacts
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.gtid import Gtid
+from ibbmaster.log.interface import LogFile
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
@@ -21,15 +22,24 @@ def registry():
 
 
 @pytest.fixture
-def facts(registry) -> ServerFacts:
+def log() -> MemoryBinlog:
     log = MemoryBinlog()
     for number in range(1, 5):
         if number == 3:
             log.flush()
         gtid = Gtid(domain_id=0, server_id=7, seq_no=number)
         log.write_direct(gtid, make_gtid_event(gtid), [make_event(16, 7, bytes(8))])
+    return log
+
+
+@pytest.fixture
+def facts(log, registry) -> ServerFacts:
+    return facts_of(log, registry, "classic-11.8")
+
+
+def facts_of(log, registry, profile_name) -> ServerFacts:
     account = make_account("repl", "x", plugin="native", requires_tls=False)
-    profile = PROFILES["classic-11.8"]
+    profile = PROFILES[profile_name]
     options = PrimaryOptions(host="", port=0, account=account, certificate=None, profile=profile, server_id=7)
     return PrimaryFacts(log, options, registry)
 
@@ -39,6 +49,17 @@ def test_the_log_is_told_by_its_files_its_end_and_its_state(facts):
     assert [name for name, _ in files] == ["binlog-000000.ibb", "binlog-000001.ibb"]
     assert facts.binlog_end() == files[-1]
     assert (str(facts.binlog_state()), facts.server_id) == ("0-7-4", 7)
+
+
+@pytest.mark.parametrize(("profile", "count"), [("engine", 3), ("classic-11.8", 2)])
+def test_only_an_engine_lists_the_empty_file_that_is_ready_behind_the_active_one(
+    log, registry, monkeypatch, profile, count
+):
+    files = [*log.files(), LogFile(file_no=2, name="binlog-000002.ibb", size=1 << 20)]
+    monkeypatch.setattr(log, "files", lambda: files)
+    found = facts_of(log, registry, profile)
+    assert found.binary_logs() == [(file.name, file.size) for file in files[:count]]
+    assert found.files() == files[:count]
 
 
 def test_events_are_those_of_one_file_the_oldest_without_a_name(facts):

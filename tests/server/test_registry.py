@@ -42,6 +42,14 @@ async def test_a_newer_dump_of_a_server_ends_the_older_ones(registry, autojump_c
     assert older.scope.deadline == trio.current_time() + GRACE_S
 
 
+async def test_a_replica_that_does_not_read_holds_up_a_stop_for_no_more_than_a_second(registry, autojump_clock):
+    session = registry.open("a", 1.0)
+    with session.scope:
+        session.end_dump(EndReason.SHUTDOWN)
+        await trio.sleep_forever()
+    assert trio.current_time() <= 1.0 + 1e-6
+
+
 async def test_the_first_reason_counts_and_the_earlier_deadline(registry, autojump_clock):
     session = registry.open("a", 1.0)
     session.end_dump(EndReason.SHUTDOWN)

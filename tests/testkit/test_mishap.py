@@ -22,6 +22,7 @@ def followed(primary):
     connection = pymysql.connect(host=primary.host, port=primary.port, user="repl", password="", ssl_disabled=True)
     with connection.cursor() as cursor:
         cursor.execute("SET @mariadb_slave_capability = 4, @slave_connect_state = ''")
+        cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
     connection._execute_command(0x12, struct.pack("<IHI", 4, 0, 9))
     with contextlib.closing(connection):
         yield connection
@@ -107,6 +108,31 @@ def test_a_restart_ends_dumps_in_order_and_may_make_another_server_of_it():
         with contextlib.closing(connect(primary)) as connection:
             assert connection.get_server_info().endswith("10.6.22-MariaDB-log")
         assert [record.problem for record in primary.faults.done] == [""]
+
+
+@pytest.mark.parametrize(
+    ("place", "last"),
+    [
+        ("before gtid 3", "QUERY"),
+        ("after rows 1", "WRITE_ROWS_V1"),
+        ("inside rows 1 at byte 10", "WRITE_ROWS_V1"),
+        ("after commit 3", "XID"),
+    ],
+)
+@pytest.mark.parametrize("profile", ["12.3", "11.8"])
+def test_a_restart_inside_a_dump_ends_it_there_with_its_last_packet(profile, place, last):
+    """The dump does not wait for the stop that waits for it."""
+    with FixturePrimary(profile=profile) as primary:
+        table = primary.table("shop.t", id="int primary key")
+        table.insert(id=1)
+        table.insert(id=2)
+        primary.fault(place, action="restart")
+        with followed(primary) as connection:
+            assert read_all(connection) == "eof"
+        primary.faults.wait(60)
+        assert [record.problem for record in primary.faults.done] == [""]
+        assert [event.type for event in primary.connections[0].sent[-2:]] == [last, "EOF"]
+        assert gtids(primary) == ["0-1-1", "0-1-2", "0-1-3", "0-1-4"]
 
 
 def connect(primary):

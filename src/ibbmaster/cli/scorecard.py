@@ -10,6 +10,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -62,12 +63,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--silence", type=float, metavar="S", help="without progress for S seconds it hangs (default: 12 and more)")
     add("--confirm", action="store_true", help="run silent losses beside a real primary as well")
     add("--json", metavar="FILE", help="write the results; - for standard output")
+    add("--brief", action="store_true", help="write to it only what a table shows, not what was sent and what arrived")
     add("--html", type=Path, metavar="FILE", help="write them as one page to look at")
     add("--markdown", type=Path, metavar="FILE", help="write them as a table")
     add("--picture", type=Path, metavar="FILE", help="write them as an SVG picture")
     add("--report", metavar="CONSUMER", help="print a text for the authors of a consumer")
-    add("--from", dest="source", type=Path, metavar="FILE", help="show results again; nothing is run")
+    add(
+        "--from", dest="source", type=Path, metavar="FILE", help="show results again; nothing is run, but for --confirm"
+    )
     add("--merge", type=Path, metavar="FILE", help="take over from older results what is not run now")
+    add("--build", action="store_true", help="build the consumers, and run nothing")
     add("--list", action="store_true", help="list consumers and scenarios")
     add("--show", metavar="SCENARIO", help="print a scenario as a file for `ibbmaster serve --scenario`")
     parser.set_defaults(run=run)
@@ -90,7 +95,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     _check(args)
     if args.source is not None:
-        _write(args, read_results(args.source))
+        results = read_results(args.source)
+        _write(args, _confirmed(args, results, adapters) if args.confirm else results)
         return 0
     matrix = _Matrix(
         args,
@@ -98,13 +104,17 @@ def run(args: argparse.Namespace) -> int:
         _chosen_cards(args, cards),
         None if args.merge is None else read_results(args.merge),
     )
+    if args.build:
+        matrix.build()
+        return 0
     try:
         matrix.run()
     except KeyboardInterrupt:
         print(f"interrupted: {len(matrix.cells)} of {matrix.size} runs are kept", file=sys.stderr)
         _write(args, matrix.results())
         return EXIT_INTERRUPTED
-    _write(args, matrix.results())
+    results = matrix.results()
+    _write(args, _confirmed(args, results, adapters) if args.confirm else results)
     return 0
 
 
@@ -178,13 +188,19 @@ class _Matrix:
             contextlib.closing(run_matrix(able, self.cards, times, jobs=self.args.jobs)) as found,
         ):
             for cell, version in found:
-                self.cells.append(self._confirmed(cell) if self.args.confirm else cell)
+                self.cells.append(cell)
                 consumer = self.consumers[cell.consumer]
                 self.consumers[cell.consumer] = replace(consumer, version=consumer.version or version)
                 bar.add(1)
                 if time.monotonic() > saved + SAVE_S:
                     _save(self.args, self.results())
                     saved = time.monotonic()
+
+    def build(self) -> None:
+        """Build every consumer, and say what can be run."""
+        self._built()
+        for name, consumer in self.consumers.items():
+            print(f"{name}: {'ready' if consumer.not_run is None else f'not to be had: {consumer.not_run}'}")
 
     def results(self) -> Results:
         """What there is, with what older results have."""
@@ -209,17 +225,38 @@ class _Matrix:
                 bar.add(1)
         return able
 
-    def _confirmed(self, cell: Cell) -> Cell:
-        """A silent loss, with what became of it beside a real primary."""
-        from ibbmaster.scorecard.grade import Grade
 
-        if cell.grade is not Grade.LOSES_SILENTLY:
-            return cell
-        adapter = next(adapter for adapter in self.adapters if adapter.name == cell.consumer)
-        card = next(card for card in self.cards if card.name == cell.scenario)
-        confirmed, reason = _module("confirming").confirm(adapter, card)
-        summary = f"{cell.summary} (not confirmed: {reason})" if reason else cell.summary
-        return replace(cell, confirmed=confirmed, summary=summary)
+def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str, Adapter]) -> Results:
+    """The same, with what became of each silent loss beside a real primary."""
+    from ibbmaster.cli.progress import progress
+    from ibbmaster.scorecard.cards import read_cards
+    from ibbmaster.scorecard.grade import Grade
+
+    confirm = _module("confirming").confirm
+    cards = {card.name: card for card in read_cards()}
+    silent = [
+        cell
+        for cell in results.cells
+        if cell.consumer in adapters
+        and cell.scenario in cards
+        and cell.grade is Grade.LOSES_SILENTLY
+        and cell.grade is not cards[cell.scenario].best
+        and cell.confirmed is None
+    ]
+    found = {(cell.consumer, cell.scenario): cell for cell in results.cells}
+
+    def once_more(cell: Cell) -> Cell:
+        confirmed, reason = confirm(adapters[cell.consumer], cards[cell.scenario])
+        return replace(cell, confirmed=confirmed, not_confirmed=reason or None)
+
+    with (
+        progress("run", label="confirming", total=len(silent)) as bar,
+        ThreadPoolExecutor(args.jobs, thread_name_prefix="ibbmaster-confirm") as pool,
+    ):
+        for cell in pool.map(once_more, silent):
+            found[cell.consumer, cell.scenario] = cell
+            bar.add(1)
+    return replace(results, cells=tuple(found.values()))
 
 
 def _save(args: argparse.Namespace, results: Results) -> None:
@@ -227,7 +264,7 @@ def _save(args: argparse.Namespace, results: Results) -> None:
     if args.json not in (None, "-"):
         path = Path(args.json)
         begun = path.with_name(f".{path.name}.new")
-        begun.write_text(results.to_json(), "utf-8")
+        begun.write_text((results.brief() if args.brief else results).to_json(), "utf-8")
         begun.replace(path)
 
 
@@ -242,7 +279,7 @@ def _write(args: argparse.Namespace, results: Results) -> None:
         _named("consumer", [args.report], {consumer.name: consumer for consumer in results.consumers})
         print(_module("report").text_for_authors(results, args.report), end="")
     elif args.json == "-":
-        print(results.to_json(), end="")
+        print((results.brief() if args.brief else results).to_json(), end="")
     else:
         for line in _table(results):
             print(line)

@@ -17,14 +17,21 @@ GENERAL_STATE = "HY000"
 
 
 class DumpError(IbbMasterError):
-    """The dump ends, or does not begin. `text` goes to the replica, `explanation` to our log."""
+    """The dump ends, or does not begin. `text` and `advice` go to the replica, `explanation` to our log."""
 
     def __init__(
-        self, text: str, explanation: str, *, code: int = FATAL_ERROR_READING_BINLOG, sqlstate: str = GENERAL_STATE
+        self,
+        text: str,
+        explanation: str,
+        *,
+        code: int = FATAL_ERROR_READING_BINLOG,
+        sqlstate: str = GENERAL_STATE,
+        advice: str = "",
     ) -> None:
-        super().__init__(text, explanation, code, sqlstate)
+        super().__init__(text, explanation, code, sqlstate, advice)
         self.text = text
         self.explanation = explanation
+        self.advice = advice
         self.code = code
         self.sqlstate = sqlstate
 
@@ -32,20 +39,20 @@ class DumpError(IbbMasterError):
         return f"error {self.code} ({self.text}): {self.explanation}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.text, self.explanation, self.code, self.sqlstate)
+        return _rebuild, (self.text, self.explanation, self.code, self.sqlstate, self.advice)
 
     @property
     def err(self) -> Err:
         """The packet for the replica."""
-        return Err(code=self.code, sqlstate=self.sqlstate, text=self.text)
+        return Err(code=self.code, sqlstate=self.sqlstate, text=self.text + _in_brackets(self.advice))
 
     def with_place(self, place: str) -> DumpError:
         """The same error with the place in the log behind its text, as a traditional primary says it."""
-        return DumpError(self.text + place, self.explanation, code=self.code, sqlstate=self.sqlstate)
+        return _rebuild(self.text + place, self.explanation, self.code, self.sqlstate, self.advice)
 
 
-def _rebuild(text: str, explanation: str, code: int, sqlstate: str) -> DumpError:
-    return DumpError(text, explanation, code=code, sqlstate=sqlstate)
+def _rebuild(text: str, explanation: str, code: int, sqlstate: str, advice: str) -> DumpError:
+    return DumpError(text, explanation, code=code, sqlstate=sqlstate, advice=advice)
 
 
 def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError:

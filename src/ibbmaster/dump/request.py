@@ -60,6 +60,16 @@ class DumpRequest:
     waits_at_end: bool = True
     is_registered: bool = False  # COM_REGISTER_SLAVE came before: a replica, and not a tool
 
+    @property
+    def position_advice(self) -> str:
+        """Where a dump by file and offset can begin, if what SHOW gives is no place in the stream."""
+        if not self.file_name.endswith(".ibb"):
+            return ""
+        return (
+            "SHOW gives offsets in .ibb files, which the stream does not count: "
+            "begin at 4, at a position it gave, or by GTID"
+        )
+
 
 def dump_request(
     command: BinlogDump,

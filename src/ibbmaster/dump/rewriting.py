@@ -98,6 +98,7 @@ class Rewriter:
         self._leaves_out_annotate = self._actions.get(EventType.ANNOTATE_ROWS) is _Action.LEAVE_OUT
         self._tolerates_holes = request.capability >= CAPABILITY_TOLERATES_HOLES
         self._boundary = GroupBoundary(0)
+        self._position_advice = request.position_advice
         self.send_from = send_from
         self.position = FIRST_POSITION
         self.last_position = FIRST_POSITION  # of the event seen last
@@ -216,6 +217,7 @@ class Rewriter:
                 "binlog truncated in the middle of event; consider out of disk space on master",
                 f"the replica asks for offset {self.send_from}, which lies inside the event from {position} to "
                 f"{self.position}: let it start at offset 4, or by GTID",
+                advice=self._position_advice,
             )
         return False
 

@@ -109,6 +109,7 @@ def impossible_position(request: DumpRequest) -> DumpError:
         f"the last event read from '{name}' at 4, the last byte read from '{name}' at 4.",
         f"the replica asks for offset {offset} of file {request.file_name[:100]!r}, where no event begins: "
         "let it start at offset 4 of that file, or by GTID",
+        advice=request.position_advice,
     )
 
 

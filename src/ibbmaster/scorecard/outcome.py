@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,6 +81,7 @@ def cell_of(run: RunRecord) -> Cell:
             Resume(position=_asked(connection), after_s=round(at - (run.fault_at or at), 2))
             for at, connection in run.dumps[1:]
         ),
+        position=_stored(run.told),
         recovered_s=_recovered_s(run, [run.told[number].at for number in judgement.first]),
         sent=_lines(
             [
@@ -112,6 +114,12 @@ def _recovered_s(run: RunRecord, first: Sequence[float]) -> float | None:
     since = next((at for at, _ in run.dumps[1:] if at >= fault_at), fault_at)
     new = next((at for at in first if at >= since), None)
     return None if new is None else round(new - fault_at, 2)
+
+
+def _stored(told: Sequence[ToldEvent]) -> str:
+    """The last position that a careful user has stored."""
+    positions = (event.position for event in reversed(told) if event.what == "position")
+    return next((_line(json.dumps(position, ensure_ascii=False)) for position in positions), "")
 
 
 def _asked(connection: SeenConnection) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, findings, is_best, plain, tally
-from ibbmaster.scorecard.results import Cell, Confirmation, ConsumerResult, Results, ScenarioResult
+from ibbmaster.scorecard.results import Cell, ConsumerResult, Results, ScenarioResult
 
 BEGIN, END = "<!-- scorecard: begin -->", "<!-- scorecard: end -->"  # between them a document has the table
 TEXT_SIZE_MAX = 60_000  # characters: more than that is no issue on a code-hosting site
@@ -155,6 +155,7 @@ def _silent_losses(results: Results) -> list[str]:
         for consumer in results.consumers
         for scenario in results.scenarios
         if cells[consumer.name, scenario.name].grade is Grade.LOSES_SILENTLY
+        and scenario.best is not Grade.LOSES_SILENTLY
     ]
     if not lost:
         return ["### Silent losses", "", "None."]
@@ -169,7 +170,7 @@ def _silent_losses(results: Results) -> list[str]:
                     _inline(consumer.title),
                     f"`{_code(scenario.name)}`",
                     _inline(cell.summary),
-                    _confirmed(cell.confirmed),
+                    _confirmed(cell),
                 ]
             )
             for consumer, scenario, cell in lost
@@ -177,11 +178,11 @@ def _silent_losses(results: Results) -> list[str]:
     ]
 
 
-def _confirmed(confirmation: Confirmation | None, grade: Grade = Grade.LOSES_SILENTLY) -> str:
-    if confirmation is None:
-        return "not tried"
-    server, summary = _inline(confirmation.server), _inline(confirmation.summary)
-    verdict = "the same" if confirmation.grade is grade else f"**{confirmation.grade}**"
+def _confirmed(cell: Cell) -> str:
+    if cell.confirmed is None:
+        return "not tried" if cell.not_confirmed is None else f"not tried: {_inline(cell.not_confirmed)}"
+    server, summary = _inline(cell.confirmed.server), _inline(cell.confirmed.summary)
+    verdict = "the same" if cell.confirmed.grade is cell.grade else f"**{cell.confirmed.grade}**"
     return f"{verdict}, {server}: {summary}"
 
 
@@ -263,7 +264,7 @@ def _finding(number: int, consumer: ConsumerResult, scenario: ScenarioResult, ce
         *_details("wrong", cell.wrong),
         *_course(cell),
         f"- **Told to the user:** {'; '.join(f'“{_inline(line)}”' for line in cell.told) or 'nothing'}",
-        f"- **With a real primary:** {_confirmed(cell.confirmed, grade)}",
+        f"- **With a real primary:** {_confirmed(cell)}",
         "",
         *_fenced(
             "sh", shlex.join(["ibbmaster", "scorecard", plain(consumer.name), "--scenario", plain(scenario.name)])

@@ -91,9 +91,11 @@ class Cell:
         missing: changes that never came; `repeated` and `wrong` alike.
         told: errors that the user was told.
         restarts: how often it ended and was started again with its last position.
+        position: what its user had stored in the end, as JSON.
         recovered_s: from the first fault to the first new change.
         sent: what the primary sent, an event a line; `arrived` what the consumer made of it.
         log: the end of what it said on standard error.
+        confirmed: a silent loss beside a real primary; `not_confirmed` says why there is none.
     """
 
     consumer: str
@@ -107,6 +109,7 @@ class Cell:
     told: tuple[str, ...] = ()
     restarts: int = 0
     resumes: tuple[Resume, ...] = ()
+    position: str = ""
     recovered_s: float | None = None
     sent: tuple[str, ...] = ()
     arrived: tuple[str, ...] = ()
@@ -115,6 +118,7 @@ class Cell:
     log: str = ""
     seconds: float = 0.0
     confirmed: Confirmation | None = None
+    not_confirmed: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +135,12 @@ class Results:
     def to_json(self) -> str:
         """As a text that `read_results` reads."""
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False, indent=1) + "\n"
+
+    def brief(self) -> Results:
+        """What a table needs: without what was sent and arrived, and without the texts of scenarios."""
+        cells = (dataclasses.replace(cell, sent=(), arrived=(), bytes=(), statements=(), log="") for cell in self.cells)
+        scenarios = (dataclasses.replace(scenario, toml="") for scenario in self.scenarios)
+        return dataclasses.replace(self, cells=tuple(cells), scenarios=tuple(scenarios))
 
     def merged(self, older: Results) -> Results:
         """These, and of older ones the consumers, scenarios and cells that are not among them."""
@@ -169,7 +179,7 @@ def new_results(
         machine={
             "cores": len(os.sched_getaffinity(0)),
             "python": platform.python_version(),
-            "system": f"{platform.system()} {platform.release()}",
+            "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         },
         consumers=consumers,
         scenarios=scenarios,

@@ -402,7 +402,7 @@ class _Connection:
         check = check_start(request, engine.state(only_cached=only_cached))
         try:
             if request.position is None:
-                files = engine.files()
+                files = self._primary.facts.files()
                 plan = engine.start_of_file(files[choose_file(request, [file.name for file in files])].file_no)
             else:
                 plan = engine.seek(request.position, only_cached=only_cached)

@@ -41,8 +41,16 @@ class PrimaryFacts:
         end = self._engine.end()
         return self._engine.file_name(end.file_no), end.offset
 
+    def files(self) -> list[LogFile]:
+        """The files there are for clients: those of a traditional primary end with the active one."""
+        files = self._engine.files()
+        if self.profile.rotates_with_files:
+            active = self._engine.end().file_no
+            files = [file for file in files if file.file_no <= active]
+        return files
+
     def binary_logs(self) -> list[tuple[str, int]]:
-        return [(file.name, file.size) for file in self._engine.files()]
+        return [(file.name, file.size) for file in self.files()]
 
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
         file = self._file(file_name)
@@ -53,7 +61,7 @@ class PrimaryFacts:
 
     def _file(self, name: str | None) -> LogFile | None:
         """A file by its name, the oldest without one."""
-        return next((file for file in self._engine.files() if name is None or file.name == name), None)
+        return next((file for file in self.files() if name is None or file.name == name), None)
 
     def _event_rows(self, groups: EventGroups, file_name: str, offset: int) -> Iterator[BinlogEventRow]:
         with contextlib.closing(groups):

@@ -10,7 +10,7 @@ import trio
 
 from ibbmaster.gtid import GtidPosition
 
-GRACE_S = 5.0  # how long a replica that does not read may hold up the last packet
+GRACE_S = 1.0  # how long a replica that does not read may hold up the last packet
 
 
 class EndReason(enum.Enum):

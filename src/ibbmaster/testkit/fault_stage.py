@@ -218,7 +218,11 @@ class Faults:
             case actions.TakeOver():
                 session.end_dump(EndReason.NEWER_DUMP)
             case PrimaryAction():
-                await trio.to_thread.run_sync(self.act, fault, abandon_on_cancel=True)
+                with trio.CancelScope() as session.waiting:  # a stop waits for the dump, which shall not wait for it
+                    await trio.to_thread.run_sync(self.act, fault, abandon_on_cancel=True)
+                session.waiting = None
+                if isinstance(fault.action, actions.RestartPrimary) and session.dump_server_id is not None:
+                    session.end_dump(EndReason.SHUTDOWN)  # also where there was none to stop: nothing more is sent
         return None
 
     async def _happen(

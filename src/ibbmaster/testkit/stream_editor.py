@@ -292,7 +292,7 @@ class StreamEditor:
             case actions.MuteHeartbeats():
                 self._is_mute = True
                 return
-            case actions.KillConnection(query=True) | actions.TakeOver():
+            case actions.KillConnection(query=True) | actions.TakeOver() | actions.RestartPrimary():
                 self._expects_last_word = True
             case actions.KillConnection():
                 self._is_over = True

@@ -35,7 +35,8 @@ public class Adapter {
                 start.get("user").asText(), start.get("password").asText());
         client.setServerId(start.get("server_id").asLong());
         client.setSSLMode(start.get("tls").asBoolean() ? SSLMode.REQUIRED : SSLMode.DISABLED);
-        client.setGtidSet(start.get(start.get("resume").isNull() ? "start" : "resume").asText());
+        JsonNode resume = start.get("resume");
+        client.setGtidSet((resume.isNull() ? start.get("start") : resume.get("gtid")).asText());
         client.setUseSendAnnotateRowsEvent(true); // documented as what to set with MariaDB, to have the SQL beside rows
         client.setHeartbeatInterval(HEARTBEAT_MS);
         client.setKeepAliveInterval(KEEP_ALIVE_MS);
@@ -125,7 +126,8 @@ public class Adapter {
 
     private void commit() {
         Lines.print("commit");
-        Lines.print("position", "position", client.getGtidSet());
+        Lines.print("position", "position", Map.of("gtid", client.getGtidSet(),
+                "file", String.valueOf(client.getBinlogFilename()), "offset", client.getBinlogPosition()));
     }
 
     /** What the library tells those who listen. */
