@@ -1,0 +1,93 @@
+"""The results that are kept with the project: what is known of consumers by other means, the scorecard has found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.scorecard.adapter import read_adapters
+from ibbmaster.scorecard.cards import read_cards
+from ibbmaster.scorecard.grade import Grade
+from ibbmaster.scorecard.results import Cell, read_results
+
+ROOT = Path(__file__).parents[2]
+RESULTS = read_results(ROOT / "protocol" / "scorecard" / "results.json")
+CELLS = {(cell.consumer, cell.scenario): cell for cell in RESULTS.cells}
+
+#: What was measured beside real primaries before there was a scorecard, where it shows, and as what.
+KNOWN = {
+    "a domain above 2^31 is printed as a negative number, which cannot be read again": (
+        *("connector-java-debezium", "largest-domain-cut", {Grade.CRASHES, Grade.HANGS, Grade.LOSES_LOUDLY}),
+    ),
+    "compressed rows are passed over, by connector-java": (
+        "connector-java-debezium",
+        "compressed",
+        {Grade.LOSES_SILENTLY},
+    ),
+    "compressed rows are passed over, by mysql_cdc": ("mysql-cdc", "compressed", {Grade.LOSES_SILENTLY}),
+    "the first GTID is that of a later group, for who reads slowly": (
+        *("go-mysql", "slow-reader-in-new-domain", {Grade.LOSES_SILENTLY}),
+    ),
+    "COMPRESSED columns stop it": ("go-mysql", "compressed-columns", {Grade.LOSES_LOUDLY, Grade.CRASHES}),
+    "a TIME below zero stops it": ("mysql-cdc", "times", {Grade.LOSES_LOUDLY, Grade.CRASHES}),
+    "a column of utf32 stops it": ("python-mysql-replication", "utf32", {Grade.LOSES_LOUDLY, Grade.CRASHES}),
+    "a sequence stops it": ("debezium", "sequence", {Grade.LOSES_LOUDLY, Grade.CRASHES}),
+    "a table with fewer columns than before stops it": (
+        "debezium",
+        "table-replaced",
+        {Grade.LOSES_LOUDLY, Grade.CRASHES},
+    ),
+    "a transaction that was cut is taken for done": (
+        "connector-java-debezium",
+        "cut-after-annotate",
+        {Grade.LOSES_SILENTLY},
+    ),
+    "it cannot follow the binlog of an engine by file": ("zongji-by-file", "plain-12.3", {Grade.LOSES_LOUDLY}),
+    "an empty GTID position is asked for by file": ("canal", "from-the-beginning-12.3", {Grade.LOSES_LOUDLY}),
+    "a short name of a column is lost where there are no checksums": (
+        *("python-mysql-replication", "short-names-12.3", {Grade.LOSES_SILENTLY}),
+    ),
+    "an opening without a time stops it": ("debezium", "plain-12.3", {Grade.CRASHES}),
+}
+
+
+@pytest.mark.parametrize(("consumer", "scenario", "grades"), KNOWN.values(), ids=KNOWN)
+def test_what_was_known_before_is_found(consumer: str, scenario: str, grades: set[Grade]) -> None:
+    cell = CELLS[consumer, scenario]
+    assert cell.grade in grades, cell.summary
+
+
+def test_who_does_not_register_learns_no_file_of_an_engine() -> None:
+    stored = {
+        scenario: json.loads(CELLS["connector-java", scenario].position) for scenario in ("plain-11.8", "plain-12.3")
+    }
+    assert stored["plain-11.8"]["file"] != ""
+    assert (stored["plain-12.3"]["file"], stored["plain-12.3"]["offset"]) == ("", 4)
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_real_replicas_are_as_good_as_can_be(version: str) -> None:
+    best = {scenario.name: scenario.best for scenario in RESULTS.scenarios}
+    cells = [cell for cell in RESULTS.cells if cell.consumer == f"mariadb-{version}" and cell.grade is not None]
+    worse = {cell.scenario: cell.summary for cell in cells if cell.grade.rank > best[cell.scenario].rank}
+    assert len(cells) > 100
+    assert worse == {}
+
+
+def test_they_are_of_the_consumers_and_scenarios_that_there_are() -> None:
+    assert {scenario.name for scenario in RESULTS.scenarios} == {card.name for card in read_cards()}
+    assert {consumer.name for consumer in RESULTS.consumers} == set(read_adapters())
+    assert f"through {len(read_cards())} scenarios" in (ROOT / "README.md").read_text()
+
+
+def test_a_silent_loss_was_tried_beside_a_real_primary_or_says_why_not() -> None:
+    best = {scenario.name: scenario.best for scenario in RESULTS.scenarios}
+
+    def is_open(cell: Cell) -> bool:
+        return cell.grade is Grade.LOSES_SILENTLY is not best[cell.scenario] and not (
+            cell.confirmed or cell.not_confirmed
+        )
+
+    assert [(cell.consumer, cell.scenario) for cell in RESULTS.cells if is_open(cell)] == []
