@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
+import threading
 
 import pytest
 
@@ -145,3 +146,30 @@ def test_it_is_logged_when_they_are_ready(fresh, caplog):
     with caplog.at_level(logging.INFO):
         assert loading.load() is not None
     assert any(loading.READY in record.getMessage() for record in caplog.records)
+
+
+def test_who_asks_again_while_kernels_are_loaded_waits_for_the_same(monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+    calls = []
+
+    def load(*sets, is_nice):
+        calls.append(set(sets))
+        begun.set()
+        go_on.wait()
+
+    monkeypatch.setattr(loading, "load", load)
+    monkeypatch.setattr(loading, "_loaded", set())
+    monkeypatch.setattr(loading, "_has_failed", False)
+    loading.load_in_background(KernelSet.SELECT)
+    begun.wait()
+    threads = [thread for thread in threading.enumerate() if thread.name == "ibbmaster-kernels"]
+    for _ in range(20):
+        loading.load_in_background(KernelSet.SELECT)
+    again = [thread for thread in threading.enumerate() if thread.name == "ibbmaster-kernels"]
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert again == threads
+    assert calls == [{KernelSet.SELECT}]
+    loading.load_in_background(KernelSet.SELECT)  # it may have failed for a while
+    assert calls == [{KernelSet.SELECT}] * 2

@@ -51,7 +51,7 @@ def ask(primary, statement):
 # Starting and ending ----------------------------------------------------------------------------
 
 
-def test_starts_leave_no_thread_and_no_descriptor(request):
+def test_starts_leave_no_thread_and_no_descriptor(request, alone):
     FixturePrimary().start().close()  # what is kept for good, such as trio's own pipe
     gc.collect()  # what other tests have left
     before, count = descriptors(), request.config.getoption("--fixture-starts")
@@ -66,7 +66,7 @@ def test_starts_leave_no_thread_and_no_descriptor(request):
     assert statistics.median(used_s) < READY_S  # of this thread's CPU: a busy machine fails no test
 
 
-def test_a_primary_that_followers_read_leaves_nothing_either(read_by_python):
+def test_a_primary_that_followers_read_leaves_nothing_either(read_by_python, alone):
     before = None
     for _ in range(3):
         with FixturePrimary() as primary:
@@ -78,12 +78,14 @@ def test_a_primary_that_followers_read_leaves_nothing_either(read_by_python):
     assert threads_of_ours() == []
 
 
-def test_kernels_are_not_loaded_and_no_certificate_is_made(tmp_path):
+def test_kernels_are_not_loaded_and_no_certificate_is_made():
     program = (
-        "import sys, threading\n"
+        "import pymysql, sys, threading\n"
         "from ibbmaster.testkit import FixturePrimary\n"
         "with FixturePrimary() as primary:\n"
         "    primary.table('shop.t', id='int primary key').insert(id=1)\n"
+        "    with pymysql.connect(host=primary.host, port=primary.port, user=primary.user) as connection:\n"
+        "        connection.cursor().execute('SELECT * FROM shop.t')\n"
         "    print([t.name for t in threading.enumerate() if t.name.startswith('ibbmaster')])\n"
         "print('numba' in sys.modules, 'cryptography.x509' in sys.modules, 'pyspark' in sys.modules)\n"
     )
@@ -91,7 +93,7 @@ def test_kernels_are_not_loaded_and_no_certificate_is_made(tmp_path):
     assert done.stdout == "['ibbmaster-serve']\nFalse False False\n"
 
 
-def test_it_serves_in_asyncio_and_in_trio(read_by_python):
+def test_it_serves_in_asyncio_and_in_trio(read_by_python, alone):
     async def use(run_in_thread):
         async with FixturePrimary() as primary:
             primary.table("shop.t", id="int primary key").insert(id=1)

@@ -37,7 +37,7 @@ _lock = threading.Lock()
 _ready: Kernels | None = None
 _loaded: set[KernelSet] = set()
 _has_failed = False
-_loader: threading.Thread | None = None
+_loaders: dict[frozenset[KernelSet], threading.Thread] = {}  # that have not ended, by what they load
 
 
 def kernels(*sets: KernelSet) -> Kernels | None:
@@ -75,24 +75,30 @@ def do_pay(kernel_set: KernelSet, size_bytes: int) -> bool:
 
 def load_in_background(*sets: KernelSet) -> None:
     """Begin to load some kernels, or all, and return at once; compiling lets others go first."""
-    global _loader
+    wanted = frozenset(sets or KernelSet)
 
     def work() -> None:
-        if load(*sets, is_nice=True) is not None:
-            gc.freeze()  # the compiler's 150,000 objects: no collection has to look at them again
+        try:
+            if load(*wanted, is_nice=True) is not None:
+                gc.freeze()  # the compiler's 150,000 objects: no collection has to look at them again
+        finally:
+            _loaders.pop(wanted, None)
 
-    if not _has_failed and not set(sets or KernelSet) <= _loaded:
-        _loader = threading.Thread(target=work, name="ibbmaster-kernels", daemon=True)
-        atexit.unregister(_end)
-        atexit.register(_end)
-        _loader.start()
+    if _has_failed or wanted <= _loaded:
+        return
+    loader = threading.Thread(target=work, name="ibbmaster-kernels", daemon=True)
+    if _loaders.setdefault(wanted, loader) is not loader:
+        return  # many primaries of one process may begin while it compiles
+    atexit.unregister(_end)
+    atexit.register(_end)
+    loader.start()
 
 
 def _end() -> None:
     """Let no thread be inside LLVM when the interpreter goes: that ends in SIGSEGV."""
     end_all()
-    if _loader is not None:
-        _loader.join()
+    for loader in list(_loaders.values()):
+        loader.join()
 
 
 def is_switched_off() -> bool:

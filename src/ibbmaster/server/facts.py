@@ -30,7 +30,7 @@ class PrimaryFacts:
         self.server_id = options.server_id
         self.profile = options.profile
         self.server_version = options.profile.server_version
-        self.tables: LogTables = PrimaryTables(engine, directory, options.base)
+        self.tables: LogTables = PrimaryTables(engine, directory, options.base, has_kernels=options.has_kernels)
         self._since = time.monotonic()
         self.started_at = int(time.time())  # in seconds since 1970
 

@@ -35,9 +35,12 @@ NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
 class PrimaryTables:
     """`LogTables` of one primary; called from worker threads."""
 
-    def __init__(self, engine: LogEngine, directory: Path | None = None, base: Path | None = None) -> None:
+    def __init__(
+        self, engine: LogEngine, directory: Path | None = None, base: Path | None = None, *, has_kernels: bool = True
+    ) -> None:
         """`directory` is where the schema history may be kept, `base` a dump that the log goes on from."""
         self._engine = engine
+        self._has_kernels = has_kernels
         self._base_file = base
         self._base: BaseSchema | None = None
         self._directory = directory
@@ -140,7 +143,8 @@ class PrimaryTables:
                 from ibbmaster.sql.base_rows import BaseDump
                 from ibbmaster.sql.select import TableReader
 
-                load_in_background(KernelSet.SELECT)
+                if self._has_kernels:
+                    load_in_background(KernelSet.SELECT)
                 position = None if self._base is None else self._base.position
                 base = None if position is None else BaseDump(position=position, read=self._read_rows)
                 self._table_reader = TableReader(self._engine, timeline, base=base)
