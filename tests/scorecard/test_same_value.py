@@ -35,6 +35,7 @@ SAME: list[tuple[Any, Any]] = [
     (b"", ""),
     (b"", "0x"),
     ('{"a":1,"b":[2]}', '{"b": [2], "a": 1}'),
+    (EncodedText("abc", "utf32"), "\0\0\0a\0\0\0b\0\0\0c"),  # bytes that are UTF-8 by chance
     (BitValue(5), "00101"),
     (BitValue(5), "0x05"),
     (BitValue(5), 5),

@@ -51,7 +51,7 @@ def is_same_value(logged: Any, told: Any) -> bool:
         return _number(text) is not None and _number(text) == _number(told)
     if text == told or _moment(text) == _moment(told):
         return True
-    if told.startswith("0x") and _is_same_bytes(_encoded(logged), told):
+    if _is_same_bytes(_encoded(logged), told):
         return True
     return text[:1] in ("{", "[") and _is_same_json(text, told)
 
