@@ -8,7 +8,7 @@ import pytest
 
 from ibbmaster.capture import client
 from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position
-from ibbmaster.errors import SourceError
+from ibbmaster.errors import EventError, SourceError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.testing.events import make_event, make_gtid_event
@@ -97,3 +97,13 @@ def test_a_dump_that_ends_before_the_promised_position_is_an_error_and_no_short_
 def test_a_domain_of_which_nothing_came_is_missed(primary):
     with pytest.raises(SourceError, match="nothing of domain 5, before 5-1-7"):
         read(primary(1), "", "0-1-1,5-1-7")
+
+
+def test_a_group_that_begins_inside_of_another_is_an_error_and_no_part_of_it(primary, monkeypatch):
+    address = primary(4)
+    peer = Peer((), "")
+    (begun, _), whole = group("0-1-1"), group("0-1-2")
+    peer._packets[:0] = [Packet(b"\0" + event) for event in (begun, *whole)]
+    monkeypatch.setattr(client, "connected", lambda address: contextlib.nullcontext(peer))
+    with pytest.raises(EventError, match="the primary begins group 0-1-2 before 0-1-1 has ended: try again"):
+        read(address, "", "0-1-2")

@@ -161,16 +161,19 @@ def _groups(events: Iterator[tuple[EventHeader, bytes]]) -> Iterator[EventGroup]
         if header.event_type != EventType.GTID:
             raise EventError(f"the primary sends an event of type {header.event_type} outside of a group")
         gtid, flags = decode_gtid(header, event)
-        body = _body(events, GroupBoundary(flags))
+        body = _body(events, gtid, GroupBoundary(flags))
         yield EventGroup(gtid=gtid, gtid_event=event, body=body, start=NOWHERE, end=NOWHERE)
         for _ in body:
             pass
 
 
-def _body(events: Iterator[tuple[EventHeader, bytes]], boundary: GroupBoundary) -> Iterator[Buffer]:
+def _body(events: Iterator[tuple[EventHeader, bytes]], gtid: Gtid, boundary: GroupBoundary) -> Iterator[Buffer]:
     for header, event in events:
         if header.event_type == EventType.HEARTBEAT or header.flags & EventFlag.ARTIFICIAL:
             continue
+        if header.event_type == EventType.GTID:  # the rows of both would pass for those of one
+            other, _ = decode_gtid(header, event)
+            raise EventError(f"the primary begins group {other} before {gtid} has ended: try again")
         yield event
         if boundary.ends_with(header, event):
             return
