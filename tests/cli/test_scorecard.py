@@ -215,6 +215,17 @@ def test_brief_results_have_no_more_than_a_table_shows(
         ]
 
 
+@pytest.mark.parametrize("option", ["--json", "--html", "--markdown", "--picture"])
+def test_a_full_disk_is_said_and_a_device_stays_one(
+    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path, option: str
+) -> None:
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    answer = run("scorecard", "good", "--adapters", adapters, "--scenario", "xa", option, full)
+    assert answer == (2, "", f"ibbmaster: {full}: No space left on device\n")
+    assert (full.is_symlink(), Path("/dev/full").is_char_device()) == (True, True)
+
+
 WRONG = {
     ("goood",): "there is no consumer 'goood': did you mean good? `ibbmaster scorecard --list` shows them all",
     ("--scenario", "qqq"): "there is no scenario 'qqq': `ibbmaster scorecard --list` shows them all",

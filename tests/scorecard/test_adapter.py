@@ -66,7 +66,7 @@ def test_what_means_nothing_is_refused_with_its_place(tmp_path: Path, text: str,
 
 
 def test_a_large_file_and_a_strange_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="expected at most 65536 bytes"):
+    with pytest.raises(ConfigurationError, match="expected a file of at most 65536 bytes"):
         read_adapter(make(tmp_path / "mine", "#" * 100_000))
     with pytest.raises(ConfigurationError, match="the directory's name 'Mine_1'"):
         read_adapter(make(tmp_path / "Mine_1"))

@@ -126,7 +126,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest
             read_results(path)
         assert str(caught.value).startswith(f"{path}: ")
     monkeypatch.setattr(results_module, "RESULTS_SIZE_MAX", 1)
-    with pytest.raises(ConfigurationError, match="2 bytes: expected results of at most 1"):
+    with pytest.raises(ConfigurationError, match="expected a file of at most 1 bytes"):
         read_results(path)
 
 

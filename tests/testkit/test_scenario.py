@@ -163,7 +163,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     for name, problem in {
         "absent": "No such file",
         "binary": "no UTF-8 at byte 11",
-        "large": "expected a scenario of",
+        "large": "expected a file of at most",
     }.items():
         with pytest.raises(ConfigurationError, match=f"{name}: .*{problem}"):
             read_scenario(tmp_path / name)

@@ -261,11 +261,23 @@ def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str
 
 def _save(args: argparse.Namespace, results: Results) -> None:
     """Write the results, where a file is wanted; one that is there is whole at any time."""
-    if args.json not in (None, "-"):
-        path = Path(args.json)
-        begun = path.with_name(f".{path.name}.new")
-        begun.write_text((results.brief() if args.brief else results).to_json(), "utf-8")
-        begun.replace(path)
+    if args.json in (None, "-"):
+        return
+    text = (results.brief() if args.brief else results).to_json()
+    path = Path(args.json)
+    if path.exists() and not path.is_file():  # a pipe, a device: nothing may take its place
+        _write_text(path, text)
+        return
+    begun = path.with_name(f".{path.name}.new")
+    _write_text(begun, text)
+    begun.replace(path)
+
+
+def _write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
 
 
 def _write(args: argparse.Namespace, results: Results) -> None:
@@ -274,7 +286,7 @@ def _write(args: argparse.Namespace, results: Results) -> None:
     for path, module in ((args.html, "page"), (args.markdown, "report"), (args.picture, "picture")):
         if path is not None:
             found = _module(module)
-            path.write_text(found.table(results) if module == "report" else found.render(results), "utf-8")
+            _write_text(path, found.table(results) if module == "report" else found.render(results))
     if args.report is not None:
         _named("consumer", [args.report], {consumer.name: consumer for consumer in results.consumers})
         print(_module("report").text_for_authors(results, args.report), end="")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.testkit.small_file import read_small_file
 
 OURS = Path(__file__).parent / "adapters"
 MANIFEST = "adapter.toml"
@@ -103,13 +104,9 @@ def read_adapter(directory: Path) -> Adapter:
         ConfigurationError: its adapter.toml cannot be used.
     """
     manifest = directory / MANIFEST
+    text = read_small_file(manifest, MANIFEST_SIZE_MAX)
     try:
-        if manifest.stat().st_size > MANIFEST_SIZE_MAX:
-            raise ConfigurationError(f"{manifest}: expected at most {MANIFEST_SIZE_MAX} bytes")
-        given = tomllib.loads(manifest.read_text("utf-8"))
-        return _adapter(directory.resolve(), given)
-    except OSError as error:
-        raise ConfigurationError(f"{manifest}: {error.strerror}") from None
+        return _adapter(directory.resolve(), tomllib.loads(text))
     except RecursionError:
         raise ConfigurationError(f"{manifest}: no TOML of ours: nested too deeply") from None
     except ValueError as error:

@@ -18,6 +18,7 @@ from typing import Any
 import ibbmaster
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.grade import Grade
+from ibbmaster.testkit.small_file import read_small_file
 
 RESULTS_SIZE_MAX = 512 << 20  # bytes
 SHOWN_MAX = 80
@@ -193,15 +194,7 @@ def read_results(path: Path) -> Results:
     Raises:
         ConfigurationError: it cannot be read, or holds something else; the text names the key.
     """
-    try:
-        size = path.stat().st_size
-        if size > RESULTS_SIZE_MAX:
-            raise ConfigurationError(f"{path}: {size} bytes: expected results of at most {RESULTS_SIZE_MAX}")
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: no UTF-8 at byte {error.start}") from None
+    text = read_small_file(path, RESULTS_SIZE_MAX)
     try:
         return parse_results(text)
     except ConfigurationError as error:

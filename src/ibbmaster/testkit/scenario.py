@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import tempfile
 import threading
 import time
@@ -25,6 +24,7 @@ from ibbmaster.testkit.fixture_logs import fixture_log
 from ibbmaster.testkit.mishap import GroupCopier
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.repeated import repeated_groups
+from ibbmaster.testkit.small_file import read_small_file
 from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
 
 log = logging.getLogger(__name__)
@@ -148,15 +148,7 @@ def read_scenario(path: Path | str) -> Scenario:
         ConfigurationError: it cannot be read, or something in it means nothing; the text names the key.
     """
     path = Path(path)
-    try:
-        size = os.stat(path).st_size
-        if size > SCENARIO_SIZE_MAX:
-            raise ConfigurationError(f"{path}: {size} bytes: expected a scenario of at most {SCENARIO_SIZE_MAX}")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: no UTF-8 at byte {error.start}") from None
+    text = read_small_file(path, SCENARIO_SIZE_MAX)
     with naming(str(path)):
         return parse_scenario(text, path.parent)
 
