@@ -222,7 +222,8 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
         ),
         "",
         f"- Run: {_inline(consumer.version or consumer.package)}, installed as {_inline(consumer.package)}"
-        f" from {_inline(consumer.registry)}",
+        f" from {_inline(consumer.registry)}; used by the adapter `{_code(consumer.name)}` of the scorecard, with the"
+        " library's own reconnect",
         f"- Primary: ibbmaster {_inline(results.ibbmaster)}, {_inline(results.made)}; where a real MariaDB server"
         " was run through the same, the finding says so",
     ]
