@@ -101,9 +101,15 @@ def test_a_domain_of_which_nothing_came_is_missed(primary):
 
 def test_a_group_that_begins_inside_of_another_is_an_error_and_no_part_of_it(primary, monkeypatch):
     address = primary(4)
-    peer = Peer((), "")
+    peer = Peer((), "0-1-2")
     (begun, _), whole = group("0-1-1"), group("0-1-2")
     peer._packets[:0] = [Packet(b"\0" + event) for event in (begun, *whole)]
     monkeypatch.setattr(client, "connected", lambda address: contextlib.nullcontext(peer))
     with pytest.raises(EventError, match="the primary begins group 0-1-2 before 0-1-1 has ended: try again"):
         read(address, "", "0-1-2")
+
+
+@pytest.mark.parametrize(("end", "has"), [("0-2-4", "0-2-3"), ("7-1-1", "nothing of domain 7")])
+def test_a_primary_that_lacks_what_was_promised_is_an_error_and_no_wait(primary, end, has):
+    with pytest.raises(SourceError, match=rf"the primary has logged {has}, and not {end}, which it had before"):
+        read(primary(4), "", end)

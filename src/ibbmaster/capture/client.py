@@ -61,7 +61,12 @@ def logged_position(primary: PrimaryAddress) -> GtidPosition:
     Raises:
         SourceError: it cannot be reached, or refuses.
     """
-    with connected(primary) as connection, connection.cursor() as cursor:
+    with connected(primary) as connection:
+        return _logged(connection)
+
+
+def _logged(connection: pymysql.Connection[Any]) -> GtidPosition:
+    with connection.cursor() as cursor:
         cursor.execute("SELECT @@GLOBAL.gtid_binlog_pos")
         (text,) = cursor.fetchone()
         return GtidPosition.parse(text or "")
@@ -78,11 +83,22 @@ def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPositi
         return
     reached = {gtid.domain_id: gtid for gtid in start.values()}
     with connected(primary) as connection:
+        _check_logged(primary, _logged(connection), end)
         for group in _groups(_events(connection, start, end, primary.server_id)):
             assert group.gtid is not None
             reached[group.gtid.domain_id] = group.gtid
             yield group
     _check_reached(primary, reached, end)
+
+
+def _check_logged(primary: PrimaryAddress, logged: GtidPosition, end: GtidPosition) -> None:
+    """Another primary may have taken the place of the one that had logged `end`: what it lacks would be waited for."""
+    found = {gtid.domain_id: gtid for gtid in logged.values()}
+    for wanted in end.values():
+        last = found.get(wanted.domain_id)
+        if last is None or last.seq_no < wanted.seq_no:
+            has = last or f"nothing of domain {wanted.domain_id}"
+            raise SourceError(f"{primary}: the primary has logged {has}, and not {wanted}, which it had before")
 
 
 def _check_reached(primary: PrimaryAddress, reached: Mapping[int, Gtid], end: GtidPosition) -> None:
