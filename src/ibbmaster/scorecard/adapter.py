@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.testkit.mariadb_programs import cache_directory
 from ibbmaster.testkit.small_file import read_small_file
 
 OURS = Path(__file__).parent / "adapters"
@@ -180,16 +181,11 @@ def build(adapter: Adapter) -> tuple[str, ...]:
         raise ConfigurationError(f"needs {', '.join(missing)}, not found on PATH")
     if not adapter.build and not adapter.sources:
         return _absolute(adapter.directory, adapter.run)
-    target = cache_directory() / f"adapter-{adapter.name}-{_hash(adapter)}"
+    target = cache_directory(os.environ) / f"adapter-{adapter.name}-{_hash(adapter)}"
     with _locked(target.with_name(f".{target.name}.lock")):
         if not (target / BUILT).is_file():
             _build_in(adapter, target)
     return _absolute(target, adapter.run)
-
-
-def cache_directory() -> Path:
-    """Where what was built is kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ibbmaster"
 
 
 def _is_installed(adapter: Adapter) -> bool:

@@ -258,15 +258,22 @@ class _RealFaults(Faults):
         begun, found = threading.Event(), dict[str, Any]()
 
         async def run() -> None:
-            async with trio.open_nursery() as nursery:
-                found["scope"], found["token"] = nursery.cancel_scope, trio.lowlevel.current_trio_token()
-                _, found["port"] = await nursery.start(relay.serve, "127.0.0.1", 0)
-                begun.set()
-                await trio.sleep_forever()
+            try:
+                async with trio.open_nursery() as nursery:
+                    found["scope"], found["token"] = nursery.cancel_scope, trio.lowlevel.current_trio_token()
+                    _, found["port"] = await nursery.start(relay.serve, "127.0.0.1", 0)
+                    begun.set()
+                    await trio.sleep_forever()
+            except* ConfigurationError as errors:
+                found["problem"] = errors.exceptions[0]
+            finally:
+                begun.set()  # whoever waits shall hear of an end, too
 
         thread = threading.Thread(target=trio.run, args=(run,), name="ibbmaster-relay", daemon=True)
         thread.start()
         begun.wait()
+        if "port" not in found:
+            raise ConfigurationError(f"the relay to a real server: {found.get('problem', 'it has ended')}")
         self._token = found["token"]
         try:
             yield found["port"]

@@ -11,6 +11,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from ibbmaster.testkit.mariadb_programs import cache_directory
+
 SOURCES = Path(__file__).parents[1] / "drivers"
 KINDS = ("java", "debezium", "go", "node")
 BUILD_TIMEOUT_S = 600
@@ -39,8 +41,7 @@ def driver_directory(kind: str) -> Path:
         raise DriverMissingError(f"drivers of {kind}: no {', '.join(missing)} here")
     sources = sorted(path for path in (SOURCES / kind).iterdir() if path.is_file())
     version = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:12]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ibbmaster"
-    target = cache / f"driver-{kind}-{version}"
+    target = cache_directory(os.environ) / f"driver-{kind}-{version}"
     if not target.exists():
         making = target.with_name(f"{target.name}.{os.getpid()}")
         making.mkdir(parents=True)
