@@ -27,11 +27,10 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ibbmaster.scorecard.journal import ToldEvent
+from ibbmaster.scorecard.journal import ToldEvent, shown_line
 from ibbmaster.scorecard.matching import LoggedGroup, Matching
 
 LINES_MAX = 20
-LINE_MAX = 300  # characters
 COMPARISONS_MAX = 5_000_000  # of changes out of order
 FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
 
@@ -126,7 +125,7 @@ def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd)
         grade, summary = Grade.EXACT, "every change once, in order"
     return Judgement(
         grade=grade,
-        summary=_line(summary),
+        summary=shown_line(summary),
         first=matching.first(),
         missing=_lines(missing),
         repeated=_lines(repeats),
@@ -175,9 +174,4 @@ def _ending(told: Sequence[ToldEvent], end: RunEnd) -> tuple[Grade, str]:
 
 
 def _lines(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_line(line) for line in lines[:LINES_MAX])
-
-
-def _line(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= LINE_MAX else f"{text[: LINE_MAX - 1]}…"
+    return tuple(shown_line(line) for line in lines[:LINES_MAX])

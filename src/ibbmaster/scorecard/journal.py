@@ -17,6 +17,7 @@ LINES_MAX = 200_000
 POSITION_SIZE_MAX = 1 << 16  # characters of its JSON
 TEXT_KEPT_MAX = 4000  # characters of a text that a user was told
 SHOWN_MAX = 80
+LINE_MAX = 300  # characters of a line that results keep
 CHANGE_KINDS = ("insert", "update", "delete")
 
 Image = Mapping[str, Any] | list[Any]  # by name, or by position where the library knows no names
@@ -91,6 +92,12 @@ class ToldEvent:
 def shown_image(image: Image) -> str:
     """An image in a line."""
     return json.dumps(image, ensure_ascii=False, default=str)
+
+
+def shown_line(text: str) -> str:
+    """A text in one line of bounded length."""
+    text = " ".join(text.split())
+    return text if len(text) <= LINE_MAX else f"{text[: LINE_MAX - 1]}…"
 
 
 def parse_told(line: bytes, *, at: float = 0.0, process: int = 1) -> ToldEvent:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibbmaster.scorecard.grade import Grade, RunEnd, judge
-from ibbmaster.scorecard.journal import ToldEvent
+from ibbmaster.scorecard.journal import ToldEvent, shown_line
 from ibbmaster.scorecard.matching import LoggedGroup
 from ibbmaster.scorecard.results import Cell, FaultBytes, Resume
 from ibbmaster.testkit.fault import PlannedFault
@@ -16,7 +16,6 @@ from ibbmaster.testkit.fault_plan import FaultRecord
 from ibbmaster.testkit.witness import SeenConnection
 
 LINES_MAX = 200
-LINE_MAX = 300  # characters
 LOG_MAX = 8192  # characters
 TOLD_MAX = 20
 FAULTS_MAX = 20
@@ -75,7 +74,7 @@ def cell_of(run: RunRecord) -> Cell:
         missing=judgement.missing,
         repeated=judgement.repeated,
         wrong=judgement.wrong,
-        told=tuple(dict.fromkeys(_line(event.text) for event in run.told if event.what == "error"))[:TOLD_MAX],
+        told=tuple(dict.fromkeys(shown_line(event.text) for event in run.told if event.what == "error"))[:TOLD_MAX],
         restarts=run.restarts,
         resumes=tuple(
             Resume(position=_asked(connection), after_s=round(at - (run.fault_at or at), 2))
@@ -119,7 +118,7 @@ def _recovered_s(run: RunRecord, first: Sequence[float]) -> float | None:
 def _stored(told: Sequence[ToldEvent]) -> str:
     """The last position that a careful user has stored."""
     positions = (event.position for event in reversed(told) if event.what == "position")
-    return next((_line(json.dumps(position, ensure_ascii=False)) for position in positions), "")
+    return next((shown_line(json.dumps(position, ensure_ascii=False)) for position in positions), "")
 
 
 def _asked(connection: SeenConnection) -> str:
@@ -137,9 +136,4 @@ def _lines(lines: Sequence[str]) -> tuple[str, ...]:
     if len(kept) > LINES_MAX:
         half = LINES_MAX // 2
         kept = [*kept[:half], f"… {len(kept) - LINES_MAX + 1} more", *kept[-half + 1 :]]
-    return tuple(map(_line, kept))
-
-
-def _line(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= LINE_MAX else f"{text[: LINE_MAX - 1]}…"
+    return tuple(map(shown_line, kept))
