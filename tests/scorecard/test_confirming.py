@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 
 import pytest
 
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.cards import Card, read_cards
-from ibbmaster.scorecard.confirming import NO_ENGINE, SERVERS, confirm, why_not
+from ibbmaster.scorecard.confirming import NO_ENGINE, SERVERS, _RealFaults, confirm, why_not
+from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
+from ibbmaster.testkit.relay import Relay
+from ibbmaster.testkit.witness import Witness
 
 CARD = next(card for card in read_cards() if card.name == "cut-after-gtid")
 
@@ -35,3 +40,16 @@ def test_every_other_scenario_can_be_run_beside_a_packaged_server():
     assert CARD in possible
     assert {SERVERS[card.profile] for card in possible} == set(MARIADB_VERSIONS)
     assert all(isinstance(card, Card) for card in possible)
+
+
+def test_a_relay_that_cannot_listen_is_an_error_and_no_wait(monkeypatch):
+    async def serve(relay, host, port, *, task_status):
+        raise ConfigurationError("cannot listen on 127.0.0.1:0: no port is left")
+
+    monkeypatch.setattr(Relay, "serve", serve)
+    faults = _RealFaults(0, types.SimpleNamespace(port=1))
+    with (
+        pytest.raises(ConfigurationError, match="the relay to a real server: cannot listen on 127"),
+        faults.relaying(Witness(FixtureClock(), faults)),
+    ):
+        pass
