@@ -11,10 +11,11 @@ import pytest
 
 from ibbmaster.kernel import loading
 from ibbmaster.testing.scheduler import Scheduler
-from ibbmaster.testing.schedules import Schedule, import_under_threads, run_seed
+from ibbmaster.testing.schedules import Schedule, import_under_threads, run_failing_seed, run_seed
 
 FIRST_SEED = 1
 SEEDS_PER_BACKUP = 6
+SEEDS_PER_FAILURE = 2
 
 
 @pytest.mark.timeout(1200)
@@ -30,6 +31,26 @@ def test_no_order_of_threads_loses_a_group_or_shows_one_too_early(pytestconfig):
         finally:
             pool.shutdown(cancel_futures=True)
     assert checked > 5 * count
+
+
+@pytest.mark.timeout(1200)
+def test_whichever_call_of_the_disk_fails_nobody_is_told_what_is_not_so(pytestconfig):
+    """Prints the seed if someone is; `python -m ibbmaster.testing.schedules --failing --seed SEED` shows it again."""
+    seeds = range(FIRST_SEED, FIRST_SEED + pytestconfig.getoption("--schedules") // SEEDS_PER_FAILURE)
+    checked, failed = 0, set()
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        try:
+            for states, calls in pool.map(run_failing_seed, seeds):
+                checked += states
+                failed.update(call.split()[0] for call in calls)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    assert checked > 5 * len(seeds)
+    assert failed >= {"sync", "write", "create"}
+
+
+def test_an_import_whose_disk_fails_says_so_and_has_what_it_has_flushed():
+    assert sum(import_under_threads(seed, fails=True) for seed in range(100)) > 30
 
 
 def test_a_backup_is_the_log_at_one_moment_whoever_writes_meanwhile(pytestconfig):

@@ -595,6 +595,32 @@ def test_a_purge_that_was_interrupted_is_finished_by_the_next_start(disk):
         assert again.files()[0].name == "binlog-000003.ibb"
 
 
+@pytest.mark.parametrize("is_refused_for_ever", [True, False])
+def test_a_purge_that_could_not_remove_a_file_is_finished_though_checkpoints_follow(disk, is_refused_for_ever):
+    """What is left of a purge has groups that need files that are gone."""
+    store = BinlogStore(disk, OPTIONS)
+    for number in range(1, 60):
+        feed(store, number, 9000)
+
+    def refuse(verb, name):
+        if verb == "unlink" and name == "binlog-000001.ibb":
+            raise StoreError("planted")
+
+    disk.fail = refuse
+    with pytest.raises(StoreError, match="planted"):
+        store.purge(PurgeRequest(to_file_no=3))
+    assert sorted(disk.list())[:2] == ["binlog-000001.ibb", "binlog-000003.ibb"]
+    for number in range(60, 90):  # more than one segment of the redo log
+        feed(store, number, 9000)
+        store.checkpoint()
+    if not is_refused_for_ever:
+        disk.fail = lambda verb, name: None
+    store.close()
+    assert ("binlog-000001.ibb" in disk.list()) == is_refused_for_ever
+    with BinlogStore(SimulatedDisk(disk.files()), OPTIONS) as again:
+        assert again.files()[0].name == "binlog-000003.ibb"
+
+
 @pytest.mark.parametrize(
     ("limits", "replicas", "purges"),
     [
@@ -626,6 +652,24 @@ def test_a_log_that_another_program_wrote_is_continued(disk, long_log):
         feed(store, 5)
         assert gtids(store) == [*before, "0-1-5"]
     check_log({name: data for name, data in foreign.files().items() if name.startswith("binlog-")})
+
+
+def test_who_waits_for_more_goes_on_reading_when_the_disk_fails(disk):
+    store = BinlogStore(disk, replace(OPTIONS, durability=Durability.LATER))
+    feed(store, 1)
+    store.sync()
+    reader = store.groups(store.seek(GtidPosition()))
+    feed(store, 2)
+
+    def refuse(verb, name):
+        if verb == "sync":
+            raise StoreError("planted")
+
+    disk.fail = refuse
+    store.wait_for_growth(0.0)
+    store.wait_for_growth(0.0)
+    assert store.status().state == "failed"
+    assert [str(group.gtid) for group in iter(reader.next_group, None)] == ["0-1-1"]
 
 
 class MeanwhileLock:

@@ -17,7 +17,12 @@ DISK, FULL, BUSY, INTERRUPT = (
 
 @pytest.mark.parametrize(
     ("where", "final"),
-    [("step", [DISK, INTERRUPT]), ("repeatable", [DISK, BUSY]), ("unrepeatable", [DISK, FULL, INTERRUPT])],
+    [
+        ("step", [DISK, INTERRUPT]),
+        ("work", [DISK, INTERRUPT]),
+        ("repeatable", [DISK, BUSY]),
+        ("unrepeatable", [DISK, FULL, INTERRUPT]),
+    ],
 )
 def test_an_error_goes_on_and_is_final_unless_nothing_was_changed(where, final):
     for error in (DISK, FULL, BUSY, INTERRUPT):
@@ -30,6 +35,18 @@ def test_an_error_goes_on_and_is_final_unless_nothing_was_changed(where, final):
                 latch.check()
         else:
             latch.check()
+
+
+def test_work_does_not_begin_after_an_error():
+    latch = FailureLatch()
+    with latch.work:
+        pass
+    with pytest.raises(StoreError, match="no such device"), latch.work:
+        raise DISK
+    begun = []
+    with pytest.raises(FailedError, match="no such device"), latch.work:
+        begun.append(1)
+    assert not begun
 
 
 def test_the_first_error_stays():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ibbmaster.errors import DiskFullError, FailedError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.background import Background
@@ -11,6 +12,7 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.flusher import make_file
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.disk_failure import DiskFailure
 from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.simulated_disk import SimulatedDisk
 
@@ -61,3 +63,57 @@ def test_a_file_that_is_there_keeps_a_larger_size_and_grows_from_a_smaller_one(i
     assert make_file(disk, 7, 3, is_sparse=is_sparse) == (4, False)
     assert make_file(disk, 7, 6, is_sparse=is_sparse) == (6, True)
     assert disk.size("binlog-000007.ibb") == 6 * PAGE_SIZE
+
+
+class ThenAnother:
+    """A lock behind whose owner another thread waits: it goes on as soon as the lock is given back."""
+
+    def __init__(self, lock, another):
+        self._lock, self._another = lock, another
+
+    def __enter__(self):
+        return self._lock.__enter__()
+
+    def __exit__(self, *error):
+        self._lock.__exit__(*error)
+        if any(error):
+            another, self._another = self._another, lambda: None
+            another()
+
+
+@pytest.mark.parametrize(
+    ("verb", "call"), [("checkpoint", "sync"), ("write_pages", "write"), ("make_file", "create"), ("begin", "sync")]
+)
+def test_who_waited_while_a_sync_failed_does_not_sync_again(verb, call):
+    """The second sync would succeed, and what the first has failed for would still not be on the disk."""
+    disk = SimulatedDisk()
+    store = BinlogStore(disk, StoreOptions(**SMALL))
+    feed(store.write_direct, range(1, 9))
+    flusher, outcomes = store._writer.flusher, []
+
+    def fail(called, name):
+        if called == call and name.startswith("binlog-"):
+            raise StoreError("planted")
+
+    def another():
+        with pytest.raises(FailedError, match="planted"):
+            flusher.checkpoint()
+        outcomes.append(store.status().state)
+
+    disk.fail = fail
+    if verb == "begin":
+        store._writer.redo.is_begun = False
+    flusher.lock = ThenAnother(flusher.lock, another)
+    with pytest.raises(StoreError, match="planted"):
+        flusher.make_file(9, 4) if verb == "make_file" else getattr(flusher, verb)()
+    assert outcomes == ["failed"]
+
+
+def test_a_file_that_there_was_no_room_for_at_first_is_durable_once_it_is_made():
+    disk = SimulatedDisk()
+    store = BinlogStore(disk, StoreOptions(**SMALL))
+    disk.fail = DiskFailure(("allocate",), 1, 1, DiskFullError)
+    with pytest.raises(DiskFullError):
+        store._writer.flusher.make_file(9, 4)
+    store._writer.flusher.make_file(9, 4)
+    assert len(disk.durable_files()["binlog-000009.ibb"]) == 4 * PAGE_SIZE

@@ -11,10 +11,10 @@ from types import TracebackType
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk, owning
-from ibbmaster.errors import BusyError, DiskFullError, GtidOrderError, StoreError
+from ibbmaster.errors import BusyError, GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
-from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
@@ -210,7 +210,7 @@ class BinlogStore(WritableLogEngine):
         durable, latch = self._writer.durable, self._writer.latch
         durable.wait(timeout_s, is_hopeless=lambda: latch.failure is not None)
         if durable.is_behind and latch.failure is None:
-            with contextlib.suppress(DiskFullError):
+            with contextlib.suppress(StoreError):  # it is noted; who reads goes on with what is durable
                 self.sync()
         return durable.has_moved()
 
@@ -276,6 +276,7 @@ class BinlogStore(WritableLogEngine):
         """Remove the oldest files, up to what was asked for or what somebody still needs."""
         writer = self._writer
         with writer.flusher.lock:
+            self.finish_purge()
             writer.retrying(writer.checkpoint)
             writer.sync()
             sizes = [
@@ -294,11 +295,33 @@ class BinlogStore(WritableLogEngine):
                 except BaseException:
                     self._purged_to = purged_before
                     raise
-                for file_no in result.file_nos:
-                    self._disk.unlink(format_file_name(file_no))
-                with writer.latch.step:
-                    self._disk.sync_dir()
+                writer.flusher.unfinished = Purge(first_file_no=self._purged_to)
+            self.finish_purge()
             return result
+
+    def finish_purge(self) -> None:
+        """Remove what a purge was to remove, if it could not.
+
+        Raises:
+            StoreError: a file cannot be removed; it is tried again by the next purge, by `close` and by the next start.
+        """
+        writer = self._writer
+        with writer.flusher.lock:
+            if writer.flusher.unfinished is None:
+                return
+            refused = None
+            for name in sorted(self._disk.list()):
+                file_no = parse_file_name(name)
+                if file_no is not None and file_no < writer.flusher.unfinished.first_file_no:
+                    try:
+                        self._disk.unlink(name)
+                    except StoreError as error:
+                        refused = refused or error
+            with writer.latch.step:
+                self._disk.sync_dir()
+            if refused is not None:
+                raise refused
+            writer.flusher.unfinished = None
 
     def purge_automatically(self, *, now: float) -> PurgeResult | None:
         """Purge by age and size, if that was asked for; `now` is in seconds since 1970."""
@@ -374,6 +397,8 @@ class BinlogStore(WritableLogEngine):
         self.wake.set()
         try:
             if self._writer.latch.failure is None:
+                with contextlib.suppress(StoreError):
+                    self.finish_purge()
                 self.checkpoint()
                 self.sync()
         finally:

@@ -11,14 +11,16 @@ from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError
 class _Guard:
     """Notes an error that leaves its context, if it is a final one."""
 
-    __slots__ = ("_is_final", "_latch")
+    __slots__ = ("_checks", "_is_final", "_latch")
 
-    def __init__(self, latch: FailureLatch, is_final: Callable[[BaseException], bool]) -> None:
+    def __init__(self, latch: FailureLatch, is_final: Callable[[BaseException], bool], *, checks: bool = False) -> None:
         self._latch = latch
         self._is_final = is_final
+        self._checks = checks
 
     def __enter__(self) -> None:
-        pass
+        if self._checks:
+            self._latch.check()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -27,17 +29,27 @@ class _Guard:
             self._latch.note(error)
 
 
+def _is_final(error: BaseException) -> bool:
+    return not isinstance(error, (BusyError, DiskFullError))
+
+
 class FailureLatch:
     """Where what changes memory and disk runs, as `with latch.step:`.
 
     In a `step` every error is final but those that say that nothing was changed: that
-    something is busy, or the disk full. What is `repeatable` is done again after anything
-    but an error of the disk. What is `unrepeatable` fails with a full disk, too.
+    something is busy, or the disk full. `work` is a step that does not begin after an error.
+    What is `repeatable` is done again after anything but an error of the disk. What is
+    `unrepeatable` fails with a full disk, too.
+
+    The lock under which something runs is taken before and given back after: else another
+    thread goes on between the error and the note of it, and syncs once more what a sync has
+    failed for. The second one succeeds, and nothing of that is on the disk.
     """
 
     def __init__(self) -> None:
         self.failure: StoreError | None = None
-        self.step = _Guard(self, lambda error: not isinstance(error, (BusyError, DiskFullError)))
+        self.step = _Guard(self, _is_final)
+        self.work = _Guard(self, _is_final, checks=True)
         self.repeatable = _Guard(
             self, lambda error: isinstance(error, StoreError) and not isinstance(error, DiskFullError)
         )

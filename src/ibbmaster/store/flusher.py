@@ -16,9 +16,10 @@ from ibbmaster.errors import MissingFileError
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.position import LogPosition
+from ibbmaster.store.failure_latch import FailureLatch
 from ibbmaster.store.page_fifo import PageFifo, PageRun
 from ibbmaster.store.redo_log import RedoLog
-from ibbmaster.store.redo_record import Checkpoint, Cut, XaEntry
+from ibbmaster.store.redo_record import Checkpoint, Cut, Purge, XaEntry
 
 
 class Flusher:
@@ -26,7 +27,7 @@ class Flusher:
 
     `ordered` is the writer's lock. `snapshot`, called under it, gives the end of the log, None
     if it was never begun, and the table of prepared transactions. `sync` makes the redo log
-    durable up to an LSN.
+    durable up to an LSN. `latch` hears of an error before another thread may work here.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Flusher:
         redo: RedoLog,
         fifo: PageFifo,
         ordered: threading.RLock,
+        latch: FailureLatch,
         snapshot: Callable[[], tuple[LogPosition | None, tuple[XaEntry, ...]]],
         sync: Callable[[int], None],
         is_sparse: bool,
@@ -44,17 +46,19 @@ class Flusher:
         self._redo = redo
         self._fifo = fifo
         self._ordered = ordered
+        self._latch = latch
         self._snapshot = snapshot
         self._sync = sync
         self._is_sparse = is_sparse
         self.lock = threading.RLock()  # taken before the writer's
         self._dirty: set[int] = set()  # files that were written and not synced
         self._cuts: list[Cut] = []  # to be made once they are durable
+        self.unfinished: Purge | None = None  # noted, and some of its files could not be removed yet
         self._covered_lsn = redo.end_lsn  # behind the last checkpoint that was appended
 
     def begin(self) -> None:
         """Begin the life of the redo log; what the files hold is durable."""
-        with self.lock, self._ordered:
+        with self.lock, self._latch.work, self._ordered:
             if not self._redo.is_begun:
                 end, xa = self._snapshot()
                 if end is not None:
@@ -70,7 +74,7 @@ class Flusher:
 
     def write_pages(self) -> None:
         """Write the full pages whose redo is durable."""
-        with self.lock:
+        with self.lock, self._latch.work:
             while (run := self._fifo.next_run(self._redo.durable_lsn)) is not None:
                 self._write(run)
                 self._fifo.drop(run)
@@ -78,9 +82,10 @@ class Flusher:
     def checkpoint(self) -> None:
         """Make everything that is in the log now durable in its files, and note that in the redo log.
 
-        The note counts, and frees room in the redo log, once it is durable itself.
+        The note counts, and frees room in the redo log, once it is durable itself. A purge that is
+        not finished is noted again behind it: it has left groups that need files that are gone.
         """
-        with self.lock:
+        with self.lock, self._latch.work:
             with self._ordered:
                 lsn = self._redo.end_lsn
                 if not self._redo.is_begun or lsn == self._covered_lsn:
@@ -88,6 +93,7 @@ class Flusher:
                 end, _ = self._snapshot()
                 partial = self._fifo.last_partial()
                 cuts = self._cuts[:]
+                noted_lsn = lsn if self.unfinished is None else self._redo.append([self.unfinished])
             try:
                 self._sync(lsn)
                 self.write_pages()
@@ -103,7 +109,7 @@ class Flusher:
             self._sync_files(self._dirty)
             with self._ordered:
                 _, xa = self._snapshot()
-                is_all = self._redo.end_lsn == lsn  # nothing was appended meanwhile
+                is_all = self._redo.end_lsn == noted_lsn  # nothing was appended meanwhile
                 end_lsn = self._redo.append_checkpoint(Checkpoint(lsn=lsn, end=end, xa=xa))
                 if is_all:
                     self._covered_lsn = end_lsn
@@ -114,7 +120,7 @@ class Flusher:
         The file two before it is complete and durable before: so only two files can ever
         need the redo log.
         """
-        with self.lock:
+        with self.lock, self._latch.work:
             old = {number for number in self._dirty if number < file_no - 1}
             if old or self._fifo.oldest_file_no() < file_no - 1:
                 self._sync(self._redo.end_lsn)

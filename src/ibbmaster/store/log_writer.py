@@ -36,6 +36,7 @@ from ibbmaster.store.xa_table import XaTable
 
 WAKE_PAGES = 64  # in memory wake the background up
 STEP_ROOM = 1024  # bytes of a redo record besides pages, states and notes
+NOTE_ROOM = 64  # of a purge that is noted again
 PLACE_SIZE_MAX = 40  # bytes of the place of one change
 
 
@@ -69,6 +70,7 @@ class LogWriter(StepWriter):
             redo=self.redo,
             fifo=self.fifo,
             ordered=self.ordered,
+            latch=self.latch,
             snapshot=lambda: (self.end if self.appender.page_no else None, self.xa.snapshot()),
             sync=self.sync_to,
             is_sparse=options.is_sparse,
@@ -288,8 +290,7 @@ class LogWriter(StepWriter):
 
     def _gain_room(self) -> None:
         """Do what `_is_ready` misses."""
-        with self.latch.step:
-            self.flusher.begin()
+        self.flusher.begin()
         self.prepare_next_file()
         if len(self.fifo) >= self.options.fifo_pages_max:
             self.sync()
@@ -307,7 +308,7 @@ class LogWriter(StepWriter):
 
     @property
     def _reserve(self) -> int:
-        return 2 * (self.xa.size_max + 128)
+        return 2 * (self.xa.size_max + 128 + NOTE_ROOM)
 
     def retrying(self, action: Callable[[], object]) -> None:
         """Do something that may find the disk full; wait for room and do it again if that was asked for."""
@@ -340,13 +341,11 @@ class LogWriter(StepWriter):
 
     def write_pages(self) -> None:
         """Write the full pages whose redo is durable to their files."""
-        with self.latch.step:
-            self.flusher.write_pages()
+        self.flusher.write_pages()
 
     def checkpoint(self) -> None:
         """Make the files hold everything that is in the log now; recovery then has nothing to do."""
-        with self.latch.step:
-            self.flusher.checkpoint()
+        self.flusher.checkpoint()
 
     def needs_checkpoint(self) -> bool:
         return self.redo.used_since_checkpoint > self.options.redo_bytes // 4
@@ -359,8 +358,7 @@ class LogWriter(StepWriter):
             wanted = self._next_file()
             if wanted is None:
                 return False
-            with self.latch.step:
-                self._ready = wanted[0], self.flusher.make_file(*wanted)
+            self._ready = wanted[0], self.flusher.make_file(*wanted)
         return True
 
     def _next_file(self) -> tuple[int, int] | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ibbmaster.errors import BusyError, IbbMasterError, StoreError
+from ibbmaster.errors import BusyError, FailedError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.interface import LogFile
@@ -16,6 +17,7 @@ from ibbmaster.store.background import Background
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability
+from ibbmaster.testing.disk_failure import DiskFailure
 from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testing.ledger import Fed, GroupStage, Prepared
 from ibbmaster.testing.life_judge import LifeJudge
@@ -66,7 +68,8 @@ class Life:
         self._rng = rng
         self.scheduler = Scheduler(random.Random(f"{self.name} order"), preempts_inside=rng.random() < 0.3)
         self.judge = LifeJudge(self, rng, is_unjudged=schedule.backs_up)
-        self.is_complete = False  # everything is durable, and nothing more comes
+        self.is_complete = False  # everything is durable, or never will be, and nothing more comes
+        self.disk_failure = DiskFailure.draw(random.Random(f"{self.name} disk_failure")) if schedule.fails else None
         self.readers: list[StreamReader] = []
 
     def run(self) -> None:
@@ -78,6 +81,8 @@ class Life:
             self.store = BinlogStore(self.disk, self.schedule.options, engines=[self.engine])
             self.scheduler.at_step = self.judge.at_step
             self.scheduler.start("life", self._live)
+            if self.disk_failure is not None:
+                self.disk.fail = self.disk_failure
             self.scheduler.run()
 
     def _live(self) -> None:
@@ -99,11 +104,18 @@ class Life:
                 others.append(self._start("backup", lambda: self._back_up(rng)))
             for thread in (*writers, *others):
                 thread.join()
-            self._sync()
+            if self.disk_failure is not None and not self.has_failed:
+                if self.disk_failure.is_final:
+                    raise CheckError(f"{self.disk_failure.hit} failed, and the store takes no notice")
+                self.disk_failure.end(self.disk)
+            self._tolerating(self._sync)
             self.is_complete = True
             for thread in readers:
                 thread.join()
         with self.scheduler.quiet():
+            if self.has_failed:
+                self._end_after_failure()
+                return
             self.store.close()
             found = check_log(self.disk.files())
             if found != check_log(self.disk.durable_files()):
@@ -114,6 +126,42 @@ class Life:
             for reader in self.readers:
                 reader.check_complete(found)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the store writes no further because the disk has failed."""
+        return self.disk_failure is not None and self.store.status().state == "failed"
+
+    def _end_after_failure(self) -> None:
+        """Nothing is written and nothing gets durable any more; what was acknowledged is there after a restart."""
+        assert self.disk_failure is not None
+        hit, is_in_reset = self.disk_failure.hit, self.ledger.doomed is not None
+        if not self.disk_failure.is_final and not is_in_reset:  # which cannot go back where the disk is full
+            raise CheckError(f"{hit} can be done again, and the store has given up")
+        self.disk_failure.end(self.disk)
+        end, gtid = self.store.end(), self._next_gtid(WRITERS)
+        try:
+            self.store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(100))])
+        except FailedError:
+            pass
+        else:
+            raise CheckError(f"{hit} failed, and the store goes on")
+        for reader in self.readers:
+            reader.check_durable()
+        self.store.close()
+        if self.store.end() != end:
+            raise CheckError(
+                f"the durable end has moved from {end} to {self.store.end()} after {self.disk_failure.hit}"
+            )
+        self.judge.crash(self._rng.choice(("killed", "power lost", "power lost, and nothing but what was synced left")))
+
+    def _tolerating(self, step: Callable[[], object]) -> None:
+        """Make a step that the disk may refuse."""
+        try:
+            step()
+        except StoreError:
+            if self.disk_failure is None or not self.disk_failure.hit:
+                raise
+
     def _start(self, name: str, function: Callable[[], object]) -> SimulatedThread:
         thread = SimulatedThread(self.scheduler, name, function)
         thread.start()
@@ -123,7 +171,7 @@ class Life:
         rng = random.Random(f"{self.name} {name}")
         for _ in range(rng.randrange(count + 1)):
             self.scheduler.wait("its turn", lambda: False, rng.choice((0.01, 0.1, 0.4)))
-            step(rng)
+            self._tolerating(lambda: step(rng))
 
     # Writers --------------------------------------------------------------------------------
 
@@ -133,7 +181,7 @@ class Life:
 
         def work() -> None:
             for _ in range(STEPS_OF_WRITER):
-                rng.choice(verbs)(rng, number)
+                self._tolerating(partial(rng.choice(verbs), rng, number))
 
         return work
 
@@ -267,6 +315,8 @@ class Life:
             try:
                 return self.store.files()
             except StoreError:  # a reset, or a purge, at this moment
+                if self.has_failed:
+                    raise
                 self.scheduler.wait("files", lambda: False, 0.01)
 
     def _reset(self) -> None:
@@ -287,7 +337,7 @@ class Life:
         try:
             back_up(self.disk, target)
         except IbbMasterError as error:
-            if self.ledger.reset_count == reset_count and "faster than" not in str(error):
+            if self.ledger.reset_count == reset_count and "faster than" not in str(error) and not self.has_failed:
                 raise
             return
         if self.ledger.reset_count == reset_count:

@@ -74,10 +74,17 @@ class LifeJudge:
             self.recover(self._disk.files(), "killed", is_kill=True)
             self.recover(self._disk.crash_state(self._rng), "power lost")
         if self._scheduler.step_count == self._crash_step:
-            is_kill = self._rng.random() < 0.3
-            self.crash_image = self._disk.files() if is_kill else self._disk.crash_state(self._rng)
-            self.recover(self.crash_image, "crashed", is_kill=is_kill)
+            self.crash("killed" if self._rng.random() < 0.3 else "power lost")
             self._scheduler.end()
+
+    def crash(self, how: str) -> None:
+        """The next life begins with what a crash at this moment leaves."""
+        is_kill = how == "killed"
+        if is_kill:
+            self.crash_image = self._disk.files()
+        else:
+            self.crash_image = self._disk.crash_state(self._rng) if how == "power lost" else self._disk.durable_files()
+        self.recover(self.crash_image, how, is_kill=is_kill)
 
     def _check_redo(self) -> None:
         """What the redo log takes for durable is: that can be seen without a recovery."""

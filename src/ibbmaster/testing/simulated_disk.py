@@ -2,7 +2,8 @@
 
 The model: what was synced stays. Of what was not, any part may be there: whole writes, or
 one of them torn at the borders of sectors; a longer file without the data that made it
-longer; a new name, or not. Only operations on the same file or name keep their order.
+longer; a new name, or not. Only operations on the same file or name keep their order. What a
+sync has failed for is covered by no later one, as the pages of a system that has tried are clean.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class _Inode:
         self.current = bytearray(durable)
         self.pending: list[_Write | _Resize] = []
         self.under_way: set[int] = set()  # the ids of writes that are not done yet
+        self.given_up: set[int] = set()  # and of those that no sync will cover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,9 +148,16 @@ class SimulatedDisk(MemoryFiles):
         self._resize("truncate", name, size, may_shrink=True)
 
     def sync(self, name: str) -> None:
-        self._begin("sync", name)
+        try:
+            self._begin("sync", name)
+        except StoreError:
+            if name in self._names:
+                inode = self._names[name]
+                inode.given_up.update(map(id, inode.pending))
+            raise
         inode = self._inode(name)
-        covered = [operation for operation in inode.pending if id(operation) not in inode.under_way]
+        uncovered = inode.under_way | inode.given_up
+        covered = [operation for operation in inode.pending if id(operation) not in uncovered]
         if self.pause is not None:
             self.pause("sync, half done")
         kept = _without(inode.pending, covered)

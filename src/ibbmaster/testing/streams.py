@@ -47,6 +47,8 @@ class StreamReader:
             except (IbbMasterError, KeyError):
                 if ledger.reset_count == reset_count and self._keys:
                     raise
+                if self._life.is_complete and self._life.has_failed and ledger.doomed is not None:
+                    return  # there is no log any more: the disk has failed in the middle of a reset
                 self._life.scheduler.wait("the log after a reset", lambda: False, WAIT_S)
 
     def check_complete(self, found: FoundLog) -> None:
@@ -55,6 +57,16 @@ class StreamReader:
         count = min(len(keys), len(self._keys))
         if self._keys[len(self._keys) - count :] != keys[len(keys) - count :]:
             raise CheckError(f"a reader has got {self._keys[-5:]}, and the log ends with {keys[-5:]}")
+
+    def check_durable(self) -> None:
+        """Whether this has read all that was acknowledged as durable: of a log that is written no further."""
+        ledger = self._life.ledger
+        if ledger.doomed is not None:
+            return
+        for fed in ledger.required(is_kill=False):
+            is_purged = fed.file_no is not None and fed.file_no < ledger.purge_to
+            if fed.key not in self._keys and not (is_purged or fed.is_gone or fed.may_be_gone):
+                raise CheckError(f"a reader has not got group {fed.key}, which was acknowledged")
 
     def _take(self, key: GtidKey, events: bytes, file_no: int | None) -> None:
         fed = self._life.ledger.fed.get(key)
