@@ -613,7 +613,39 @@ def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkey
     third = dump_of(store, is_fast=True, position="0-1-2500", shared=shared)
     assert third.data == careful.data
     assert len(ways) <= 2  # before it, where it begins, and whether there is more
-    assert dump_of(store, is_fast=True, position="0-1-2499", shared=shared).data != careful.data
+    for position in ("0-1-2499", "0-1-2501", "", "0-1-3000"):
+        careful = dump_of(store, is_fast=False, position=position)
+        assert dump_of(store, is_fast=True, position=position, shared=shared).data == careful.data, position
+
+
+@pytest.mark.parametrize("is_classic", [False, True], ids=["ibb", "traditional"])
+@pytest.mark.parametrize("seed", range(3))
+def test_dumps_that_share_what_they_found_are_those_that_stand_alone_wherever_each_begins(
+    dump_of, tmp_path, seed, is_classic
+):
+    """Replicas beside each other, at neighbouring places, with other domains missing, and with other wishes."""
+    if is_classic:
+        capture = [path for path in SMALL_CAPTURES if path.name == "domains"][seed % 2]
+        engine = ClassicBinlog(sorted(path for path in capture.iterdir() if path.suffix[1:].isdigit()))
+    else:
+        engine = random_log(seed, RealDisk(tmp_path), groups=60)
+    rng, shared = random.Random(seed), SharedBlocks()
+    reached: dict[int, str] = {}
+    positions = [""]
+    groups = engine.groups(engine.seek(GtidPosition()))
+    while (group := groups.next_group()) is not None:
+        if group.gtid is not None:
+            reached[group.gtid.domain_id] = str(group.gtid)
+            positions.append(",".join(reached.values()))
+            positions.append(",".join(value for value in reached.values() if rng.random() < 0.6))
+    first = rng.randrange(len(positions) - 8)
+    wishes = ({}, {"wants_annotate_rows": False}, {"has_semi_sync": True})
+    asked = [(position, options) for position in positions[first : first + 8] for options in wishes]
+    rng.shuffle(asked)
+    for position, options in [*asked, *asked[:12]]:
+        careful = dump_of(engine, is_fast=False, position=position, **options)
+        fast = dump_of(engine, is_fast=True, position=position, shared=shared, stays=True, **options)
+        assert (fast.data, fast.error) == (careful.data, careful.error), (seed, position, options)
 
 
 @pytest.mark.parametrize("seed", range(4))
