@@ -212,6 +212,11 @@ CHANGED = {  # a column before and behind an ALTER, with a value of each; what i
         ((ColumnType.BLOB, "latin1", b"a"), (ColumnType.BLOB, "cp932", "日".encode("cp932"))),
         [b"\1a", b"\3\xe6\x97\xa5"],
     ),
+    "the same bytes in two character sets": (
+        SqlType(word="text", charset="utf8mb4"),
+        ((ColumnType.BLOB, "ucs2", b"\x30\x42"), (ColumnType.BLOB, "utf16le", b"\x30\x42")),
+        [b"\3\xe3\x81\x82", b"\3\xe4\x88\xb0"],
+    ),
     "more bits": (
         SqlType(word="bit", length=12),
         ((ColumnType.BIT, None, b"\3"), (ColumnType.BIT, None, b"\4\3")),
