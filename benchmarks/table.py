@@ -37,8 +37,13 @@ for _module in (
     "frames",
     "answers",
     "schema",
-):  # each adds its rows
-    importlib.import_module(f"benchmarks.{_module}")
+):  # each adds its rows; those of DataFrames are left out where there is no Spark
+    try:
+        importlib.import_module(f"benchmarks.{_module}")
+    except ModuleNotFoundError as _missing:
+        if (_missing.name or "").partition(".")[0] not in ("pyspark", "pyarrow"):
+            raise
+        print(f"benchmarks.{_module} is left out: {_missing.name} is not installed", file=sys.stderr)
 
 CONGESTION = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 COLUMNS = ("figure", "unit", "ibbmaster", "MariaDB", "ratio", "limit (of it)", "target", "met", "")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 from tests.table_versions import without_statements
+from tests.written_log import inserted, write_log
 
 import ibbmaster
 from ibbmaster.api import group as group_module
-from ibbmaster.errors import PositionPurgedError, UndecodableError
+from ibbmaster.api.group import UndecodableValue
+from ibbmaster.errors import EventError, PositionPurgedError, UndecodableError
+from ibbmaster.event.rows.encoding import written_table
 
 ROOT = Path(__file__).parents[2]
 IBB = ROOT / "fixtures" / "ibb"
@@ -105,9 +109,45 @@ def test_a_column_that_an_image_leaves_out_is_not_there():
     assert any(len(change.before or ()) > len(change.after or ()) > 0 for _, change in updates)
 
 
-def test_a_value_that_cannot_be_read_is_told_with_its_group():
+@pytest.fixture
+def half_readable(tmp_path):
+    """A log whose table has a text that is none in the middle of one of its rows."""
+    table = written_table("d.t", {"id": "int", "c": "varchar(9)", "n": "int"}, table_id=1, primary_key=["id"])
+    rows = [event.replace(b"zz", b"\xff\xfe") for event in inserted(table, [1, "ok", 10], [2, "zz", 20])]
+    create = "CREATE TABLE t (id INT PRIMARY KEY, c VARCHAR(9) CHARACTER SET utf8mb4, n INT)"
+    return write_log(tmp_path / "log", create, [rows])
+
+
+def test_a_value_that_cannot_be_read_refuses_itself_and_neither_its_row_nor_its_group(half_readable):
+    with ibbmaster.open(half_readable) as log:
+        first, second = [change.after for group in log.groups() for _, change in group.rows()]
+    assert first == {"id": 1, "c": "ok", "n": 10}
+    refused = second.pop("c")
+
+    assert second == {"id": 2, "n": 20}
+    assert (type(refused), refused.data) == (UndecodableValue, b"\xff\xfe")
+    assert repr(refused).startswith("<undecodable: d.t column c of type VARCHAR(36): 'utf-8' codec can't decode")
+    for take in (str, bytes, "{}".format):
+        with pytest.raises(UndecodableError, match=r"d\.t column c .*\(in group 0-1-2\)"):
+            take(refused)
+    with pytest.raises(TypeError):
+        json.dumps(refused)
+
+
+@pytest.mark.parametrize("has_kernels", [True, False])
+def test_columns_beside_one_that_cannot_be_read_are_given_as_arrow(half_readable, monkeypatch, has_kernels):
+    if not has_kernels:
+        monkeypatch.setattr("ibbmaster.arrow.reading.load_kernels", lambda options: None)
+    with ibbmaster.open(half_readable) as log:
+        found = log.to_arrow(table="d.t", columns=["id", "n"])
+        assert found.to_pydict() == {"id": [1, 2], "n": [10, 20]}
+        with pytest.raises(EventError, match=r"column c of type VARCHAR"):
+            log.to_arrow(table="d.t")
+
+
+def test_values_of_which_nobody_knows_how_long_they_are_refuse_the_group():
     groups = ibbmaster.open(IBB / "types").groups()
-    with pytest.raises(UndecodableError, match=r"dt4 .*\(in group 0-1-\d+\)"):
+    with pytest.raises(UndecodableError, match=r"t6 .*runs over the end of the rows \(in group 0-1-\d+\)"):
         list(itertools.chain.from_iterable(group.rows() for group in groups))
 
 

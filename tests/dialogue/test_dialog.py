@@ -74,7 +74,7 @@ STATEMENTS = {  # as replicas, mariadb-binlog, CDC clients and operators send th
     "SELECT @@version": [("12.3.2-MariaDB-log",)],
     "SELECT @@gtid_binlog_pos": [("0-2-8,3-1-1",)],
     "SELECT @@gtid_binlog_state": [("0-1-7,0-2-8,3-1-1",)],
-    "SELECT @@max_allowed_packet": [("1073741824",)],
+    "SELECT @@max_allowed_packet": [("1048576",)],
     "SELECT @@global.binlog_format, @@global.binlog_row_image": [("ROW", "FULL")],
     "SELECT DATABASE()": [(None,)],
     "SELECT CONNECTION_ID()": [("7",)],

@@ -57,3 +57,19 @@ def test_a_wrong_number_of_arguments_is_refused(name):
 def test_a_function_does_not_fill_the_memory(name, arguments):
     with pytest.raises(RefusedError):
         call_function(name, name, arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        (("a:b:c", ":", 2), "a:b"),
+        (("a:b:c", ":", -2), "b:c"),
+        (("a:b", ":", 9), "a:b"),
+        (("a:b", ":", 0), ""),
+        (("ab", "", 1), ""),
+        (("aXbxc", "x", 1), "aXb"),
+        ((None, ":", 1), None),
+    ],
+)
+def test_a_part_of_a_text_ends_at_the_nth_separator(arguments, value):
+    assert call_function("substring_index", "SUBSTRING_INDEX", arguments) == value

@@ -85,9 +85,11 @@ def test_the_state_of_tables_has_what_ddl_tells(ask):
         ("all_items", None, None),
         ("counted", None, None),
         ("item", "InnoDB", 10),
+        ("lost", None, None),
         ("numbers", "InnoDB", 10),
         ("sold", "InnoDB", 10),
     ]
+    assert rows[3][17] == "shop.lost: give --schema"
 
 
 CODES = {

@@ -75,7 +75,8 @@ STATEMENTS = {
     "FLUSH BINARY LOGS": Administration("FLUSH"),
     "PURGE BINARY LOGS TO 'x'": Administration("PURGE"),
     "INSERT INTO t VALUES (1)": Administration("INSERT"),
-    "DESC a.b c": Describe(TableName("b", "a")),
+    "DESC a.b c": Describe(TableName("b", "a"), "c"),
+    "DESCRIBE b 'c%'": Describe(TableName("b"), "c%"),
     "CALL a.b(1, 2)": CallProcedure("b", "a"),
     "DO 1, 2": Do((Literal(1), Literal(2))),
     "SET @a = 1, @@global.b := 'x', c = ON": Set(
@@ -99,7 +100,7 @@ STATEMENTS = {
     "SET CHARSET DEFAULT": Set((CharsetAssignment(None, is_names=False),)),
     "SET names = 1": Set((Assignment(system("names"), Literal(1)),)),
     "SET SESSION TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED": Set(
-        (IsolationAssignment("READ-COMMITTED", "session"),)
+        (IsolationAssignment("READ-COMMITTED", "session", is_read_only=True),)
     ),
     "SET a = NULL": Set((Assignment(system("a"), Literal(None)),)),
     "SET STATEMENT a = 1 FOR USE x": SetStatement((Assignment(system("a"), Literal(1)),), Use("x")),

@@ -122,3 +122,64 @@ def test_other_tables_are_answered_without_the_log(dialog):
     answer, query = ask(dialog, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' LIMIT 1")
     assert [tuple(row) for row in answer.rows] == [(b"all_items",)]
     assert query is None
+
+
+def rows_of(dialog, sql):
+    answer = dialog.query(sql.encode())[-1]
+    assert isinstance(answer, ResultSet), answer
+    return answer.warning_count, [tuple(value and value.decode() for value in row) for row in answer.rows]
+
+
+@pytest.mark.parametrize("table", ["columns", "statistics", "table_constraints", "key_column_usage"])
+def test_a_table_whose_columns_nobody_knows_is_a_warning_beside_the_columns_of_others(dialog, table):
+    count, _ = rows_of(dialog, f"SELECT table_name FROM information_schema.{table} WHERE table_schema = 'shop'")
+
+    assert count == 1
+    assert rows_of(dialog, "SHOW COUNT(*) WARNINGS")[1] == [("1",)]
+    assert rows_of(dialog, "SHOW COUNT(*) ERRORS")[1] == [("0",)]
+    assert rows_of(dialog, "SHOW WARNINGS")[1] == [("Warning", "1105", "shop.lost: shop.lost: give --schema")]
+    assert rows_of(dialog, "SHOW ERRORS")[1] == []
+    assert rows_of(dialog, "SELECT table_name FROM information_schema.tables LIMIT 1")[0] == 0
+    assert rows_of(dialog, "SHOW WARNINGS") == (0, [])
+
+
+def test_one_column_or_those_of_a_pattern_are_described(dialog):
+    for name, wanted in {"name": ["name"], "`n%`": ["name"], "'%e'": ["name", "price"], "nothing": []}.items():
+        assert [row[0] for row in rows_of(dialog, f"DESCRIBE shop.item {name}")[1]] == wanted
+
+
+def test_found_rows_are_those_of_the_answer_before(dialog):
+    for sql, count in {
+        "SELECT 1 UNION SELECT 2": 2,
+        "SELECT FOUND_ROWS()": 1,
+        "SHOW TABLES FROM shop LIKE 's%'": 1,
+        "SELECT schema_name FROM information_schema.schemata": 4,
+        "SELECT id FROM shop.item": 1,
+    }.items():
+        rows_of(dialog, sql)
+        assert rows_of(dialog, "SELECT FOUND_ROWS()")[1] == [(str(count),)], sql
+
+
+def test_a_session_that_only_reads_says_so(dialog):
+    for verb, value in {"ONLY": "1", "WRITE": "0"}.items():
+        dialog.query(f"SET SESSION TRANSACTION READ {verb}".encode())
+        assert rows_of(dialog, "SELECT @@tx_read_only, @@transaction_read_only")[1] == [(value, value)]
+
+
+def test_what_exporters_ask_of_a_server_is_answered(dialog):
+    collected = "SELECT page_size, compress_ops FROM information_schema.innodb_cmp"
+    assert rows_of(dialog, collected) == (0, [])
+    users = "SELECT user, SUBSTRING_INDEX(host, ':', 1) FROM information_schema.processlist GROUP BY 1, 2"
+    assert len(rows_of(dialog, users)[1]) > 0
+    shown = {row[0] for row in rows_of(dialog, "SHOW PLUGINS")[1]}
+    assert shown == {row[0] for row in rows_of(dialog, "SELECT plugin_name FROM information_schema.plugins")[1]}
+    assert {"binlog", "InnoDB"} <= shown
+
+
+def test_a_statement_may_be_as_long_as_the_variable_says(dialog):
+    (size,) = rows_of(dialog, "SELECT @@max_allowed_packet")[1][0]
+    head = b"SELECT '"
+    whole = head + b"x" * (int(size) - len(head) - 1) + b"'"
+
+    assert isinstance(dialog.query(whole)[-1], ResultSet)
+    assert dialog.query(whole + b" ")[-1].code == 1153

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -193,3 +194,79 @@ def test_a_row_of_16_mib_and_more_is_several_packets(kernels) -> None:
             offset += 4 + size
 
     assert sizes == [6, (1 << 24) - 1, 0, 8]
+
+
+CHANGED = {  # a column before and behind an ALTER, with a value of each; what it is shown as
+    "no longer compressed": (
+        SqlType(word="text", charset="utf8mb4"),
+        ((ColumnType.BLOB_COMPRESSED, "utf8mb4", b"\0x"), (ColumnType.BLOB, "utf8mb4", b"y")),
+        [b"\1x", b"\1y"],
+    ),
+    "from two bytes a letter": (
+        SqlType(word="text", charset="utf8mb4"),
+        ((ColumnType.BLOB, "ucs2", b"\0\xe9"), (ColumnType.BLOB, "utf8mb4", "é".encode())),
+        [b"\2\xc3\xa9", b"\2\xc3\xa9"],
+    ),
+    "from a table of bytes": (
+        SqlType(word="text", charset="cp932"),
+        ((ColumnType.BLOB, "latin1", b"a"), (ColumnType.BLOB, "cp932", "日".encode("cp932"))),
+        [b"\1a", b"\3\xe6\x97\xa5"],
+    ),
+    "the same bytes in two character sets": (
+        SqlType(word="text", charset="utf8mb4"),
+        ((ColumnType.BLOB, "ucs2", b"\x30\x42"), (ColumnType.BLOB, "utf16le", b"\x30\x42")),
+        [b"\3\xe3\x81\x82", b"\3\xe4\x88\xb0"],
+    ),
+    "more bits": (
+        SqlType(word="bit", length=12),
+        ((ColumnType.BIT, None, b"\3"), (ColumnType.BIT, None, b"\4\3")),
+        [b"\2\0\3", b"\2\4\3"],
+    ),
+}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize(("kind", "stored", "texts"), CHANGED.values(), ids=CHANGED)
+def test_rows_from_before_and_behind_a_change_of_their_column_are_one_answer(
+    kernels, kind: SqlType, stored: tuple[tuple[ColumnType, str | None, bytes], ...], texts: list[bytes], first: int
+) -> None:
+    layouts, rows, places = StoredLayouts(), RowFile(), []
+    for type_code, charset, value in stored:
+        meaning = ValueKind.BIT if charset is None else ValueKind.TEXT
+        length = 8 * len(value) if charset is None else 3
+        made = column(
+            1, replace(kind, length=length if charset is None else None, charset=charset), type_code, length, 0, meaning
+        )
+        size = len(value) if charset is None else None
+        layout = layouts.add([replace(made, fixed=size, prefix=0 if size else 3)])
+        places += rows.append(layout.number, [layout.image([value])])
+    shown = ShownColumn(
+        ColumnDefinition(name="c", column_type=252, length=0), TableColumn(id=1, name="c", type=kind), made
+    )
+    given = RowValues([shown], layouts, TextSettings("utf8mb4"), is_binary=False, used=range(len(layouts)))
+    order = array("q", places[first:] + places[:first])
+
+    for writer in (Writer(rows.data(), order, given), FastWriter(rows.data(), order, given, kernels)):
+        found = b""
+        while (block := writer.write(0)) is not None:
+            found += bytes(block[0])
+        wanted = texts[first:] + texts[:first]
+        assert found == b"".join(bytes([len(one), 0, 0, number]) + one for number, one in enumerate(wanted))
+
+
+def test_texts_that_no_character_set_is_asked_for_come_in_that_of_the_column_as_it_is_now(kernels) -> None:
+    kind = SqlType(word="text", charset="utf8mb4")
+    layouts, rows = StoredLayouts(), RowFile()
+    layout = layouts.add([column(1, replace(kind, charset="latin1"), ColumnType.BLOB, 3, 0, ValueKind.TEXT)])
+    places = rows.append(layout.number, [layout.image([b"\xe9"])])
+    shown = ShownColumn(
+        ColumnDefinition(name="c", column_type=252, length=0), TableColumn(id=1, name="c", type=kind), layout.columns[0]
+    )
+
+    for wanted in (None, "binary"):
+        given = RowValues([shown], layouts, TextSettings(wanted), is_binary=False, used=[layout.number])
+        for writer in (
+            Writer(rows.data(), array("q", places), given),
+            FastWriter(rows.data(), array("q", places), given, kernels),
+        ):
+            assert bytes(writer.write(0)[0])[4:] == b"\2\xc3\xa9"

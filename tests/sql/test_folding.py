@@ -7,18 +7,27 @@ import hashlib
 import ipaddress
 import lzma
 import random
+import re
 from pathlib import Path
 
 import pytest
 from lanes.answers import SESSIONS, OurTables, values_of
 from lanes.capture import Capture, load_captures
+from tests.written_log import Said, inserted, write_log
 
 import ibbmaster
+from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.event.statement.engine import NO_ENGINE_SUBSTITUTION
+from ibbmaster.event.statement.token import ANSI_QUOTES
+from ibbmaster.lake.statements import statements_of
+from ibbmaster.lake.stories import Stories
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.position import LOG_START
-from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.model import TableVersion, UnknownTable
+from ibbmaster.spark.options import parse_options
 from ibbmaster.sql.folding import RowFold
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_file import RowFile
@@ -114,3 +123,150 @@ def test_a_damaged_log_gives_rows_or_errors_of_ours(tmp_path: Path, name: str) -
             for table in ours.base_tables(snapshot):
                 with contextlib.suppress(RefusedError):
                     ours.answer(f"SELECT * FROM `{table.database}`.`{table.name}`", snapshot=snapshot)
+
+
+T = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
+U = written_table("d.u", {"id": "int", "a": "int"}, table_id=2, primary_key=["id"])
+CREATE = "CREATE TABLE {} (id INT PRIMARY KEY, a INT) {}"
+BY_RANGE = "PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN (20))"
+BY_MODE = NO_ENGINE_SUBSTITUTION
+TOLD_IN_TWO_ROOMS = {  # what came after t with rows 1 and 11; and by table, its rows, None, or why they are not known
+    "a partition becomes a table": (
+        ["ALTER TABLE t CONVERT PARTITION p TO TABLE u"],
+        {"t": "CONVERT PARTITION moves rows", "u": "CONVERT PARTITION moves rows"},
+    ),
+    "a table becomes a partition": (
+        [CREATE.format("u", ""), "ALTER TABLE t CONVERT TABLE u TO PARTITION r VALUES LESS THAN (30)"],
+        {"t": "CONVERT TABLE moves rows", "u": None},
+    ),
+    "a partition and a table are exchanged": (
+        [CREATE.format("u", ""), "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"],
+        {"t": "EXCHANGE PARTITION moves rows", "u": "EXCHANGE PARTITION moves rows"},
+    ),
+    "a table that got a partition's rows is emptied": (
+        ["ALTER TABLE t CONVERT PARTITION p TO TABLE u", "TRUNCATE u", inserted(U, [5, 5])],
+        {"t": "CONVERT PARTITION moves rows", "u": [("5", "5")]},
+    ),
+    "CREATE OR REPLACE fails": ([Said("CREATE OR REPLACE TABLE t (id INT, id INT)", 1060)], {"t": None}),
+    "a plain CREATE fails": ([Said("CREATE TABLE t (id INT, id INT)", 1060)], {"t": [("1", "1"), ("11", "11")]}),
+    "a view of several is missing": (
+        ["CREATE VIEW v AS SELECT 1 AS a", Said("DROP VIEW v, t, missing", 4092)],
+        {"t": [("1", "1"), ("11", "11")], "v": None},
+    ),
+    "a table of several is missing": ([Said("DROP TABLE missing, t", 1051)], {"t": None}),
+    "DROP fails otherwise": ([Said("DROP TABLE t", 1451)], {"t": "DROP TABLE that failed with error 1451"}),
+    "TRUNCATE fails": ([Said("TRUNCATE t", 1317)], {"t": "TRUNCATE TABLE that failed with error 1317"}),
+    "ALTER fails": ([Said("ALTER TABLE t ADD b INT", 1317)], {"t": "ALTER TABLE that failed with error 1317"}),
+    "RENAME fails": (
+        [Said("RENAME TABLE t TO u", 1317)],
+        {"t": "RENAME TABLE that failed with error 1317", "u": "RENAME TABLE that failed with error 1317"},
+    ),
+    "a table of a MERGE table": (
+        [CREATE.format("u", "ENGINE=MERGE UNION=(t)"), inserted(U, [2, 2])],
+        {"t": "through .* MERGE table", "u": "a MERGE table has the rows of the tables in its UNION"},
+    ),
+    "a table that keeps its rows elsewhere": (
+        [CREATE.format("u", "ENGINE=FEDERATED CONNECTION='x'"), inserted(U, [2, 2])],
+        {"u": "its engine FEDERATED has its rows elsewhere"},
+    ),
+    "a table that kept no rows": (
+        [
+            *(Said(CREATE.format("u", "ENGINE=BLACKHOLE"), 0, BY_MODE), inserted(U, [2, 2])),
+            *("ALTER TABLE u ENGINE=InnoDB", inserted(U, [3, 3])),
+        ],
+        {"u": [("3", "3")]},
+    ),
+}
+
+
+def rows_of(ours: OurTables, name: str) -> list[tuple[str, ...]] | str | None:
+    """The rows of a table; the reason if they are not known; None if there is no such table."""
+    if (found := ours.history.at().table("d", name)) is None:
+        return None
+    if isinstance(found, UnknownTable):
+        return found.reason
+    try:
+        rows = ours.answer(f"SELECT * FROM d.{name}").rows
+    except RefusedError as refused:
+        return refused.err.text
+    return sorted(tuple((value or b"").decode() for value in values_of(row, 2)) for row in rows)
+
+
+@pytest.mark.parametrize(("steps", "expected"), TOLD_IN_TWO_ROOMS.values(), ids=TOLD_IN_TWO_ROOMS)
+def test_select_and_the_snapshots_of_archives_know_and_refuse_the_same_tables(tmp_path, steps, expected) -> None:
+    groups = [step if isinstance(step, str | Said) else [step] for step in steps]
+    path = write_log(tmp_path / "log", CREATE.format("t", BY_RANGE), [inserted(T, [1, 1], [11, 11])], *groups)
+    ours = OurTables(ibbmaster.open(path).engine)
+    options = parse_options({"path": str(path), "granularity": "groups"})
+    told = [one for task in plan_tasks(options, find_fields(options)) for one in statements_of(task)]
+    stories = Stories().tell(told)
+
+    for name, wanted in expected.items():
+        found, story = rows_of(ours, name), stories.of(f"d.{name}")
+        if isinstance(wanted, str):
+            assert re.search(wanted, str(found)), found
+            assert re.search(wanted, " ".join(doubt.reason for doubt in story.doubts))
+        else:
+            assert found == wanted
+            assert story.doubts == []
+
+
+SAVEPOINTS = {  # statements around the rows 1, 2, 3, 4 of one group -> what is left of them
+    "a name with a blank": (["SAVEPOINT `a b`", None, "ROLLBACK TO `a b`"], "14"),
+    "a name like a comment": (["SAVEPOINT `/* x */ -- y`", None, "ROLLBACK TO `/* x */ -- y`"], "14"),
+    "a quoted quote": (["SAVEPOINT `a``b`", None, "ROLLBACK WORK TO SAVEPOINT `a``b`"], "14"),
+    "double quotes": (
+        [Said('SAVEPOINT "a ""b"', 0, ANSI_QUOTES), None, Said('ROLLBACK TO "a ""b"', 0, ANSI_QUOTES)],
+        "14",
+    ),
+    "comments between": (["/* x */ SAVEPOINT/**/s -- y", None, "ROLLBACK /* TO q */ TO s # z"], "14"),
+    "names like key words": (["SAVEPOINT `work`", "SAVEPOINT savepoint", "ROLLBACK TO `work`"], "14"),
+    "another case and accent": (["SAVEPOINT Ä", None, "ROLLBACK TO a"], "14"),
+    "a name that is set twice": (["SAVEPOINT s", "SAVEPOINT s", "ROLLBACK TO s"], "124"),
+    "the first of two": (["SAVEPOINT s", "SAVEPOINT r", "ROLLBACK TO s"], "14"),
+    "all of it": ([None, None, "ROLLBACK"], "4"),
+}
+
+
+@pytest.mark.parametrize(("between", "left"), SAVEPOINTS.values(), ids=SAVEPOINTS)
+def test_a_rollback_undoes_what_stands_behind_its_savepoint_however_it_is_called(tmp_path, between, left) -> None:
+    group = [inserted(T, [1, 0])]
+    for number, statement in enumerate(between, start=2):
+        group += [*([] if statement is None else [statement]), inserted(T, [number, 0])]
+    path = write_log(tmp_path / "log", CREATE.format("t", ""), group)
+
+    rows = rows_of(OurTables(ibbmaster.open(path).engine), "t")
+
+    assert "".join(row[0] for row in rows) == left
+
+
+def test_a_rollback_to_no_savepoint_refuses_the_tables_of_its_group_and_no_other(tmp_path) -> None:
+    lost = [inserted(T, [1, 0]), "ROLLBACK TO `s t`"]
+    path = write_log(tmp_path / "log", CREATE.format("t", ""), CREATE.format("u", ""), lost, [inserted(U, [2, 2])])
+    ours = OurTables(ibbmaster.open(path).engine)
+
+    assert "0-1-3: ROLLBACK TO S T, which is no savepoint of its group" in rows_of(ours, "t")
+    assert rows_of(ours, "u") == [("2", "2")]
+
+
+def test_a_rollback_over_several_savepoints_doubts_what_an_engine_keeps(tmp_path) -> None:
+    group = ["SAVEPOINT a", inserted(T, [1, 0]), "SAVEPOINT b", inserted(U, [1, 0]), "ROLLBACK TO a"]
+    path = write_log(tmp_path / "log", CREATE.format("t", "ENGINE=MyISAM"), CREATE.format("u", ""), group)
+    ours = OurTables(ibbmaster.open(path).engine)
+
+    assert "a ROLLBACK, which its engine does not know" in rows_of(ours, "t")
+    assert rows_of(ours, "u") == []
+
+
+def test_an_engine_that_may_have_been_replaced_by_another_refuses_its_table(tmp_path) -> None:
+    path = write_log(
+        tmp_path / "log",
+        *(CREATE.format("t", "ENGINE=BLACKHOLE"), [inserted(T, [1, 0])]),
+        *(Said(CREATE.format("u", "ENGINE=BLACKHOLE"), 0, BY_MODE), [inserted(U, [1, 0])]),
+        "CREATE TABLE w LIKE t",
+    )
+    ours = OurTables(ibbmaster.open(path).engine)
+
+    for name in ("t", "w"):
+        assert "keeps no rows, and sql_mode lets a server take another one" in rows_of(ours, name)
+    assert rows_of(ours, "u") == []

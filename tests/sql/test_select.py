@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 from lanes.answers import OurTables
+from tests.written_log import inserted, write_log
 
 import ibbmaster
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
+from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.position import LOG_START
 from ibbmaster.sql.select import TableReader
@@ -56,6 +59,38 @@ def test_a_position_has_the_same_rows_whichever_way_it_is_reached(name: str) -> 
     for snapshot, expected in zip(frozen, at_first, strict=True):
         ours.reader = TableReader(ours.engine, ours)  # which reads from the start
         assert everything(ours, snapshot) == expected
+
+
+def test_a_frozen_position_keeps_what_was_known_of_columns_that_change_later(tmp_path: Path) -> None:
+    table = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
+    create = "CREATE TABLE t (id INT PRIMARY KEY, a INT)"
+    log = write_log(tmp_path / "log", create, [inserted(table, [1, 300])], "ALTER TABLE t MODIFY a TINYINT")
+    ours = OurTables(ibbmaster.open(log).engine)
+    frozen = ours.snapshot(places_in(ours)[1])
+    before = ours.answer("SELECT a FROM d.t", snapshot=frozen).rows
+
+    with pytest.raises(RefusedError, match="MODIFY or CHANGE of column a may change its values"):
+        ours.answer("SELECT a FROM d.t")
+    assert ours.answer("SELECT a FROM d.t", snapshot=frozen).rows == before == [b"\x03300"]
+
+
+def test_a_position_between_the_halves_of_an_xa_transaction_is_read_on_from() -> None:
+    directory = FIXTURES / "ddl-trx-xa"
+    ours = OurTables(ibbmaster.open(directory).engine)
+    prepared = [
+        group.end
+        for log_range in ours.engine.ranges(LOG_START, ours.engine.end(), size=WHOLE_FILE)
+        for group in ours.engine.groups_in(log_range)
+        if list(group.body) is not None and group.gtid_event[GTID_FLAGS_OFFSET] & GtidFlag.PREPARED_XA
+    ]
+    frozen = [ours.snapshot(place) for place in prepared]
+    for snapshot in frozen:
+        everything(ours, snapshot)
+    found = everything(ours, ours.snapshot())
+
+    assert len(frozen) > 1
+    ours.reader = TableReader(ours.engine, ours)
+    assert found == everything(ours, ours.snapshot())
 
 
 def test_rows_above_what_they_may_take_are_refused_with_the_number() -> None:

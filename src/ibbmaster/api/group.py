@@ -10,7 +10,7 @@ from ibbmaster.errors import EventError, PositionPurgedError, StoreError, Undeco
 from ibbmaster.event.describe import describe_event
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_event_header
-from ibbmaster.event.rows.changes import ABSENT, Image, RowChange
+from ibbmaster.event.rows.changes import ABSENT, Image, RawValue, RowChange
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.value import Value
 from ibbmaster.event.types import type_name
@@ -24,6 +24,28 @@ from ibbmaster.schema.versions import TableState
 KEPT_BYTES_MAX = 1 << 20  # of a group's events: so few are kept once they are read, more are read again
 
 Row = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class UndecodableValue:
+    """Stands in a row for a value that cannot be read; whoever takes it for a text or for bytes gets the error.
+
+    Attributes:
+        error: names table, column, type, reason and group.
+        data: the value as it is stored.
+    """
+
+    error: UndecodableError
+    data: bytes
+
+    def __repr__(self) -> str:
+        return f"<undecodable: {self.error}>"
+
+    def __str__(self) -> str:
+        raise self.error
+
+    def __bytes__(self) -> bytes:
+        raise self.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +79,8 @@ class Change:
     """One row that was changed: column name -> value, of the columns that the log has.
 
     A column is called `@1`, `@2`, … where the log has no names (`binlog_row_metadata` below FULL)
-    and none were declared. Inserts have no `before`, deletes no `after`.
+    and none were declared. Inserts have no `before`, deletes no `after`. A value that cannot be read
+    is an `UndecodableValue`; the other columns of its row are what they are.
     """
 
     kind: str  # "insert", "update" or "delete"
@@ -65,15 +88,25 @@ class Change:
     after: Row | None
 
     @classmethod
-    def of(cls, table: TableSchema, change: RowChange) -> Change:
-        """A change by position as one by name."""
-        return cls(kind=change.kind.value, before=_named(table, change.before), after=_named(table, change.after))
+    def of(cls, table: TableSchema, change: RowChange, gtid: Gtid | None = None) -> Change:
+        """A change by position as one by name; `gtid` is that of its group."""
+        before, after = _named(table, change.before, gtid), _named(table, change.after, gtid)
+        return cls(kind=change.kind.value, before=before, after=after)
 
 
-def _named(table: TableSchema, image: Image | None) -> Row | None:
+def _named(table: TableSchema, image: Image | None, gtid: Gtid | None) -> Row | None:
     if image is None:
         return None
-    return {column.name: value for column, value in zip(table.columns, image, strict=True) if value is not ABSENT}
+    return {
+        column.name: _undecodable(table, column, value, gtid) if isinstance(value, RawValue) else value
+        for column, value in zip(table.columns, image, strict=True)
+        if value is not ABSENT
+    }
+
+
+def _undecodable(table: TableSchema, column: Column, value: RawValue, gtid: Gtid | None) -> UndecodableValue:
+    problem = f"{value.problem} (in group {gtid})"
+    return UndecodableValue(UndecodableError(table.name, column.name, column.type_name, problem), bytes(value))
 
 
 class RowShapes:
@@ -192,14 +225,14 @@ class Group:
 
         Raises:
             EventError: as `events`, or a row event belongs to no table.
-            UndecodableError: a value cannot be read.
+            UndecodableError: a column is of a type of which nobody knows how long its values are.
         """
         try:
             for decoder, change in self._rows.decoded(self._data(), self.start):
                 table = decoder.schema
                 if self._shapes is not None:
                     table, change = self._shapes.shaped(decoder, change)
-                yield table, Change.of(table, change)
+                yield table, Change.of(table, change, self.gtid)
         except UndecodableError as error:
             problem = f"{error.problem} (in group {self.gtid})"
             raise UndecodableError(error.table, error.column, error.type_name, problem) from None

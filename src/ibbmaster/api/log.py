@@ -248,7 +248,9 @@ class Log:
             self._logged_schema = self._history = None
 
     def _read(self, plan: ReadPlan, judge: Skipping, shapes: RowShapes | None) -> Iterator[Group]:
-        rows = RowReader(declarations=self._schema, find_version=self._table_at, asks_seldom=shapes is None)
+        rows = RowReader(
+            declarations=self._schema, keeps_bytes=True, find_version=self._table_at, asks_seldom=shapes is None
+        )
         with closing(self._engine.groups(plan)) as reader:
             while not judge.is_until_reached and (found := reader.next_group()) is not None:
                 if found.gtid is not None and judge.judge(found.gtid).is_wanted:

@@ -30,7 +30,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image, RawValue
 from ibbmaster.event.rows.column import Column, TableSchema
-from ibbmaster.event.rows.kinds.registry import value_reader
+from ibbmaster.event.rows.kinds.registry import bytes_reader, value_reader
 from ibbmaster.event.rows.value import Reader, Value
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, RecordType
@@ -348,6 +348,8 @@ class _TableReaders:
     def __call__(self, column: Column) -> Reader:
         number = self._schema.columns.index(column)
         field, origin = self._wanted.get(number, (None, None))
+        if field is None and number not in self._as_values and not self._tells_undecodable:
+            return bytes_reader(column)  # nobody asks what they mean
         if field is None or origin is None or number in self._as_values:
             return value_reader(column)
         if origin.convert is None and column_type(column, self._zero_dates) == field.type:

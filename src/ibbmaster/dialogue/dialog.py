@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,7 @@ from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.wire.capability import StatusFlag
-from ibbmaster.wire.response import ColumnDefinition, Err, Ok, Response, ResultSet
+from ibbmaster.wire.response import ColumnDefinition, Err, Ok, Response, ResultSet, Row
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
     from ibbmaster.dialogue.prepared import PreparedStatements
@@ -174,6 +174,8 @@ class Dialog:
         self._tables.begin_statement()
         if not _is_about_errors(statement):
             self._last_error = None
+            self._evaluator.warning_count = 0
+            self._catalog.refused = ()
 
     def guarded(self, answer: Callable[[], Iterable[Response | Kill]]) -> list[Response | Kill]:
         """Answers up to the first error, which is the last of them."""
@@ -258,8 +260,8 @@ class Dialog:
                 return self._set_statement(statement)
             case Show():
                 return self._shown(self._shower().answer(statement))
-            case Describe(table=table):
-                return self._shown(self._shower().answer(Show(what="COLUMNS", table=table)))
+            case Describe(table=table, pattern=pattern):
+                return self._shown(self._shower().answer(Show(what="COLUMNS", table=table, pattern=pattern)))
             case KillStatement(connection_id=connection_id, query_only=query_only):
                 return self.kill(connection_id, query_only=query_only)
             case KillUser():
@@ -305,13 +307,32 @@ class Dialog:
         return Ok(status=self.status)
 
     def _shown(self, relation: Relation) -> ResultSet:
-        return relation.result(self.status, is_binary=self._is_binary)
+        self._evaluator.warning_count = len(self._catalog.refused)
+        result = relation.result(self.status, is_binary=self._is_binary)
+        return replace(result, rows=self._counted(result.rows), warning_count=len(self._catalog.refused))
+
+    def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows; FOUND_ROWS() is how many were taken."""
+        count = 0
+
+        def counted() -> Iterator[Row]:
+            nonlocal count
+            for row in rows:
+                count += 1
+                yield row
+
+        self._evaluator.found_rows = lambda: count
+        return counted()
 
     def _query_tables(self, query: Select | Unread) -> Response:
         found = self._tables.answer(query, is_binary=self._is_binary)
         if isinstance(found, Relation):
             return self._shown(found)
-        return replace(self._facts.tables.read_table(found), status=self.status)
+        answer = self._facts.tables.read_table(found)
+        if isinstance(answer, ResultSet):
+            return replace(answer, rows=self._counted(answer.rows), status=self.status)
+        self._evaluator.found_rows = lambda: answer.blocks.row_count
+        return replace(answer, status=self.status)
 
     def _shower(self) -> Shower:
         return Shower(
@@ -357,9 +378,11 @@ class Dialog:
         match assignment:
             case CharsetAssignment():
                 self._settings.assign_charset(assignment)
-            case IsolationAssignment(level=level, scope=scope):
+            case IsolationAssignment(level=level, scope=scope, is_read_only=is_read_only):
                 if scope == "global":
                     raise missing_privilege(privileges.SUPER)
+                for name in ("transaction_read_only", "tx_read_only") if scope and is_read_only is not None else ():
+                    self._settings.assign(SystemVariable(name, "", name), int(is_read_only or 0))
                 if level is not None and scope:
                     target = SystemVariable("transaction_isolation", "", "transaction_isolation")
                     self._settings.assign(target, level)

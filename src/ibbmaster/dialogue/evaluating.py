@@ -86,6 +86,8 @@ class Evaluator:
         self.settings = settings
         self.variables = variables
         self.who = who
+        self.found_rows: Callable[[], int] = lambda: 0  # in the last answer that had rows
+        self.warning_count = 0  # of the last statement
         self.now_us = 0  # of the statement, in microseconds since 1970
         self.subquery: Callable[[Select], Value] | None = None
 
@@ -262,7 +264,11 @@ class Evaluator:
                 return self.who.connection_id
             case (("database" | "schema"), _):
                 return self.who.database or None
-            case (("last_insert_id" | "found_rows" | "warning_count"), _):
+            case "found_rows", _:
+                return self.found_rows()
+            case "warning_count", _:
+                return self.warning_count
+            case "last_insert_id", _:
                 return 0
             case "row_count", _:
                 return -1

@@ -148,6 +148,18 @@ def _instr(text: str, part: str) -> int:
     return text.casefold().find(part.casefold()) + 1
 
 
+def _substring_index(text: Value, separator: Value, count: Value) -> Value:
+    """What stands before the n-th separator, or behind it counted from the end."""
+    number = integer_of(count)
+    if text is None or separator is None or number is None:
+        return None
+    between = text_of(separator)
+    if not between or not number:
+        return ""
+    parts = text_of(text).split(between)
+    return between.join(parts[:number] if number > 0 else parts[number:])
+
+
 def _abs(value: Value) -> Value:
     number = number_of(value)
     return number.copy_abs() if isinstance(number, Decimal) else None if number is None else abs(number)
@@ -190,6 +202,7 @@ FUNCTIONS: Mapping[str, tuple[int, int, Function]] = {
     "rtrim": (1, 1, _of_texts(lambda text: text.rstrip(" "))),
     "substr": (2, 3, _substring),
     "substring": (2, 3, _substring),
+    "substring_index": (3, 3, _substring_index),
     "timediff": (2, 2, _timediff),
     "trim": (1, 1, _of_texts(lambda text: text.strip(" "))),
     "ucase": (1, 1, _of_texts(str.upper)),

@@ -15,9 +15,13 @@ from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldTyp
 if TYPE_CHECKING:
     from ibbmaster.dialogue.information_tables import AboutTables
     from ibbmaster.dialogue.session_schema import SessionSchema
+    from ibbmaster.schema.model import UnknownTable
 
 SYSTEM_DATABASES = ("information_schema", "mysql", "performance_schema")
 GTID_SLAVE_POS = "gtid_slave_pos"
+WARNINGS_MAX = 64  # as `max_error_count`
+OF_COLUMNS = frozenset(("COLUMNS", "STATISTICS", "KEY_COLUMN_USAGE", "TABLE_CONSTRAINTS", "REFERENTIAL_CONSTRAINTS"))
+LICENSE = "GPL"  # what a server says of its own plugins
 ENGINES = (
     ("MEMORY", "YES", "Hash based, stored in memory, useful for temporary tables", "NO", "NO", "NO"),
     ("CSV", "YES", "Stores tables as CSV files", "NO", "NO", "NO"),
@@ -27,6 +31,11 @@ ENGINES = (
     ("InnoDB", "DEFAULT", "Supports transactions, row-level locking and foreign keys", "YES", "YES", "YES"),
     ("PERFORMANCE_SCHEMA", "YES", "Performance Schema", "NO", "NO", "NO"),
     ("SEQUENCE", "YES", "Generated tables filled with sequential values", "YES", "NO", "YES"),
+)
+PLUGINS = (  # name, type, version, version of the type, description
+    ("binlog", "DAEMON", "1.0", "110806.0", "This is a pseudo storage engine to represent the binlog in a transaction"),
+    ("mysql_native_password", "AUTHENTICATION", "1.0", "2.2", "Native MySQL authentication"),
+    *((name, "STORAGE ENGINE", "1.0", "110806.0", comment) for name, _, comment, *_ in ENGINES),
 )
 _KEY_FLAGS = 0x5023  # NOT NULL, of the primary key, unsigned, without a default
 _FLAGS = 0x1021
@@ -50,6 +59,7 @@ class Catalog:
         self._status = status
         self._schema = schema
         self._about: AboutTables | None = None
+        self.refused: tuple[UnknownTable, ...] = ()  # whose columns the last statement asked for, and nobody knows
 
     def find(self, database: str, table: str) -> Relation | None:
         """A table by its names in any case; None if there is no such one here."""
@@ -64,6 +74,11 @@ class Catalog:
         match table:
             case "ENGINES":
                 return ENGINES
+            case "PLUGINS":
+                return [
+                    (name, version, "ACTIVE", kind, of_kind, *[None] * 3, comment, LICENSE, "ON", "Stable", version)
+                    for name, kind, version, of_kind, comment in PLUGINS
+                ]
             case "CHARACTER_SETS":
                 is_uca = is_uca_default(self._facts)
                 return [
@@ -92,6 +107,8 @@ class Catalog:
         schema = self._schema()
         if self._about is None or self._about.schema is not schema:
             self._about = AboutTables(schema, version_number(self._facts))
+        if table in OF_COLUMNS:
+            self.refused = self._about.refused()[:WARNINGS_MAX]
         return self._about.rows(table)
 
     def _variables(self, scope: str) -> Iterator[RowValues]:

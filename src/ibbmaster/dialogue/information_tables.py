@@ -9,7 +9,7 @@ from ibbmaster.dialogue.relation import RowValues
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
 from ibbmaster.schema import describing
-from ibbmaster.schema.model import SqlType, TableColumn, TableKind, TableVersion
+from ibbmaster.schema.model import SqlType, TableColumn, TableKind, TableVersion, UnknownTable
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 
 UNSIGNED, NOT_NULL = 0x20, 0x01
@@ -79,6 +79,10 @@ class AboutTables:
             make = _MAKERS.get(table)
             self._made[table] = [] if make is None else list(make(self))
         return self._made[table]
+
+    def refused(self) -> tuple[UnknownTable, ...]:
+        """The tables that have no rows in COLUMNS because nobody knows what they would be."""
+        return tuple(table for table in self.schema.all_tables() if isinstance(table, UnknownTable))
 
     def _schemata(self) -> Iterator[RowValues]:
         for database in self.schema.databases.values():

@@ -106,7 +106,7 @@ SESSION_DEFAULTS: Mapping[str, bool | int | float | str | None] = {
     "log_warnings": 2,
     "long_query_time": 10.0,
     "low_priority_updates": False,
-    "max_allowed_packet": 16777216,
+    "max_allowed_packet": 1048576,
     "max_delayed_threads": 20,
     "max_error_count": 64,
     "max_heap_table_size": 16777216,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Row
-from ibbmaster.dialogue.information_schema import ENGINES, Catalog, collation_rows
+from ibbmaster.dialogue.information_schema import ENGINES, LICENSE, PLUGINS, Catalog, collation_rows
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege
-from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.statement import Show, Value
 from ibbmaster.dialogue.table_columns import SHOWN, read_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
@@ -34,6 +34,7 @@ PROCESS_COLUMNS = read_columns(
     "Info v400:0/39, Progress f7:81/3"
 )
 WARNING_COLUMNS = read_columns(f"Level v28{_T}, Code i4:a1, Message v2048{_T}")
+UNKNOWN_SCHEMA = 1105
 NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
 #: What is asked of an account for what it is shown.
 _NEEDED = {
@@ -103,12 +104,11 @@ class Shower:
             case "PROCESSLIST":
                 return Relation(PROCESS_COLUMNS, list(self._process_rows()))
             case "WARNINGS" | "ERRORS":
-                error = self.last_error
-                return Relation(WARNING_COLUMNS, [] if error is None else [("Error", error.code, error.text)])
+                return Relation(WARNING_COLUMNS, list(self._messages(with_warnings=what == "WARNINGS")))
             case "COUNT":
                 kind = "error" if show.pattern == "ERRORS" else "warning"
                 columns = read_columns(f"@@session.{kind}_count l21:a0")
-                return Relation(columns, [(int(self.last_error is not None),)])
+                return Relation(columns, [(len(list(self._messages(with_warnings=kind == "warning"))),)])
             case "GRANTS":
                 return self._grants(show)
             case "DATABASES":
@@ -124,6 +124,9 @@ class Shower:
                 return Relation(read_columns(SHOWN[what]), rows)
             case "ENGINES":
                 return Relation(read_columns(SHOWN[what]), ENGINES)
+            case "PLUGINS":
+                plugins = [(name, "ACTIVE", kind, None, LICENSE) for name, kind, *_ in PLUGINS]
+                return Relation(read_columns(SHOWN[what]), plugins)
             case "TABLES" | "TABLE STATUS" | "TRIGGERS" | "EVENTS" | "OPEN TABLES":
                 return self._tables().of_database(show, self.evaluator.who.database)
             case "COLUMNS" | "INDEX":
@@ -143,6 +146,13 @@ class Shower:
                 return Relation(read_columns(SHOWN["CONTRIBUTORS"]))
             case _:
                 return Relation(read_columns(SHOWN[what]))
+
+    def _messages(self, *, with_warnings: bool) -> Iterator[RowValues]:
+        """The last statement's error, and a warning for each table whose columns it asked for and nobody knows."""
+        if self.last_error is not None:
+            yield "Error", self.last_error.code, self.last_error.text
+        for table in self.catalog.refused if with_warnings else ():
+            yield "Warning", UNKNOWN_SCHEMA, f"{table.full_name}: {table.reason}"
 
     def _chosen(self, show: Show, relation: Relation) -> Relation:
         """The rows that LIKE and WHERE choose; LIKE is about the first column."""

@@ -12,7 +12,7 @@ from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.statement import Show
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, SHOWN, read_columns
 from ibbmaster.schema import describing, render, view_text
-from ibbmaster.schema.model import TableKind, TableVersion
+from ibbmaster.schema.model import TableKind, TableVersion, UnknownTable
 
 _OF_NO_DATABASE = ("OPEN TABLES", "EVENTS")  # there are none, whatever database is asked for
 
@@ -39,8 +39,13 @@ class TableShower:
         if show.what == "TRIGGERS":
             return Relation(read_columns(SHOWN[show.what]))
         if show.what == "TABLE STATUS":
+            columns = read_columns(SHOWN[show.what])
             rows = [describing.status_row(table) for table in self.schema.tables(database)]
-            return Relation(read_columns(SHOWN[show.what]), rows)
+            comment = next(place for place, column in enumerate(columns) if column.name == "Comment")
+            before, behind = (None,) * (comment - 1), (None,) * (len(columns) - comment - 1)
+            unknown = (table for table in self.schema.all_tables(database) if isinstance(table, UnknownTable))
+            rows += [(table.name, *before, table.reason, *behind) for table in unknown]  # as of a broken view
+            return Relation(columns, sorted(rows, key=lambda row: str(row[0])))
         suffix = f" ({show.pattern})" if show.pattern is not None else ""
         columns = read_columns("Tables_in_ v292, Table_type v256")
         columns = (replace(columns[0], name=f"Tables_in_{name}{suffix}"), *columns[1:])

@@ -168,8 +168,8 @@ class _Parser(ShowParser):
                 return self._lock(keyword)
             case "DESCRIBE" | "DESC" | "EXPLAIN" if not self._begins_query():
                 table = self._table_name()
-                self._skip_statement()
-                return Describe(table)
+                is_named = not (self.is_at_end or self._peek(";"))
+                return Describe(table, self._column_pattern() if is_named else None)
             case "CALL":
                 table = self._table_name()
                 self._skip_statement()
@@ -184,6 +184,11 @@ class _Parser(ShowParser):
                 return Administration(keyword)
         self._index -= 1
         raise self._error()
+
+    def _column_pattern(self) -> str:
+        """The column of DESCRIBE: a name, or a pattern in quotes; both are compared as LIKE does it."""
+        token = self._token()
+        return self._take_text() if token is not None and token.kind == "text" else self._take_name()
 
     def _unread(self) -> Unread | None:
         """A statement of a kind that reads tables, by the tables it names; None if it names none."""
@@ -375,16 +380,20 @@ class _Parser(ShowParser):
         return CharsetAssignment(charset, collation, is_names)
 
     def _isolation(self, scope: str) -> IsolationAssignment:
-        level = None
+        level = is_read_only = None
         while True:
             if self._accept("ISOLATION", "LEVEL"):
                 level = next((name for name in _LEVELS if self._accept(*name.split())), None)
                 if level is None:
                     raise self._error()
-            elif not (self._accept("READ", "ONLY") or self._accept("READ", "WRITE")):
+            elif self._accept("READ", "ONLY"):
+                is_read_only = True
+            elif self._accept("READ", "WRITE"):
+                is_read_only = False
+            else:
                 raise self._error()
             if not self._accept(","):
-                return IsolationAssignment(None if level is None else level.replace(" ", "-"), scope)
+                return IsolationAssignment(None if level is None else level.replace(" ", "-"), scope, is_read_only)
 
     def _assignment(self, scope: str) -> Assignment:
         token = self._token()

@@ -175,10 +175,11 @@ class CharsetAssignment:
 
 @dataclass(frozen=True, slots=True)
 class IsolationAssignment:
-    """SET TRANSACTION: the level, None where only READ ONLY or READ WRITE is said."""
+    """SET TRANSACTION: the level, and whether it is READ ONLY; None is what is not said."""
 
     level: str | None
     scope: str
+    is_read_only: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +269,10 @@ class LockTables:
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """DESCRIBE table."""
+    """DESCRIBE table; `pattern` is about the names of its columns."""
 
     table: TableName
+    pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

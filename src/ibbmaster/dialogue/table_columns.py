@@ -91,6 +91,14 @@ INFORMATION_SCHEMA = {
         "CREATED d19:1081, LAST_ALTERED d19:1081, LAST_EXECUTED d19:1080, EVENT_COMMENT v256, ORIGINATOR l10, "
         "CHARACTER_SET_CLIENT v128, COLLATION_CONNECTION v256, DATABASE_COLLATION v256"
     ),
+    "INNODB_CMP": (
+        "page_size i5, compress_ops i11, compress_ops_ok i11, compress_time i11, uncompress_ops i11, "
+        "uncompress_time i11"
+    ),
+    "INNODB_CMPMEM": (
+        "page_size i5, buffer_pool_instance i11, pages_used i11, pages_free i11, relocation_ops l21, "
+        "relocation_time i11"
+    ),
     "FILES": (
         "FILE_ID l4, FILE_NAME v2048?, FILE_TYPE v80, TABLESPACE_NAME v256?, TABLE_CATALOG v256, TABLE_SCHEMA "
         "v256?, TABLE_NAME v256?, LOGFILE_GROUP_NAME v256?, LOGFILE_GROUP_NUMBER l4?, ENGINE v256, "

@@ -121,7 +121,7 @@ FIXED: Mapping[str, SystemValue] = {
     "log_slave_updates": False,
     "lower_case_table_names": 0,
     "master_verify_checksum": False,
-    "max_allowed_packet": 1073741824,
+    "max_allowed_packet": 1048576,  # characters of a statement, as `dialog` takes it
     "max_binlog_size": 1073741824,
     "max_connections": 151,
     "net_buffer_length": 16384,

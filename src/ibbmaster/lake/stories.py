@@ -22,8 +22,10 @@ from ibbmaster.event.statement.altering import (
     DropConstraint,
     MoveRows,
     SetDefault,
+    SetEngine,
 )
 from ibbmaster.event.statement.definition import ColumnClause, ForeignKey, parse_column
+from ibbmaster.event.statement.engine import BLACKHOLE, EngineOption, rows_are_elsewhere
 from ibbmaster.event.statement.operations import (
     Alter,
     Create,
@@ -39,6 +41,8 @@ from ibbmaster.lake.statements import Logged
 
 Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)
+_KEEPS_NONE = "its engine BLACKHOLE keeps no rows"
+_MERGED = "rows may be changed through a MERGE table"
 
 
 class Truncation(NamedTuple):
@@ -79,6 +83,7 @@ class Story:
     Attributes:
         is_whole: the log has it from its beginning: it was created, or dropped, there.
         columns: by name; None if no statement names them.
+        engine: in capitals; empty if no statement names it.
         cuts, doubts: in the order of the log.
         past_doubts: those of rows that were gone later.
     """
@@ -86,6 +91,7 @@ class Story:
     is_whole: bool = False
     is_versioned: bool = False
     columns: dict[str, ColumnClause] | None = None
+    engine: str = ""
     dropped: set[str] = field(default_factory=set)
     cascades: list[Cascade] = field(default_factory=list)
     cuts: list[Truncation] = field(default_factory=list)
@@ -216,11 +222,25 @@ class Stories:
         if create.like is not None:
             like = self._story(create.like)
             story.columns, story.is_versioned = copy.copy(like.columns), like.is_versioned
+            self._set_engine(one, story, EngineOption(like.engine or None))
         elif create.columns is not None:
             story.columns, story.is_versioned = dict(create.columns), create.is_versioned
         story.cascades = [Cascade(key=key, place=one.place) for key in create.foreign_keys]
+        self._set_engine(one, story, create.engine)
         if create.selects:
             story.doubts.append(_doubt(one, "CREATE TABLE … SELECT in statement format gives it rows"))
+
+    def _set_engine(self, one: Logged, story: Story, engine: EngineOption) -> None:
+        """What a table's engine says of its rows: those of BLACKHOLE have none, those of MERGE are in other tables."""
+        was, now = story.engine, story.engine if engine.name is None else engine.name
+        story.engine = now
+        if was == BLACKHOLE != now:
+            self._empty(one, story)
+        reason = _KEEPS_NONE if now == BLACKHOLE else rows_are_elsewhere(now)
+        if reason is not None and (was != now or engine.union):
+            story.doubts.append(_doubt(one, reason))
+        for table in engine.union:
+            self._story(table).doubts.append(_doubt(one, _MERGED))
 
     def _rename(self, one: Logged, table: str, to: str, what: str) -> None:
         old = self._story(table)
@@ -228,7 +248,7 @@ class Stories:
         doubt = _doubt(one, f"{what} gives it the rows of {table}", rows_of=table, since=old.begin)
         new = self._end(one, to)
         new.columns, new.dropped, new.cascades = moved.columns, moved.dropped, moved.cascades
-        new.is_versioned, new.is_whole = moved.is_versioned, moved.is_whole
+        new.is_versioned, new.is_whole, new.engine = moved.is_versioned, moved.is_whole, moved.engine
         new.doubts = [*moved.doubts, doubt]
         self._end(one, table)
 
@@ -264,6 +284,8 @@ class Stories:
                 story.is_versioned = True
             case ChangeRows():
                 why = f"{clause.what} changes or removes rows"
+            case SetEngine():
+                self._set_engine(one, story, clause.engine)
             case MoveRows():
                 self._move(one, table, clause)
                 return
@@ -272,6 +294,9 @@ class Stories:
 
     def _move(self, one: Logged, table: str, clause: MoveRows) -> None:
         reason = f"{clause.what} moves rows between {table} and {clause.other}"
+        if clause.is_made:
+            made, old = self._end(one, clause.other), self._story(table)
+            made.columns, made.is_versioned = copy.copy(old.columns), old.is_versioned
         for name in (table, clause.other):
             self._story(name).doubts.append(_doubt(one, reason))
         if clause.is_dropped:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ibbmaster.schema.model import IndexKind, RowPeriod
+from ibbmaster.schema.model import IndexKind, RowPeriod, TableKind
 
 
 class NotUnderstoodError(ValueError):
@@ -282,9 +282,13 @@ class AlterTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropTables:
-    """DROP TABLE, DROP VIEW, DROP SEQUENCE."""
+    """DROP TABLE, DROP VIEW, DROP SEQUENCE: of the tables that it names it drops those of its kind.
+
+    `kind` is BASE for DROP TABLE, which also drops sequences.
+    """
 
     tables: tuple[FullName, ...]
+    kind: TableKind = TableKind.BASE
     is_temporary: bool = False
 
 

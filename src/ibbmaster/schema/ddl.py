@@ -29,7 +29,7 @@ from ibbmaster.schema.clause import (
     TruncateTable,
 )
 from ibbmaster.schema.definition import parse_definitions, parse_index
-from ibbmaster.schema.model import IndexKind
+from ibbmaster.schema.model import IndexKind, TableKind
 from ibbmaster.schema.options import parse_options
 from ibbmaster.schema.reading import (
     SHOWN,
@@ -241,7 +241,8 @@ def _drop(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatemen
     tables = [expect_table(cursor, database)]
     while cursor.takes_sign(","):
         tables.append(expect_table(cursor, database))
-    return DropTables(tables=tuple(tables), is_temporary=is_temporary)
+    of_kind = TableKind[kind] if kind in ("VIEW", "SEQUENCE") else TableKind.BASE
+    return DropTables(tables=tuple(tables), kind=of_kind, is_temporary=is_temporary)
 
 
 def _truncate(cursor: Cursor, database: str, sql_mode: int, sql: str) -> TruncateTable:

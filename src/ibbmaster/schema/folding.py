@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
+from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.altering import altered
 from ibbmaster.schema.building import copied_table, create_table, sequence_table
@@ -18,6 +19,7 @@ from ibbmaster.schema.clause import (
     CreateSequence,
     CreateTable,
     CreateView,
+    DdlStatement,
     DropTables,
     FullName,
     NameProgram,
@@ -86,6 +88,9 @@ class SchemaFold:
             for name in list(self._known):
                 self._set(name, self._unknown(name, reason))
             return reason
+        if statement.error_code and found is not None:
+            self._fail(found, statement.error_code)
+            return None
         session = SchemaSession.of(statement, timestamp)
         match found:
             case CreateTable():
@@ -117,6 +122,28 @@ class SchemaFold:
             case NameProgram():
                 self._program(found)
         return None
+
+    def _fail(self, statement: DdlStatement, error_code: int) -> None:
+        """What a statement has done all the same that failed on the server, as `left_by_failure` says it of rows."""
+        lost: tuple[FullName, ...] = ()
+        verb = ""
+        match statement:
+            case CreateTable() | CreateSequence() if statement.replaces:
+                self._drop(DropTables(tables=(statement.table,), is_temporary=statement.is_temporary))
+            case DropTables() if error_code in DROPS_THE_REST:
+                self._drop(statement)
+            case DropTables():
+                lost, verb = tuple(name for name in statement.tables if self._find(name)[0]), "DROP TABLE"
+            case TruncateTable():
+                lost, verb = (statement.table,), "TRUNCATE TABLE"
+            case RenameTables():
+                lost, verb = tuple(name for pair in statement.pairs for name in pair), "RENAME TABLE"
+            case AlterTable():
+                lost, verb = (statement.table, *([] if statement.to is None else [statement.to])), "ALTER TABLE"
+            case RemoveDatabase():
+                lost, verb = tuple(self._tables_of.get(statement.name, ())), "DROP DATABASE"
+        for name in lost:
+            self._lose(name, f"{failed(verb, error_code)}, and may have been done in part")
 
     def learn(self, table: KnownTable) -> None:
         """A table that is known from elsewhere: a base, or a TABLE_MAP event."""
@@ -240,9 +267,11 @@ class SchemaFold:
             self._lose(name, f"an ALTER TABLE that is not understood: {statement.problem}")
         elif table is None:
             self._lose(name, "its CREATE TABLE is not in the log, which has an ALTER TABLE of it")
-        elif isinstance(table, TableVersion) and table.kind is not TableKind.BASE:
+        elif isinstance(table, UnknownTable):
+            self._split_unknown(statement)
+        elif table.kind is not TableKind.BASE:
             pass  # of a sequence or a view only the name changes so
-        elif isinstance(table, TableVersion):
+        else:
             self._alter_known(table, statement, session, is_temporary=is_temporary)
         if statement.to is not None and statement.to != name:
             self._rename(name, statement.to)
@@ -275,6 +304,14 @@ class SchemaFold:
             return
         self._put(clause.other, replace(copied_table(table, clause.other, self.new_id), partitioning=None), is_new=True)
 
+    def _split_unknown(self, statement: AlterTable) -> None:
+        """The same of a table whose columns are not known."""
+        for clause in statement.clauses:
+            if isinstance(clause, SplitTable) and clause.is_gone:
+                self._set(clause.other, None)
+            elif isinstance(clause, SplitTable):
+                self._lose(clause.other, f"it was a partition of {statement.table}, whose columns are not known")
+
     def _rename_in_children(self, name: FullName, old: TableVersion, new: TableVersion) -> None:
         """Foreign keys follow the new names of columns."""
         names = {column.id: column.name for column in new.columns}
@@ -296,9 +333,9 @@ class SchemaFold:
     def _drop(self, statement: DropTables) -> None:
         own = self.temporary.get(self._thread, {})
         for name in statement.tables:
-            if name in own:
+            if name in own and _drops(statement, own[name]):
                 del own[name]
-            elif not statement.is_temporary and name in self.tables:
+            elif not statement.is_temporary and name in self.tables and _drops(statement, self.tables[name]):
                 self._end(name)
 
     def _end(self, name: FullName) -> None:
@@ -406,3 +443,10 @@ class SchemaFold:
         self._programs_of.get(program[0], set()).discard(program)
         self._triggers_of.get(table, set()).discard(program)
         self._on_change(PROGRAM, program, None)
+
+
+def _drops(statement: DropTables, table: KnownTable) -> bool:
+    """Whether a table that a DROP names is of its kind; of one that is not known nobody can tell."""
+    if isinstance(table, UnknownTable) or table.kind is statement.kind:
+        return True
+    return statement.kind is TableKind.BASE and table.kind is TableKind.SEQUENCE

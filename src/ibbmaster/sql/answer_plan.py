@@ -12,7 +12,7 @@ from ibbmaster.kernel.fields import AnswerPlan, LayoutColumn, ValueColumn, Value
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sql.row_values import Encode, RowValues, ShownColumn
 from ibbmaster.sql.stored import StoredColumn, StoredLayout
-from ibbmaster.sql.value_texts import SINGLE_BYTE, byte_texts, is_copied
+from ibbmaster.sql.value_texts import SINGLE_BYTE, bit_bytes, byte_texts, is_copied, wanted_charset
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.fields import Numbers
@@ -66,9 +66,12 @@ class AnswerPlanner:
         texts = np.frombuffer(sides or b"\0", dtype=np.uint8).copy()
         return AnswerPlan(self._layouts, self._stored, self._steps, self._offsets, self._joined, side_offsets, texts)
 
-    def encoder(self, number: int, layout_no: int) -> Encode:
-        """How a column of the answer is encoded that the kernel does not know."""
-        return self._encoders[number, layout_no]
+    def encoder(self, number: int, layout_no: int) -> Encode | None:
+        """How values of a column in rows of a layout are encoded that the kernel does not know; None: it does.
+
+        A column may have both: rows from before and from after a change of its type or character set.
+        """
+        return self._encoders.get((number, layout_no))
 
     def _bound(self, step: Step) -> int:
         op, first, second = step[:3]
@@ -143,6 +146,8 @@ class AnswerPlanner:
 
     def _string_step(self, stored: StoredColumn, kind: SqlType, encode: Encode) -> Step | None:
         column = stored.column
+        if column.type == ColumnType.BIT and stored.fixed != bit_bytes(kind):
+            return None
         if column.type == ColumnType.BIT or column.kind in (ValueKind.VECTOR, ValueKind.GEOMETRY):
             return int(ValueOp.COPY), 0, 0, 0, 0
         if column.type == ColumnType.ENUM and len(kind.labels) < LABELS_MAX:
@@ -154,7 +159,7 @@ class AnswerPlanner:
             size = (1 if kind.length is None else kind.length) if kind.word == "binary" else 0
             return int(ValueOp.PAD) if size else int(ValueOp.COPY), size, 0, 0, 0
         if column.kind is ValueKind.TEXT:
-            charset, wanted = column.charset or "utf8mb4", self._values.shown.charset
+            charset, wanted = column.charset or "utf8mb4", wanted_charset(kind, self._values.shown.charset)
             if is_copied(charset, wanted):
                 return int(ValueOp.COPY), 0, 0, 0, 0
             if charset in SINGLE_BYTE and wanted is not None:

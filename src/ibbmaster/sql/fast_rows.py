@@ -70,13 +70,14 @@ class FastWriter(Writer):
             offsets[side, 0] = len(texts)
             known: dict[tuple[int, bytes], bytes] = {}
             for row, (start, size) in enumerate(zip(starts[:count].tolist(), sizes[:count].tolist(), strict=True)):
-                if start >= 0:
-                    place = self._places[self._next + row]
-                    layout_no = int.from_bytes(self._data[place + 4 : place + 6], "little")
+                place = self._places[self._next + row]
+                layout_no = int.from_bytes(self._data[place + 4 : place + 6], "little")
+                encode = self._planner.encoder(number, layout_no)
+                if start >= 0 and encode is not None:
                     raw = bytes(self._data[start : start + size])
                     text = known.get((layout_no, raw))
                     if text is None:
-                        text = known[layout_no, raw] = self._planner.encoder(number, layout_no)(raw)
+                        text = known[layout_no, raw] = encode(raw)
                     texts += text
                 offsets[side, row + 1] = len(texts)
         self._plan = self._planner.plan(offsets, bytes(texts))

@@ -12,7 +12,15 @@ from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.statement.altering import ChangeRows, MoveRows
+from ibbmaster.event.statement.altering import ChangeRows, MoveRows, SetEngine
+from ibbmaster.event.statement.engine import (
+    BLACKHOLE,
+    MERGED,
+    NO_ENGINE_SUBSTITUTION,
+    EngineOption,
+    rows_are_elsewhere,
+    tables_of_union,
+)
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
 from ibbmaster.event.statement.operations import (
     Alter,
@@ -26,6 +34,7 @@ from ibbmaster.event.statement.operations import (
     Write,
 )
 from ibbmaster.event.statement.reading import Cursor
+from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step
 from ibbmaster.event.statement.token import tokens
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
@@ -82,7 +91,9 @@ class RowFold:
         self._complete: set[int] = set()  # generations that were emptied while we looked
         self._prepared: dict[str, LogPosition] = {}  # XA transactions: where the group is
         self._has_routines = False
+        self._substituted: set[int] = set()  # generations whose engine may be another one than their DDL says
         self._savepoints: dict[str, int] = {}  # of the group, by name
+        self._savepoint_count = 0
         self._versions: dict[tuple[str, str], TableVersion | None] = {}
         self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
@@ -98,7 +109,7 @@ class RowFold:
         other.layouts = self.layouts
         other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
         other._complete, other._prepared = set(self._complete), dict(self._prepared)
-        other._has_routines = self._has_routines
+        other._has_routines, other._substituted = self._has_routines, set(self._substituted)
         return other
 
     def close(self) -> None:
@@ -170,6 +181,7 @@ class RowFold:
     def _take(self, group: EventGroup) -> None:
         self._gtid = str(group.gtid)
         self._savepoints.clear()
+        self._savepoint_count = 0
         self.kept.savepoint(GROUP)
         try:
             flags = group.gtid_event[GTID_FLAGS_OFFSET]
@@ -202,7 +214,7 @@ class RowFold:
         mapped: dict[bytes, MappedTable | None] = {}
         partial = PartialRows()
         xid: str | None = None
-        touched: set[int] = set()
+        touched: dict[int, int] = {}
         for number, event in enumerate(events):
             self._place = SchemaPlace(start, number)
             event_type = event[TYPE_OFFSET]
@@ -217,7 +229,7 @@ class RowFold:
                     raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
                 table = mapped[whole[TABLE_ID]]
                 if table is not None:
-                    touched.add(table.contents.number)
+                    touched[table.contents.number] = self._savepoint_count
                     self._change(table, whole)
             elif event_type == EventType.GTID:
                 xid = xid_text(event)
@@ -229,36 +241,42 @@ class RowFold:
         if partial.is_open:
             raise EventError("the group ends inside the fragments of a row event")
 
-    def _state(self, statement: LoggedStatement, xid: str | None, touched: set[int]) -> None:
+    def _state(self, statement: LoggedStatement, xid: str | None, touched: dict[int, int]) -> None:
         """What a statement does, beyond the row events beside it."""
-        words = statement.text[:200].split()
-        verb = words[0].upper().rstrip(";") if words else ""
-        if verb in ("BEGIN", "COMMIT") and len(words) == 1:
+        if statement.text.strip(" \n;").upper() in ("BEGIN", "COMMIT"):
             return
-        if verb == "XA" and len(words) > 1:
-            self._complete_xa(xid or "", words[1].upper())
-        elif verb == "SAVEPOINT" and len(words) > 1:
-            self._savepoints[words[1].strip("`").lower()] = len(self._savepoints)
-            self.kept.savepoint(f"s{len(self._savepoints) - 1}")
-            touched.clear()
-        elif verb == "ROLLBACK":
-            name = words[-1].strip("`").lower() if len(words) > 1 else None
-            if name is not None and name not in self._savepoints:
-                raise EventError(f"ROLLBACK TO {name}, which is no savepoint of its group")
-            self.kept.undo(GROUP if name is None else f"s{self._savepoints[name]}")
-            for number in touched:
-                contents = self.tables.get(number)
-                if contents is not None and contents.table.options.get("ENGINE", "").upper() in UNTRANSACTIONAL:
-                    self._doubt(contents, "a ROLLBACK, which its engine does not know")
-        elif verb == "ALTER" and len(words) > 2 and words[1].upper() == "SEQUENCE":
-            cursor = Cursor(tokens(statement.text, statement.sql_mode))
-            cursor.takes_words("ALTER", "SEQUENCE")
+        cursor = Cursor(tokens(statement.text, statement.sql_mode))
+        if cursor.takes_words("XA"):
+            self._complete_xa(xid or "", cursor.take().text.upper())
+        elif (step := savepoint_step(statement.text, statement.sql_mode)) is not None:
+            self._step_to_savepoint(step, touched)
+        elif cursor.takes_words("ALTER", "SEQUENCE"):
             cursor.pass_condition()
             name = cursor.table(statement.database)
             if name is not None:
                 self._doubt_named(name, "ALTER SEQUENCE, and no value was taken since", adds=True)
         else:
             self._operate(statement)
+
+    def _step_to_savepoint(self, step: SavepointStep, touched: dict[int, int]) -> None:
+        """Set a savepoint, or go back to one; `touched` has how many were set when rows of a table last changed."""
+        if not step.is_rollback:
+            assert step.name is not None
+            number = self._savepoints[step.name] = self._savepoint_count
+            self._savepoint_count += 1
+            self.kept.savepoint(f"s{number}")
+            return
+        number = -1 if step.name is None else self._savepoints.get(step.name, -1)
+        self.kept.undo(GROUP if number < 0 else f"s{number}")
+        is_known = step.name is None or number >= 0
+        for table_no, count in touched.items():
+            contents = self.tables.get(table_no)
+            if contents is None:
+                continue
+            if not is_known:
+                self._doubt(contents, f"ROLLBACK TO {step.name}, which is no savepoint of its group")
+            elif count > number and _engine(contents.table) in UNTRANSACTIONAL:
+                self._doubt(contents, "a ROLLBACK, which its engine does not know")
 
     def _complete_xa(self, xid: str, verb: str) -> None:
         """XA COMMIT makes that happen what was prepared; its events are read where they are."""
@@ -313,16 +331,40 @@ class RowFold:
                 contents.unknown = UnknownRows(since, "the log does not begin with its CREATE TABLE; give a base")
             elif table.kind is TableKind.SEQUENCE:
                 contents.set_sequence(_first_state(table), self.layouts.add(own_columns(table)))
+            self._see_engine(contents)
         elif contents.table is not table:
             self._alter(contents, table)
+            self._see_engine(contents)
         return contents
+
+    def _see_engine(self, contents: TableContents) -> None:
+        """What the engine of a table says of its rows."""
+        if contents.number in self._substituted:
+            self._doubt(contents, "its engine BLACKHOLE keeps no rows, and sql_mode lets a server take another one")
+        elif _engine(contents.table) == BLACKHOLE:
+            self.kept.drop(contents.number)
+            contents.unknown = None
+            contents.unknown_columns.clear()
+        elif (reason := rows_are_elsewhere(_engine(contents.table))) is not None:
+            self._doubt(contents, reason)
+
+    def _keeps_rows(self, contents: TableContents) -> bool:
+        return _engine(contents.table) != BLACKHOLE or contents.number in self._substituted
+
+    def _change_merged(self, table: TableVersion, reason: str) -> None:
+        """Rows of the tables that a MERGE table consists of are changed through it."""
+        union = table.options.get("UNION")
+        if _engine(table) in MERGED and union is not None:
+            for name in tables_of_union(Cursor(Cursor(tokens(union)).bracketed()), table.database):
+                self._doubt_named(name, f"{reason} through the MERGE table {table.full_name}", adds=True)
 
     def _change(self, mapped: MappedTable, event: bytes) -> None:
         """Apply a row event."""
         contents = mapped.contents
         if contents.table.kind is TableKind.SEQUENCE:
             contents.unknown = None  # an event has all of its state, if its image is whole
-        if contents.unknown is not None:
+        if contents.unknown is not None or not self._keeps_rows(contents):
+            self._change_merged(contents.table, "its rows are changed")
             return
         children = self._children_of(contents.table)
         names = {name.lower() for _, key in children if key.on_update in CASCADING for name in key.parent_columns}
@@ -373,7 +415,29 @@ class RowFold:
             self._mapped.clear()
             self._children = None
         for operation in operations:
+            self._see_substitution(operation, statement.sql_mode)
             self._apply_operation(operation)
+
+    def _see_substitution(self, operation: Operation, sql_mode: int) -> None:
+        """Whether a table that a statement gives the engine BLACKHOLE may have got another one."""
+        match operation:
+            case Create(engine=EngineOption(name=engine), table=table) if engine == BLACKHOLE:
+                after = self._after(table)
+            case Create(like=str(like), table=table):
+                before, after = self._before(like), self._after(table)
+                if after is not None and before is not None and before.generation in self._substituted:
+                    self._substituted.add(after.generation)
+                return
+            case Alter(clauses=clauses, table=table) if any(
+                isinstance(clause, SetEngine) and clause.engine.name == BLACKHOLE for clause in clauses
+            ):
+                after = self._after(table)
+            case _:
+                return
+        if after is not None and sql_mode & NO_ENGINE_SUBSTITUTION:
+            self._substituted.discard(after.generation)
+        elif after is not None:
+            self._substituted.add(after.generation)
 
     def _apply_operation(self, operation: Operation) -> None:
         match operation:
@@ -392,6 +456,9 @@ class RowFold:
                 if after is not None:
                     self._doubt(self._contents(after), "CREATE TABLE … SELECT in statement format gives it rows")
             case Drop() | Truncate() | Create():
+                before = self._before(operation.table)
+                if before is not None and isinstance(operation, Truncate):
+                    self._change_merged(before, "its rows are removed")
                 self._begin_again(operation.table)
             case DropDatabase(database=database):
                 for contents in list(self.tables.values()):
@@ -483,16 +550,23 @@ class RowFold:
             self.kept.drop(contents.number)
 
     def _doubt_named(self, table: str, reason: str, *, adds: bool) -> None:
-        found = self._before(table)
+        found = self._after(table) or self._before(table)
         if found is not None:
             contents = self._contents(found)
-            if adds or contents.has_rows:
+            self._change_merged(found, reason)
+            if self._keeps_rows(contents) and (adds or contents.has_rows):
                 self._doubt(contents, reason)
 
     def _doubt_all(self, reason: str) -> None:
         for table in self._timeline.at(self._place).tables.values():
             if isinstance(table, TableVersion) and table.kind is TableKind.BASE:
-                self._doubt(self._contents(table), reason)
+                contents = self._contents(table)
+                if self._keeps_rows(contents):
+                    self._doubt(contents, reason)
+
+
+def _engine(table: TableVersion) -> str:
+    return table.options.get("ENGINE", "").upper()
 
 
 def _first_state(table: TableVersion) -> list[int]:

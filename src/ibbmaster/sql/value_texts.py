@@ -53,7 +53,8 @@ def text_of(column: Column, kind: SqlType, shown: TextSettings) -> Text:
         case ColumnType.NEWDECIMAL:
             return _decimal(column, kind)
         case ColumnType.BIT:
-            return bytes
+            size = bit_bytes(kind)
+            return lambda data: data.rjust(size, b"\0")
         case ColumnType.TIMESTAMP | ColumnType.TIMESTAMP2:
             return _timestamp(column, kind, shown.time_zone_s)
         case ColumnType.ENUM | ColumnType.SET:
@@ -70,8 +71,18 @@ def text_of(column: Column, kind: SqlType, shown: TextSettings) -> Text:
             size = 1 if kind.length is None else kind.length
             return lambda data: data.ljust(size, b"\0")
         case ValueKind.TEXT:
-            return _converted(column, shown.charset)
+            return _converted(column, wanted_charset(kind, shown.charset))
     return lambda data: bytes(read(data))  # type: ignore[call-overload]
+
+
+def bit_bytes(kind: SqlType) -> int:
+    """How many bytes a value of BIT(n) is shown with, also one that was stored when the column was narrower."""
+    return ((kind.length or 1) + 7) // 8
+
+
+def wanted_charset(kind: SqlType, shown: str | None) -> str | None:
+    """The character set that texts are shown in; where none is asked for, that of the column as it is now."""
+    return kind.charset if shown in (None, "binary") else shown
 
 
 def _zeros(kind: SqlType, width: int) -> int:

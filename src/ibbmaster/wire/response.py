@@ -133,7 +133,9 @@ class ResultSet:
 
 
 class RowBlocks(Protocol):
-    """Rows that are framed already, a block of packets at a time."""
+    """Rows that are framed already, a block of packets at a time; `row_count` of them so far."""
+
+    row_count: int
 
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
         """The packets of more rows and the number behind the last, the first being `sequence`; None at the end.

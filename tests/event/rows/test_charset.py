@@ -78,7 +78,7 @@ def test_what_is_no_text_is_an_error(data, charset):
         decode_text(data, charset)
 
 
-@pytest.mark.parametrize("charset", ["swe7", "binary", "klingon"])
+@pytest.mark.parametrize("charset", ["binary", "klingon"])
 def test_a_character_set_without_a_codec_is_named(charset):
     with pytest.raises(ValueError, match=f"character set {charset} cannot be decoded"):
         decode_text(b"a", charset)
@@ -99,12 +99,12 @@ def test_text_is_encoded_as_it_is_decoded(charset):
         with contextlib.suppress(ValueError):
             assert decode_text(encode_text(chr(number), charset), charset) == chr(number)
             letters.append(chr(number))
-    assert set(map(chr, range(0x20, 0x7F))) <= set(letters)
+    assert set(map(chr, range(0x20, 0x7F))) - set(letters) == set("@[\\]^`{|}~" if charset == "swe7" else "")
     assert ("\U0001f600" in letters) == (charset in ("utf8mb4", "utf16", "utf16le", "utf32"))
 
 
 def test_what_no_codec_is_known_of_is_not_encoded():
     with pytest.raises(ValueError, match="'¥' is no text of character set sjis"):
         encode_text("¥", "sjis")
-    with pytest.raises(ValueError, match="text of character set armscii8 cannot be written"):
-        encode_text("a", "armscii8")
+    with pytest.raises(ValueError, match="text of character set binary cannot be written"):
+        encode_text("a", "binary")

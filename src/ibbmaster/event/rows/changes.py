@@ -33,7 +33,15 @@ class Absent(enum.Enum):
 
 
 class RawValue(bytes):
-    """A value that cannot be read, as it is stored."""
+    """A value that cannot be read, as it is stored; `problem` says why."""
+
+    problem: str
+
+    @classmethod
+    def of(cls, error: BadValueError) -> RawValue:
+        made = cls(error.data)
+        made.problem = str(error)
+        return made
 
 
 ABSENT: Final = Absent.ABSENT
@@ -132,7 +140,7 @@ class RowDecoder:
             except BadValueError as error:
                 if not self._keeps_bytes:
                     raise self._undecodable(self.schema.columns[number], str(error)) from None
-                values[number], offset = RawValue(error.data), error.end
+                values[number], offset = RawValue.of(error), error.end
             except (ValueError, OverflowError) as error:
                 raise self._undecodable(self.schema.columns[number], str(error)) from None
             nulls >>= 1

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 
+from ibbmaster.event.rows.byte_charsets import codec_name
+
 BINARY_COLLATION = 63
 NO_PAD = 1024
 UCA_1400 = 2048
@@ -18,13 +20,13 @@ UCA_1400_CHARSETS = ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32")
 #: name, Python's codec (None: there is none), collations
 _TABLE: tuple[tuple[str, str | None, str], ...] = (
     ("big5", "big5hkscs", "1 84"),
-    ("dec8", None, "3 69"),
+    ("dec8", codec_name("dec8"), "3 69"),
     ("cp850", "cp850", "4 80"),
     ("hp8", "hp_roman8", "6 72"),
     ("koi8r", "koi8_r", "7 74"),
     ("latin1", "cp1252", "5 8 15 31 47-49 94"),
     ("latin2", "iso8859_2", "2 9 21 27 77"),
-    ("swe7", None, "10 82"),
+    ("swe7", codec_name("swe7"), "10 82"),
     ("ascii", "ascii", "11 65"),
     ("ujis", "euc_jp", "12 91"),
     ("sjis", "shift_jis", "13 88"),
@@ -37,11 +39,11 @@ _TABLE: tuple[tuple[str, str | None, str], ...] = (
     ("cp1250", "cp1250", "26 34 44 66 99"),
     ("gbk", "gbk", "28 87"),
     ("latin5", "iso8859_9", "30 78"),
-    ("armscii8", None, "32 64"),
+    ("armscii8", codec_name("armscii8"), "32 64"),
     ("utf8mb3", "utf_8", "33 83 192-215 223 576-578"),
     ("ucs2", "utf_16_be", "35 90 128-151 159 640-642"),
     ("cp866", "cp866", "36 68"),
-    ("keybcs2", None, "37 73"),
+    ("keybcs2", codec_name("keybcs2"), "37 73"),
     ("macce", "mac_latin2", "38 43"),
     ("macroman", "mac_roman", "39 53"),
     ("cp852", "cp852", "40 81"),
@@ -54,7 +56,7 @@ _TABLE: tuple[tuple[str, str | None, str], ...] = (
     ("cp1257", "cp1257", "29 58-59"),
     ("utf32", "utf_32_be", "60-61 160-183 736-738"),
     ("binary", None, "63"),
-    ("geostd8", None, "92-93"),
+    ("geostd8", codec_name("geostd8"), "92-93"),
     ("cp932", "cp932", "95-96"),
     ("eucjpms", "euc_jp", "97-98"),
 )

@@ -12,6 +12,7 @@ from ibbmaster.event.statement.definition import (
     parse_column,
     parse_constraint,
 )
+from ibbmaster.event.statement.engine import NO_ENGINE, EngineOption, engine_option
 from ibbmaster.event.statement.reading import Cursor, parts_of
 from ibbmaster.event.statement.token import StatementToken, TokenKind
 
@@ -88,6 +89,12 @@ class MoveRows:
     what: str
     other: str
     is_dropped: bool = False  # the other table is gone then
+    is_made: bool = False  # the other table was not there before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetEngine:
+    engine: EngineOption
 
 
 Clause = (
@@ -100,6 +107,7 @@ Clause = (
     | AddVersioning
     | ChangeRows
     | MoveRows
+    | SetEngine
 )
 
 
@@ -158,8 +166,11 @@ def _clause(cursor: Cursor, part: Sequence[StatementToken], table: str, database
             return [ChangeRows(what=_words(part[:2]))]
         case "EXCHANGE":
             return _move(cursor, part, database, "TABLE")
-        case word if word in PARTITIONING or word in OPTIONS or cursor.peek().is_sign("="):
+        case word if word in PARTITIONING:
             return []
+        case word if word in OPTIONS or cursor.peek().is_sign("="):
+            engine = engine_option(part, database)
+            return [] if engine == NO_ENGINE else [SetEngine(engine=engine)]
     return [_unknown(part)]
 
 
@@ -246,12 +257,13 @@ def _convert(cursor: Cursor, part: Sequence[StatementToken], database: str) -> l
 def _move(cursor: Cursor, part: Sequence[StatementToken], database: str, word: str) -> list[Clause]:
     """EXCHANGE PARTITION p WITH TABLE t, CONVERT PARTITION p TO TABLE t, CONVERT TABLE t TO PARTITION p …."""
     is_dropped = cursor.peek().is_word(word)
+    is_made = part[0].is_word("CONVERT") and not is_dropped
     while not cursor.is_at_end and not cursor.takes_words(word):
         cursor.take()
     other = cursor.table(database)
     if other is None:
         return [_unknown(part)]
-    return [MoveRows(what=_words(part[:2]), other=other, is_dropped=is_dropped)]
+    return [MoveRows(what=_words(part[:2]), other=other, is_dropped=is_dropped, is_made=is_made)]
 
 
 def _unknown(part: Sequence[StatementToken]) -> ChangeRows:

@@ -10,6 +10,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
 from ibbmaster.event.query import FIXED, STATUS_ALTER_FLAGS, STATUS_COLLATIONS, decode_query, status_variables
 from ibbmaster.event.rows.charset import CODECS, charset_of
+from ibbmaster.event.statement.failing import left_by_failure
 from ibbmaster.event.statement.operations import Operation, operations_of
 from ibbmaster.event.types import EventType
 
@@ -30,6 +31,8 @@ class LoggedStatement(NamedTuple):
         collations: pairs of numbers: a character set's own default collation, and the one that stands for it here.
         flags: options of the session, as FLAGS2 has them; None if they are not told.
         microseconds: beyond the second in which it began.
+        error_code: what the statement failed with on the server that logged it, after it had changed something; 0 if
+            it did not fail.
     """
 
     text: str
@@ -41,10 +44,14 @@ class LoggedStatement(NamedTuple):
     collations: tuple[tuple[int, int], ...] = ()
     flags: int | None = None
     microseconds: int = 0
+    error_code: int = 0
 
     def operations(self) -> list[Operation]:
         """What it does to tables, beyond the row events of its group."""
-        return operations_of(self.text, self.database, self.sql_mode) if self.has_effect else []
+        if not self.has_effect:
+            return []
+        operations = operations_of(self.text, self.database, self.sql_mode)
+        return left_by_failure(operations, self.error_code) if self.error_code else operations
 
 
 def decode_statement(event: Buffer) -> LoggedStatement:
@@ -72,6 +79,7 @@ def decode_statement(event: Buffer) -> LoggedStatement:
         collations=tuple(struct.iter_unpack("<HH", variables.get(STATUS_COLLATIONS, b"\0")[1:])),
         flags=int.from_bytes(variables[STATUS_FLAGS], "little") if STATUS_FLAGS in variables else None,
         microseconds=int.from_bytes(variables.get(STATUS_MICROSECONDS, b""), "little"),
+        error_code=query.error_code,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ibbmaster.event.statement.altering import Clause, clauses_of
 from ibbmaster.event.statement.definition import ColumnClause, ForeignKey, parse_definitions
+from ibbmaster.event.statement.engine import NO_ENGINE, EngineOption, engine_option
 from ibbmaster.event.statement.reading import Cursor, outside_brackets
 from ibbmaster.event.statement.token import StatementToken, tokens
 
@@ -44,6 +45,7 @@ class Create:
     like: str | None = None
     foreign_keys: tuple[ForeignKey, ...] = ()
     is_versioned: bool = False
+    engine: EngineOption = NO_ENGINE
     selects: bool = False  # its rows are those of a query that is part of the statement
 
 
@@ -187,6 +189,7 @@ def _create(cursor: Cursor, database: str) -> Found:
             like=like,
             foreign_keys=tuple(foreign_keys),
             is_versioned="WITH SYSTEM VERSIONING" in words,
+            engine=engine_option(rest, database),
             selects=_has_query(rest),
         )
     ]

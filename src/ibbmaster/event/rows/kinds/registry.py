@@ -10,7 +10,7 @@ from ibbmaster.event.rows.kinds.kind import ColumnKind
 from ibbmaster.event.rows.kinds.labels import Labels
 from ibbmaster.event.rows.kinds.strings import Strings
 from ibbmaster.event.rows.kinds.temporal import Date, DateTime, Time, Timestamp
-from ibbmaster.event.rows.value import Reader
+from ibbmaster.event.rows.value import Reader, fixed, prefixed
 
 KINDS: tuple[ColumnKind, ...] = (
     Integer(),
@@ -48,3 +48,14 @@ def value_reader(column: Column) -> Reader:
         ValueError: values of this type cannot be read at all.
     """
     return kind_of(column).reader(column)
+
+
+def bytes_reader(column: Column) -> Reader:
+    """How values of a column are passed over: as they are stored, whether or not they can be read.
+
+    Raises:
+        ValueError: nobody knows how long values of this type are.
+    """
+    kind = kind_of(column)
+    size = kind.fixed_size(column)
+    return prefixed(kind.length_size(column), bytes) if size is None else fixed(size, bytes)

@@ -1,0 +1,60 @@
+"""A log of statements and rows, written group by group as a test spells them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testing.events import make_event
+
+
+class Said(NamedTuple):
+    """A statement, with the error it ended with and the sql_mode it ran in."""
+
+    text: str
+    error_code: int = 0
+    sql_mode: int = 0
+
+    def event(self) -> bytes:
+        status = b"\x01" + self.sql_mode.to_bytes(8, "little")
+        given = {"error_code": self.error_code, "status": status, "database": b"d", "text": self.text.encode()}
+        return encode_query(Query(thread_id=1, seconds=0, **given), server_id=1)  # type: ignore[arg-type]
+
+
+Item = str | Said | Sequence["str | Said | list[bytes]"]
+
+
+def inserted(table: WrittenTable, *rows: Sequence[object]) -> list[bytes]:
+    """The events that insert rows."""
+    images = [(None, table.image(row)) for row in rows]
+    return [encode_table_map(table, server_id=1), *encode_rows(table, ChangeKind.INSERT, images, server_id=1)]
+
+
+def write_log(directory: Path, *items: Item) -> Path:
+    """Write a log: each item is a group, of a statement or of several and the events of rows."""
+    directory.mkdir(exist_ok=True)
+    with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
+        for number, item in enumerate(items, start=1):
+            is_single = isinstance(item, str | Said)
+            flags = GtidFlag.STANDALONE | GtidFlag.DDL if is_single else GtidFlag.TRANSACTIONAL
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
+            events = [event for part in ([item] if is_single else item) for event in _events(part)]
+            head = encode_gtid_event(GtidEvent(gtid=gtid, flags=flags))
+            writer.write_group(gtid, head, events if is_single else [*events, make_event(EventType.XID, 1, bytes(8))])
+    return directory
+
+
+def _events(part: str | Said | list[bytes]) -> list[bytes]:
+    if isinstance(part, list):
+        return part
+    return [(Said(part) if isinstance(part, str) else part).event()]
