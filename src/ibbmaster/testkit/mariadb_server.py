@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.testkit.mariadb_programs import ServerPrograms, cache_directory
+from ibbmaster.testkit.mariadb_programs import ServerPrograms
+from ibbmaster.user_cache import make_directory, program_directory
 
 if TYPE_CHECKING:
     import pymysql
@@ -75,16 +76,17 @@ class ServerTemplate:
         """The template in the user's cache, which is made when it is asked for the first time.
 
         Raises:
+            ConfigurationError: others may write the cache, which holds plugins of the server.
             RealServerError: it cannot be made.
         """
         binary = Path(programs.command("mariadbd")[-1]).resolve().stat()
         facts = (str(programs.root.absolute()), programs.version, binary.st_size, binary.st_mtime_ns, SMALL)
         name = f"server-{programs.version}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"
-        return cls(programs, cache_directory(os.environ) / name)
+        return cls(programs, program_directory() / name)
 
     def _make(self) -> None:
         """Make it beside its place and move it there whole: several processes may do so at a time."""
-        self.data.parent.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(self.data.parent.parent)
         made = Path(tempfile.mkdtemp(prefix=f"{self.data.parent.name}-", dir=self.data.parent.parent))
         try:
             self._fill(made)
