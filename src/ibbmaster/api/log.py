@@ -26,6 +26,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import WHOLE_FILE
@@ -177,6 +178,11 @@ class Log:
         return self.state.position()
 
     @property
+    def history_cache(self) -> HistoryCache:
+        """Where its schema history is kept."""
+        return HistoryCache(self.path, is_written=self.is_written)
+
+    @property
     def classic(self) -> ClassicBinlog | None:
         """The log, if it is one of traditional files."""
         from ibbmaster.classic.engine import ClassicBinlog
@@ -236,8 +242,7 @@ class Log:
         """The version of a table; the statements of the log are folded as far as they are asked for."""
         with self._history_lock:
             if self._logged_schema is None:
-                directory = None if self.classic is not None else self.path
-                self._logged_schema = schema_of_log(self._engine, self._schema, directory, is_kept=self.is_written)
+                self._logged_schema = schema_of_log(self._engine, self._schema, self.history_cache)
             if self._history is None or place.position >= self._history.end:
                 self._history = self._logged_schema.history()
             return self._history.table_at(database, table, place)

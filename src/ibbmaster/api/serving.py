@@ -294,8 +294,7 @@ async def run_primary(
 ) -> None:
     """`serve_trio` with options that are checked."""
     with _opened(log) as opened:
-        directory = opened.path if opened.path.is_dir() else opened.path.parent
-        primary = Primary(opened.engine, checked.for_log(opened), directory)
+        primary = Primary(opened.engine, checked.for_log(opened), opened.history_cache)
         with _counted(opened, primary):
 
             def announce(port: int) -> None:
