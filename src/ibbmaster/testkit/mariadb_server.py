@@ -160,7 +160,11 @@ class RealServer:
         return self._process.pid
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:  # ^C, too, leaves no server behind
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
