@@ -44,7 +44,7 @@ def test_without_numba_it_is_said_how_to_get_it(tmp_path, said_by):
     (tmp_path / "numba.py").write_text("raise ImportError('not here')\n")
     said = said_by(PROGRAM, PYTHONPATH=str(tmp_path))
     assert said.startswith("None\n")
-    assert "pip install ibbmaster[fast]" in said
+    assert "pip install 'ibbmaster[fast]'" in said
 
 
 def test_a_broken_numba_is_reported_and_survived(tmp_path, said_by):

@@ -23,6 +23,7 @@ from ibbmaster.api.writing import WritableLog
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.extras import needed_for
 from ibbmaster.server.certificate import Certificate, load_certificate, make_certificate
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
@@ -86,6 +87,7 @@ class CheckedOptions:
         return replace(self.primary, profile=profile)
 
 
+@needed_for("serving a log")
 def check_options(
     *,
     host: str = "127.0.0.1",

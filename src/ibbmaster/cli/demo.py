@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.cli.arguments import add_log
-from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.errors import IbbMasterError
 
 if TYPE_CHECKING:
     from ibbmaster.api.serving import RunningPrimary
@@ -74,12 +74,9 @@ def replica(version: str) -> Iterator[RealReplica]:
 
 def show_changes(port: int) -> None:
     """Read the whole log with python-mysql-replication and print its first row changes."""
-    try:
-        from pymysqlreplication import BinLogStreamReader
-        from pymysqlreplication.event import MariadbGtidEvent
-        from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
-    except ImportError as error:
-        raise ConfigurationError("the demo needs its clients: pip install 'ibbmaster[demo]'") from error
+    from pymysqlreplication import BinLogStreamReader
+    from pymysqlreplication.event import MariadbGtidEvent
+    from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
     stream = BinLogStreamReader(
         connection_settings={"host": "127.0.0.1", "port": port, "user": USER, "passwd": PASSWORD},

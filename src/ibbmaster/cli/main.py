@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import ibbmaster
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.extras import needed_for
 
 COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "serve",
@@ -28,25 +29,6 @@ COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "warm_up",
     "demo",
 )
-
-
-EXTRAS = {  # what brings a module that is not there
-    "pyspark": "spark",
-    "py4j": "spark",
-    "pyarrow": "spark",
-    "pandas": "spark",
-    "numpy": "fast",
-    "numba": "fast",
-    "llvmlite": "fast",
-    "deltalake": "delta",
-    "matplotlib": "plots",
-    "tqdm": "cli",
-    "trio": "server",
-    "cryptography": "server",
-    "nacl": "server",
-    "pymysql": "demo",
-    "pymysqlreplication": "demo",
-}
 EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
 EXIT_INTERRUPTED = 130  # what shells report for SIGINT
@@ -70,16 +52,15 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; what it returns is the exit code."""
     try:
-        args = build_parser().parse_args(arguments)
-        code: int = args.run(args)
-        sys.stdout.flush()
+        with needed_for("this command"):
+            args = build_parser().parse_args(arguments)
+            code: int = args.run(args)
+            sys.stdout.flush()
     except IbbMasterError as error:
         print(f"ibbmaster: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
     except ModuleNotFoundError as error:
-        module = (error.name or "").partition(".")[0]
-        remedy = f"pip install 'ibbmaster[{EXTRAS[module]}]'" if module in EXTRAS else str(error)
-        print(f"ibbmaster: this command needs {module}: {remedy}", file=sys.stderr)
+        print(f"ibbmaster: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

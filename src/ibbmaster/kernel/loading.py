@@ -134,7 +134,7 @@ def fill_cache(sets: Collection[KernelSet], *, progress: Heard = lambda done, to
     try:
         cache = KernelCache(directory / cache_key())
     except ImportError as error:
-        raise CompilationError("there is no Numba: pip install ibbmaster[fast]") from error
+        raise CompilationError("Numba is not installed: pip install 'ibbmaster[fast]'") from error
     if (doubt := cache.distrust()) is not None:
         raise CompilationError(_untrusted(doubt))
     if cache.has(sets):
@@ -151,7 +151,7 @@ def _load(sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> Kernel
     try:
         importlib.import_module("numba")
     except ImportError:
-        log.info("without Numba: pip install ibbmaster[fast] streams several times as fast")
+        log.info("Numba is not installed: pip install 'ibbmaster[fast]' streams several times as fast")
         return None
     try:
         with _cache_for(sets) as cache:
