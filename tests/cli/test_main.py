@@ -56,3 +56,20 @@ def test_an_interrupt_ends_a_command_without_a_word(capsys, monkeypatch, moment)
         monkeypatch.setattr(program, "build_parser", interrupt)
     assert program.main(["seek", ".", "0-1-1"]) == program.EXIT_INTERRUPTED
     assert capsys.readouterr() == ("", "")
+
+
+UNKNOWN = {
+    "serve": ["serve", ".", "--lisen", "x"],
+    "seek": ["seek", ".", "0-1-1", "more"],
+    "lake find": ["lake", "find", ".", "a.b", "c=1", "--nothing"],
+}
+
+
+@pytest.mark.parametrize("command", UNKNOWN)
+def test_who_gives_a_command_what_it_does_not_know_is_shown_its_usage(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        program.main(UNKNOWN[command])
+    said = capsys.readouterr().err
+    assert ended.value.code == program.EXIT_UNUSABLE
+    assert said.startswith(f"usage: ibbmaster {command} ")
+    assert said.splitlines()[-1].startswith(f"ibbmaster {command}: error: unrecognized arguments: ")

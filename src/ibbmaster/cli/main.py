@@ -46,14 +46,32 @@ def build_parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         importlib.import_module(f"ibbmaster.cli.{command}").add_parser(subparsers)
+    _know_themselves(parser)
     return parser
+
+
+def _know_themselves(parser: argparse.ArgumentParser) -> None:
+    """Let arguments say which command they were for: the innermost one."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                command.set_defaults(command=command)
+                _know_themselves(command)
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """As `parse_args` of the parser, but who gives a command what it does not know is shown that command's usage."""
+    args, unknown = build_parser().parse_known_args(arguments)
+    if unknown:
+        args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; what it returns is the exit code."""
     try:
         with needed_for("this command"):
-            args = build_parser().parse_args(arguments)
+            args = parse_arguments(arguments)
             code: int = args.run(args)
             sys.stdout.flush()
     except IbbMasterError as error:
