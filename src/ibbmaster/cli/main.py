@@ -39,9 +39,21 @@ DESCRIPTION = (
 EPILOG = "`ibbmaster COMMAND --help` tells more about a command."
 
 
+class _CommandsFormatter(argparse.HelpFormatter):
+    """The column of the help is as wide as the longest command, also before Python 3.13."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        for command in self._iter_indented_subactions(action):
+            width = len(self._format_action_invocation(command)) + self._current_indent
+            self._action_max_length = max(self._action_max_length, width)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every command in it."""
-    parser = argparse.ArgumentParser(prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG)
+    parser = argparse.ArgumentParser(
+        prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
+    )
     parser.add_argument("--version", action="version", version=f"ibbmaster {ibbmaster.__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:

@@ -18,6 +18,7 @@ from ibbmaster.user_cache import cache_directory, distrust
 
 MARIADB_VERSIONS = ("10.11", "11.8")  # oldest first
 SYSTEM = Path("/")
+LIBRARIES = ("usr/lib/*-linux-*", "lib/*-linux-*")  # packages of Debian 12 still have some in the second
 
 
 class ProgramsMissingError(ConfigurationError):
@@ -55,12 +56,13 @@ class ServerPrograms:
             raise ProgramsMissingError(f"no {program} below {self.root}")
         if self.root == SYSTEM:
             return [str(path)]
-        return [str(self.loader), "--library-path", str(self.loader.parent), str(path)]
+        libraries = [directory for pattern in LIBRARIES for directory in self.root.glob(pattern)]
+        return [str(self.loader), "--library-path", ":".join(map(str, libraries)), str(path)]
 
     @property
     def loader(self) -> Path:
-        """The dynamic loader of an unpacked tree; the libraries lie beside it."""
-        return next(self.root.glob("usr/lib/*-linux-*/ld-linux-*.so.*"))
+        """The dynamic loader of an unpacked tree."""
+        return next(path for pattern in LIBRARIES for path in self.root.glob(f"{pattern}/ld-linux-*.so.*"))
 
     @property
     def share(self) -> Path:
