@@ -102,9 +102,9 @@ def test_a_gtid_that_is_not_in_the_log_is_refused_before_a_group_is_given(domain
 
 
 def test_a_text_that_is_no_position_is_refused(domains):
-    with pytest.raises(GtidError, match="'noon' is no GTID"):
+    with pytest.raises(GtidError, match="'noon' is not a valid GTID"):
         domains.groups(after="noon")
-    with pytest.raises(GtidError, match="'noon' is no GTID"):
+    with pytest.raises(GtidError, match="'noon' is not a valid GTID"):
         domains.seek("noon")
 
 

@@ -16,7 +16,7 @@ from ibbmaster.errors import IbbMasterError, StoreError
 
 def test_a_size_is_a_number_of_bytes_or_refused_in_the_words_of_the_command_line():
     assert (size("7"), size("2M")) == (7, 2 << 20)
-    with pytest.raises(argparse.ArgumentTypeError, match="'many' is no size"):
+    with pytest.raises(argparse.ArgumentTypeError, match="'many' is not a size"):
         size("many")
 
 

@@ -238,7 +238,7 @@ WRONG = {
     ("--html", "/"): "/: expected a file in a directory that is there",
     ("--from", "/nowhere.json"): "/nowhere.json: No such file or directory",
     ("--merge", "/nowhere.json"): "/nowhere.json: No such file or directory",
-    ("--adapters", "/nowhere"): "/nowhere is no directory of adapters",
+    ("--adapters", "/nowhere"): "/nowhere is not a directory of adapters",
 }
 
 

@@ -144,7 +144,7 @@ UNUSABLE = {
     ),
     "a type": ("[tables]\n'a.b' = {id = 'nothing'}", "tables: a.b: "),
     "a prepared transaction": ("[[group]]\nxa_commit = 'x'", "group 1: no transaction 'x' is prepared"),
-    "a GTID": ("[[group]]\nddl = 'DROP TABLE x'\ngtid = '0-0'", "group 1: '0-0' is no GTID"),
+    "a GTID": ("[[group]]\nddl = 'DROP TABLE x'\ngtid = '0-0'", "group 1: '0-0' is not a valid GTID"),
     "an image": ("[primary]\nimage = 'BLURRED'", ""),
 }
 

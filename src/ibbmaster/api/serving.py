@@ -160,7 +160,7 @@ def _expect_dump(path: Path) -> None:
     except OSError as error:
         raise ConfigurationError(f"base {path}: {error.strerror}") from error
     except ConfigurationError as error:
-        raise ConfigurationError(f"base {path} is no dump: {error}") from None
+        raise ConfigurationError(f"base {path} is not a dump: {error}") from None
 
 
 def is_loopback(host: str) -> bool:

@@ -130,7 +130,7 @@ def pair_of(text: str, what: str) -> tuple[str, str]:
     """
     name, sign, value = text.partition("=")
     if not sign or not name:
-        raise ConfigurationError(f"{what}: {text!r} is no NAME=VALUE")
+        raise ConfigurationError(f"{what}: {text!r} is not NAME=VALUE")
     return name, value
 
 

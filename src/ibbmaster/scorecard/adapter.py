@@ -85,7 +85,7 @@ def read_adapters(*directories: Path) -> dict[str, Adapter]:
     found: dict[str, Adapter] = {}
     for directory in (OURS, *directories):
         if not directory.is_dir():
-            raise ConfigurationError(f"{directory} is no directory of adapters")
+            raise ConfigurationError(f"{directory} is not a directory of adapters")
         manifests = sorted(directory.glob(f"*/{MANIFEST}"))
         if (directory / MANIFEST).is_file():
             manifests.append(directory / MANIFEST)

@@ -93,7 +93,7 @@ class ServerTemplate:
             with contextlib.suppress(OSError):  # another process was faster
                 made.rename(self.data.parent)
             if not self.data.exists():
-                raise RealServerError(f"{self.data.parent} is there, and is no template of a server: remove it")
+                raise RealServerError(f"{self.data.parent} is there, and is not a template of a server: remove it")
         finally:
             shutil.rmtree(made, ignore_errors=True)
 
