@@ -254,3 +254,17 @@ def test_who_asks_again_while_kernels_are_loaded_waits_for_the_same(monkeypatch)
     assert calls == [{KernelSet.SELECT}]
     loading.load_in_background(KernelSet.SELECT)  # it may have failed for a while
     assert calls == [{KernelSet.SELECT}] * 2
+
+
+def test_a_cache_that_others_opened_while_it_was_filled_is_not_read(fresh, filled, tmp_path, monkeypatch, caplog):
+    """In a shared directory somebody may be faster than the process that compiles."""
+    named = KernelCache(tmp_path / "cache" / filled.path.name)
+    monkeypatch.setenv(ENVIRONMENT, str(named.path.parent))
+
+    def compile_elsewhere(cache, sets, **options):
+        shutil.copytree(filled.path, cache.path, dirs_exist_ok=True)
+        cache.path.chmod(0o777)
+
+    monkeypatch.setattr(loading, "compile_elsewhere", compile_elsewhere)
+    assert loading.load(KernelSet.VERIFY) is None
+    assert f"going on without them: other users can write {named.path}" in caplog.text
