@@ -104,8 +104,10 @@ class ServerTemplate:
             with contextlib.suppress(FileExistsError):
                 (plugins / plugin.name).symlink_to(plugin.resolve())
         data.mkdir()
+        scratch = directory / "tmp"  # one that is killed leaves its temporary tables
+        scratch.mkdir()
         made = subprocess.run(
-            [*self.server_command(data), f"--plugin-dir={plugins}", "--bootstrap"],
+            [*self.server_command(data), f"--plugin-dir={plugins}", f"--tmpdir={scratch}", "--bootstrap"],
             input=self.programs.system_tables_sql(),
             capture_output=True,
             text=True,
