@@ -17,7 +17,7 @@ def test_a_gtid_is_read_and_shown(text):
     "text", ["", "0-1", "0-1-2-3", "a-1-2", "-1-1-1", "0-1-18446744073709551616", "4294967296-1-1", "0-1-١", "0 -1-1"]
 )
 def test_what_is_no_gtid_is_refused(text):
-    with pytest.raises(GtidError, match="is no GTID"):
+    with pytest.raises(GtidError, match="is not a valid GTID"):
         Gtid.parse(text)
 
 

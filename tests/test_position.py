@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 
 from ibbmaster.errors import Location
-from ibbmaster.position import LOG_START, NOWHERE, PAGE_SIZE, LogPosition
+from ibbmaster.position import LOG_START, NOWHERE, PAGE_SIZE, LogPosition, NamedPosition
 
 
 def test_positions_are_in_the_order_of_the_log():
@@ -32,3 +33,13 @@ def test_a_position_and_the_location_of_an_error_are_the_same_place():
 def test_a_position_is_named_by_file_and_page():
     assert str(LogPosition.on_page(3, 2, 1)) == "binlog-000003.ibb page 2 offset 1"
     assert LogPosition.on_page(3, 2).location == Location(file_no=3, page_no=2)
+
+
+def test_a_position_in_a_traditional_file_is_the_same_place_and_shown_by_its_name():
+    position = LogPosition(2, 400)
+    named = NamedPosition.in_file(position, "binlog.000003")
+    assert str(named) == "binlog.000003 offset 400"
+    assert named == position
+    assert hash(named) == hash(position)
+    again = pickle.loads(pickle.dumps(named))
+    assert (again, str(again)) == (position, str(named))

@@ -26,5 +26,5 @@ def test_sizes_may_have_a_unit(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5M", "1P", "K", "1 K", "9" * 21, "9" * 5000, "٣"])
 def test_other_sizes_are_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no size: expected a number of bytes, as 64M"):
+    with pytest.raises(ConfigurationError, match="is not a size: expected a number of bytes, as 64M"):
         parse_size(text)

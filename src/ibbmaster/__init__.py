@@ -80,7 +80,10 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    from ibbmaster.extras import needed_for
+
+    with needed_for(f"{__name__}.{name}"):
+        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     return found
 
 

@@ -37,10 +37,10 @@ class Gtid:
         """
         match = _GTID.fullmatch(text.strip())
         if match is None:
-            raise GtidError(f"{text[:60]!r} is no GTID: expected domain-server-seqno, as in 0-1-100")
+            raise GtidError(f"{text[:60]!r} is not a valid GTID: expected domain-server-seqno, as in 0-1-100")
         domain_id, server_id, seq_no = map(int, match.groups())
         if domain_id > ID_MAX or server_id > ID_MAX or seq_no > SEQ_NO_MAX:
-            raise GtidError(f"{text[:70]!r} is no GTID: ids end at {ID_MAX}, sequence numbers at {SEQ_NO_MAX}")
+            raise GtidError(f"{text[:70]!r} is not a valid GTID: ids end at {ID_MAX}, sequence numbers at {SEQ_NO_MAX}")
         return cls(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
 
     def __str__(self) -> str:

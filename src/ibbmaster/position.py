@@ -48,5 +48,25 @@ class LogPosition(NamedTuple):
         return str(self.location)
 
 
+class NamedPosition(LogPosition):
+    """A position in a traditional file: the same place, shown by the file's name and an offset, as it has no pages.
+
+    Attributes:
+        file_name: of the file.
+    """
+
+    file_name: str
+
+    @classmethod
+    def in_file(cls, position: LogPosition, file_name: str) -> NamedPosition:
+        """A position with the name of its file."""
+        named = cls(*position)
+        named.file_name = file_name
+        return named
+
+    def __str__(self) -> str:
+        return f"{self.file_name} offset {self.offset}"
+
+
 LOG_START = LogPosition(0, 0)
 NOWHERE = LogPosition(-1, 0)  # of what does not come from a file

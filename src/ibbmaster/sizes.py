@@ -18,5 +18,5 @@ def parse_size(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise ConfigurationError(f"{text[:60]!r} is no size: expected a number of bytes, as 64M")
+        raise ConfigurationError(f"{text[:60]!r} is not a size: expected a number of bytes, as 64M")
     return int(match[1]) * _UNITS[match[2].upper()]

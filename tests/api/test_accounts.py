@@ -61,7 +61,7 @@ def test_a_secret_is_the_first_line_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"deep \r\nand more")
     assert first_line(tmp_path / "secret") == "deep "
     (tmp_path / "secret").write_bytes(b"\xff")
-    with pytest.raises(ibbmaster.ConfigurationError, match="is no UTF-8 text"):
+    with pytest.raises(ibbmaster.ConfigurationError, match="is not UTF-8 text"):
         first_line(tmp_path / "secret")
 
 

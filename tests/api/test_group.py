@@ -60,6 +60,8 @@ def test_events_begin_with_the_gtid_and_places_go_on(path):
             assert [bytes(event.body) for event in events] == [event.data[19:] for event in events]
             assert group.timestamp == events[0].header.timestamp
             assert f"{group.gtid} at {log.files[group.start.file_no].name} " in repr(group)
+            assert str(group.start) in repr(group)
+            assert str(group.end).startswith(log.files[group.end.file_no].name)
             assert end <= group.start < group.end
             end = group.end
 
@@ -169,3 +171,21 @@ def test_columns_that_nothing_names_are_numbered_unless_a_schema_names_them(tmp_
         except ibbmaster.ConfigurationError:
             return  # the table has other types: then that is said
         assert list(named.after or ()) == [f"c{number}" for number in range(len(table.columns))]
+
+
+@pytest.mark.parametrize("path", LOGS.values(), ids=LOGS)
+def test_an_event_in_a_list_is_one_short_line(path):
+    with ibbmaster.open(path) as log:
+        events = [event for group in log for event in group.events()]
+    for event in events:
+        assert repr(event).startswith(f"<Event {event.type}, {len(event.data)} bytes")
+        assert len(repr(event)) < 130
+        assert "\\x" not in repr(event)
+    assert any(": GTID" in repr(event) or "GTID" in repr(event) for event in events)
+
+
+def test_a_damaged_event_can_be_shown_too():
+    with ibbmaster.open(IBB / "domains") as log:
+        data = next(event.data for group in log for event in group.events() if event.type == "TABLE_MAP")
+    for size in range(19, len(data)):
+        assert repr(ibbmaster.Event(data[:size])).startswith(f"<Event TABLE_MAP, {size} bytes")

@@ -102,9 +102,9 @@ def test_a_gtid_that_is_not_in_the_log_is_refused_before_a_group_is_given(domain
 
 
 def test_a_text_that_is_no_position_is_refused(domains):
-    with pytest.raises(GtidError, match="'noon' is no GTID"):
+    with pytest.raises(GtidError, match="'noon' is not a valid GTID"):
         domains.groups(after="noon")
-    with pytest.raises(GtidError, match="'noon' is no GTID"):
+    with pytest.raises(GtidError, match="'noon' is not a valid GTID"):
         domains.seek("noon")
 
 
@@ -338,3 +338,20 @@ def test_arrow_needs_neither_spark_nor_a_compiler_for_a_small_log():
     count, modules = json.loads(done.stdout)
     assert count > 0
     assert not {"pyspark", "py4j", "numba", "trio"} & set(modules)
+
+
+@pytest.mark.parametrize("path", [IBB / "domains", CLASSIC / "domains"], ids=["ibb files", "traditional files"])
+def test_a_verification_says_what_it_is_of_and_how_far_it_is(path):
+    with ibbmaster.open(path) as log:
+        check = log.verify()
+        assert repr(check) == f"<LogVerification of {path}, not begun: 0 files, 0 event groups: 0 faults, 0 notes>"
+        assert list(check) == []
+        groups = sum(1 for _ in log)
+        assert repr(check).startswith(f"<LogVerification of {path}, done: {len(log.files)} files, ")
+        assert f"{groups} event groups" in repr(check)
+
+
+def test_where_a_dump_of_traditional_files_starts_is_shown_by_its_file():
+    with ibbmaster.open(CLASSIC / "domains") as log:
+        found = log.seek("")
+        assert str(found.place) == f"{found.file_name} offset {found.place.offset}"

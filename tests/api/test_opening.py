@@ -128,7 +128,7 @@ def test_what_cannot_be_written_is_refused(tmp_path, attempt, message):
 
 BAD_OPTIONS = {
     "a durability there is not": ({"durability": "maybe"}, "durability 'maybe': expected one of later, sync, write"),
-    "a size that is none": ({"max_file_bytes": "many"}, "'many' is no size"),
+    "a size that is none": ({"max_file_bytes": "many"}, "'many' is not a size"),
     "a file too small": ({"max_file_bytes": "16K"}, "files of 16384 bytes: a file has 65536 bytes at least"),
     "files that expire at once": ({"expire_s": 0}, "expected a number of seconds above 0"),
     "replicas below none": ({"replicas_needed_for_purge": -1}, "expected 0 or more"),

@@ -95,7 +95,7 @@ def test_what_makes_no_group_is_refused_and_nothing_is_logged(log, parts, error,
 
 
 def test_a_text_that_is_no_gtid_is_refused(log):
-    with pytest.raises(GtidError, match="'one' is no GTID"):
+    with pytest.raises(GtidError, match="'one' is not a valid GTID"):
         log.append("one", INSERT)
 
 
@@ -257,7 +257,7 @@ def test_files_are_ended_purged_and_reset(tmp_path):
         assert log.purge(max_total="64K").file_nos == (1, 2, 3)
         with pytest.raises(ibbmaster.ConfigurationError, match="expected the name of a file"):
             log.purge(to="first")
-        with pytest.raises(ibbmaster.ConfigurationError, match="is no size"):
+        with pytest.raises(ibbmaster.ConfigurationError, match="is not a size"):
             log.purge(max_total="all")
         log.reset("0-1-100")
         assert (str(log.position), list(log)) == ("0-1-100", [])

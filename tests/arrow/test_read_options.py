@@ -31,7 +31,7 @@ def test_anything_else_is_refused(text) -> None:
 
 
 def test_a_position_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="option schemaMode: '0-1' is no GTID"):
+    with pytest.raises(ConfigurationError, match="option schemaMode: '0-1' is not a valid GTID"):
         parse_options({"path": "/x", "schemaMode": "at:0-1"})
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from pathlib import Path
 
 import pytest
 
+from ibbmaster.cli import arguments
 from ibbmaster.cli.arguments import add_directory, add_log, open_to_change, size
-from ibbmaster.errors import IbbMasterError
+from ibbmaster.errors import IbbMasterError, StoreError
 
 
 def test_a_size_is_a_number_of_bytes_or_refused_in_the_words_of_the_command_line():
     assert (size("7"), size("2M")) == (7, 2 << 20)
-    with pytest.raises(argparse.ArgumentTypeError, match="'many' is no size"):
+    with pytest.raises(argparse.ArgumentTypeError, match="'many' is not a size"):
         size("many")
 
 
@@ -29,3 +33,47 @@ def test_a_log_that_is_changed_is_opened_and_left_and_none_is_begun(tmp_path, fe
     feed(tmp_path, range(1, 3))
     with open_to_change(tmp_path) as log:
         assert str(log.position) == "0-1-2"
+
+
+def test_what_cannot_be_written_is_said_before_long_work(tmp_path, monkeypatch):
+    arguments.expect_writable(tmp_path)
+    arguments.expect_writable(tmp_path / "to" / "be" / "made")
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"below: .*/file is not a directory$"):
+        arguments.expect_writable(tmp_path / "file" / "below")
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(StoreError, match=r"link is not a directory$"):
+        arguments.expect_writable(tmp_path / "link")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)  # as of a read-only file system
+    with pytest.raises(StoreError, match=rf"^{tmp_path}/new: {tmp_path} cannot be written$"):
+        arguments.expect_writable(tmp_path / "new")
+
+
+def test_what_cannot_be_read_is_said_before_long_work(tmp_path):
+    arguments.expect_readable([Path(__file__)])
+    with pytest.raises(StoreError, match="no such file or directory"):
+        arguments.expect_log(tmp_path / "missing")
+    with pytest.raises(StoreError, match="no binlog files"):
+        arguments.expect_log(tmp_path)
+    missing = tmp_path / "binlog.000002"
+    with pytest.raises(StoreError, match=f"^{missing} cannot be read$"):
+        arguments.expect_readable([Path(__file__), missing])
+
+
+@pytest.mark.parametrize("job", ["verify", "export", "snapshot", "stats", "find"])
+def test_a_job_on_spark_that_has_no_log_ends_before_spark_starts(run, tmp_path, monkeypatch, job):
+    def start(*given, **options):
+        raise AssertionError("Spark takes ten seconds to start")
+
+    monkeypatch.setattr("ibbmaster.lake.session.open_session", start)
+    more = {"export": ["--to", tmp_path / "to"], "snapshot": ["a.b"], "find": ["a.b", "c=1"]}.get(job, [])
+    code, out, err = run("lake", job, tmp_path / "missing", *more)
+    assert (code, out) == (2, "")
+    assert err == f"ibbmaster: {tmp_path / 'missing'}: no such file or directory\n"
+
+
+def test_pictures_that_cannot_be_drawn_are_said_before_spark_starts(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = run("lake", "stats", tmp_path, "--plots", tmp_path / "plots")
+    assert code == 2
+    assert "needs the extra 'plots'" in err

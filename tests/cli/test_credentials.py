@@ -35,7 +35,7 @@ def test_secrets_come_from_options_files_environment_and_my_cnf_in_that_order(tm
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("password=secret\n", "is no my.cnf-style file"),
+        ("password=secret\n", "is not a my.cnf-style file"),
         ("[client]\n", "has no section"),
         ("x" * 2000000, "larger than"),
     ],

@@ -117,7 +117,7 @@ def test_wrong_options_end_with_code_2(tmp_path: Path, capsys: pytest.CaptureFix
     for arguments in ([], [CLASSIC / "vectors"], [CLASSIC / "vectors", "--to", tmp_path, "--max-file-size", "x"]):
         with pytest.raises(SystemExit, match="2"):
             run(*arguments)
-    assert "'x' is no size" in capsys.readouterr().err
+    assert "'x' is not a size" in capsys.readouterr().err
 
 
 def test_there_is_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_inspect_shows_the_chunks_of_a_page_as_json(run):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("other.txt", b"", "other.txt is no name of a binlog file"),
+        ("other.txt", b"", "other.txt is not the name of a binlog file"),
         ("binlog-000000.ibb", b"", "binlog-000000.ibb has no page 0"),
         ("binlog-000000.ibb", b"\xff" * 16384, "page checksum is ffffffff"),
     ],

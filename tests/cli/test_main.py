@@ -12,12 +12,8 @@ import pytest
 from ibbmaster.cli import main as program
 
 MISSING = {
-    "pyspark": "ibbmaster: this command needs pyspark: pip install 'ibbmaster[spark]'\n",
-    "py4j.protocol": "ibbmaster: this command needs py4j: pip install 'ibbmaster[spark]'\n",
-    "matplotlib": "ibbmaster: this command needs matplotlib: pip install 'ibbmaster[plots]'\n",
-    "deltalake": "ibbmaster: this command needs deltalake: pip install 'ibbmaster[delta]'\n",
-    "trio": "ibbmaster: this command needs trio: pip install 'ibbmaster[server]'\n",
-    "somebody.elses": "ibbmaster: this command needs somebody: No module named 'somebody.elses'\n",
+    "pyspark": "ibbmaster: this command needs the extra 'spark' (no module pyspark): pip install 'ibbmaster[spark]'\n",
+    "somebody.elses": "ibbmaster: No module named 'somebody.elses'\n",
 }
 
 
@@ -62,7 +58,18 @@ def test_an_interrupt_ends_a_command_without_a_word(capsys, monkeypatch, moment)
     assert capsys.readouterr() == ("", "")
 
 
-def test_every_extra_is_one_of_the_project():
-    from importlib.metadata import metadata
+UNKNOWN = {
+    "serve": ["serve", ".", "--lisen", "x"],
+    "seek": ["seek", ".", "0-1-1", "more"],
+    "lake find": ["lake", "find", ".", "a.b", "c=1", "--nothing"],
+}
 
-    assert set(program.EXTRAS.values()) <= set(metadata("ibbmaster").get_all("Provides-Extra"))
+
+@pytest.mark.parametrize("command", UNKNOWN)
+def test_who_gives_a_command_what_it_does_not_know_is_shown_its_usage(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        program.main(UNKNOWN[command])
+    said = capsys.readouterr().err
+    assert ended.value.code == program.EXIT_UNUSABLE
+    assert said.startswith(f"usage: ibbmaster {command} ")
+    assert said.splitlines()[-1].startswith(f"ibbmaster {command}: error: unrecognized arguments: ")

@@ -67,7 +67,7 @@ def test_a_real_consumer_is_run_and_shown_in_a_line(run: Run, tmp_path: Path) ->
         "python-mysql-replication: python-mysql-replication 1.0.17, Python " + sys.version.split()[0],
         "  cut-after-gtid                   ! repeats whole groups  "
         "0-3-101 insert shop.orders id=2 total=20.00 came twice",
-        "  0 of 1 as well as can be",
+        "  0 of 1 at the best possible grade",
     ]
     assert run("scorecard", "--from", path) == (0, out, "")
     assert run("scorecard", "--from", path, "--json", "-") == (0, path.read_text(), "")
@@ -197,7 +197,7 @@ def test_consumers_can_be_built_without_being_run(run: Run, adapters: Path, matr
     code, out, _ = run("scorecard", "good", "bad", "--adapters", adapters, "--build")
     assert (code, matrix) == (0, [])
     assert "good: ready\n" in out
-    assert "bad: not to be had: " in out
+    assert "bad: unavailable (" in out
 
 
 def test_brief_results_have_no_more_than_a_table_shows(
@@ -238,7 +238,7 @@ WRONG = {
     ("--html", "/"): "/: expected a file in a directory that is there",
     ("--from", "/nowhere.json"): "/nowhere.json: No such file or directory",
     ("--merge", "/nowhere.json"): "/nowhere.json: No such file or directory",
-    ("--adapters", "/nowhere"): "/nowhere is no directory of adapters",
+    ("--adapters", "/nowhere"): "/nowhere is not a directory of adapters",
 }
 
 

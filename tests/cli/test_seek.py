@@ -34,5 +34,5 @@ def test_a_position_that_is_none_is_refused(run):
     code, _, err = run("seek", IBB / "types", "nonsense")
     assert (code, err) == (
         2,
-        "ibbmaster: 'nonsense' is no GTID: expected domain-server-seqno, as in 0-1-100\n",
+        "ibbmaster: 'nonsense' is not a valid GTID: expected domain-server-seqno, as in 0-1-100\n",
     )

@@ -50,7 +50,7 @@ REFUSED = {
     "a certificate without key": (["--tls-cert", "x"], "TLS certificate and key go together"),
     "a certificate that is not there": (["--tls-cert", "x", "--tls-key", "y"], "cannot use x with y"),
     "no base": (["--base", "nowhere.sql"], "base nowhere.sql: there is no such file"),
-    "a base that is no dump": (["--base", __file__], 'is no dump: \'"""'),
+    "a base that is no dump": (["--base", __file__], 'is not a dump: \'"""'),
     "no connections": (["--max-connections", "0"], "expected at least 1"),
     "an account that is there twice": (["--accounts", "ACCOUNTS"], "account 'repl' is the first account, too"),
     "ed25519 without a password": (["--auth", "ed25519"], "password"),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from lanes.capture import Capture
 from lanes.primary import ibbmaster
 
@@ -21,3 +25,34 @@ def test_the_demo_ends_with_a_replica_that_has_everything(
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "50-50-22" in done.stdout
+
+
+MOMENTS = {  # what is there then
+    "while the server is installed": "ibbmaster-demo-*/template-*/data/ibdata1",
+    "while it starts": "ibbmaster-demo-*/replica/s",
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
+def test_an_interrupted_demo_leaves_nothing_and_says_nothing(
+    captures: dict[str, Capture], ibb_directory: Callable[[Capture], Path], tmp_path: Path, moment: str, number: int
+) -> None:
+    scratch = tmp_path / "t"
+    scratch.mkdir()
+    demo = subprocess.Popen(
+        ibbmaster("demo", str(ibb_directory(captures["10.11/chained"]))),
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    while not list(scratch.glob(moment)) and demo.poll() is None:
+        time.sleep(0.005)
+    os.killpg(demo.pid, number)  # as a terminal does: everybody hears it
+    _, said = demo.communicate(timeout=600)
+
+    assert (demo.returncode, said) == (130, b"")
+    assert list(scratch.iterdir()) == []
+    with pytest.raises(ProcessLookupError):  # nobody is left of all that it started
+        os.killpg(demo.pid, 0)

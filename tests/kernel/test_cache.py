@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from ibbmaster.kernel import cache as caching
 from ibbmaster.kernel.cache import ENVIRONMENT, READY_FILE, KernelCache, KernelSet, find_directory, source_files
+from ibbmaster.kernel.compiling import compile_elsewhere
 
 PACKAGE = Path(caching.__file__).parents[1]
 KEY = "from ibbmaster.kernel.cache import cache_key; print(cache_key())"
@@ -103,4 +105,37 @@ def test_a_directory_that_cannot_be_made_is_said_to_be_none(tmp_path):
     assert not KernelCache(tmp_path / "file" / "key").make()
     made = KernelCache(tmp_path / "a" / "key")
     assert made.make()
-    assert made.path.stat().st_mode & 0o077 == 0
+    assert made.distrust() is None
+
+
+def share(path):
+    path.chmod(path.stat().st_mode | 0o020)
+
+
+OTHERS = {
+    "the directory": lambda cache: share(cache.path),
+    "a directory above it": lambda cache: share(cache.path.parent),
+    "a file": lambda cache: share(max(cache.path.glob("*.nbi"))),
+    "the list": lambda cache: share(cache.path / READY_FILE),
+}
+
+
+@pytest.mark.parametrize("open_to_others", OTHERS.values(), ids=OTHERS)
+def test_what_others_can_write_counts_as_none(filled, tmp_path, open_to_others):
+    copied = KernelCache(tmp_path / "cache" / filled.path.name)
+    shutil.copytree(filled.path, copied.path)
+    assert copied.has([KernelSet.VERIFY])
+    open_to_others(copied)
+    assert not copied.has([KernelSet.VERIFY])
+    assert "other users can write" in copied.distrust()
+
+
+def test_what_is_compiled_under_any_umask_is_for_its_user_alone_to_write(tmp_path):
+    before = os.umask(0)
+    try:
+        cache = KernelCache(tmp_path / "a" / "b" / caching.cache_key())
+        assert cache.make()
+        compile_elsewhere(cache, [KernelSet.IMPORT])
+    finally:
+        os.umask(before)
+    assert cache.has([KernelSet.IMPORT])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import pickle
+import shutil
 import tempfile
 import threading
 
 import pytest
 
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.cache import ENVIRONMENT, KernelSet
+from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key
+from ibbmaster.kernel.compiling import CompilationError, EndingError
 
 PROGRAM = """
 import logging
@@ -18,6 +21,14 @@ from ibbmaster.kernel import loading
 from ibbmaster.kernel.cache import KernelSet
 print(loading.load(KernelSet.VERIFY))
 """
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """As in a process that has just begun."""
+    monkeypatch.setattr(loading, "_ready", None)
+    monkeypatch.setattr(loading, "_loaded", set())
+    monkeypatch.setattr(loading, "_has_failed", False)
 
 
 def test_they_are_there_once_they_are_loaded():
@@ -33,7 +44,7 @@ def test_without_numba_it_is_said_how_to_get_it(tmp_path, said_by):
     (tmp_path / "numba.py").write_text("raise ImportError('not here')\n")
     said = said_by(PROGRAM, PYTHONPATH=str(tmp_path))
     assert said.startswith("None\n")
-    assert "pip install ibbmaster[fast]" in said
+    assert "pip install 'ibbmaster[fast]'" in said
 
 
 def test_a_broken_numba_is_reported_and_survived(tmp_path, said_by):
@@ -76,11 +87,81 @@ def test_where_no_cache_can_be_written_they_are_compiled_for_now_and_that_is_tol
 
 
 @pytest.fixture
-def fresh(monkeypatch):
-    """As in a process that has just begun."""
-    monkeypatch.setattr(loading, "_ready", None)
-    monkeypatch.setattr(loading, "_loaded", set())
-    monkeypatch.setattr(loading, "_has_failed", False)
+def planted(filled, tmp_path):
+    """A cache in which somebody has put code that says so when it is read, listed as it must be."""
+    spoiled = KernelCache(tmp_path / "cache" / filled.path.name)
+    shutil.copytree(filled.path, spoiled.path)
+
+    class Planted:
+        def __reduce__(self):
+            return print, ("what was planted runs",)
+
+    for path in spoiled.path.glob("*.nbi"):
+        path.write_bytes(pickle.dumps(Planted()))
+    spoiled.mark_ready([KernelSet.VERIFY])
+    return spoiled
+
+
+def test_code_that_others_may_have_planted_is_never_run(planted, said_by):
+    named = {ENVIRONMENT: str(planted.path.parent)}
+    assert "what was planted runs" in said_by(PROGRAM, **named)  # it would be
+    planted.path.parent.chmod(0o777)
+    said = said_by(PROGRAM, **named)
+    assert "what was planted runs" not in said
+    assert "<module 'ibbmaster.kernel.warm'" in said
+    assert [line for line in said.splitlines() if "WARNING" in line] == [
+        "WARNING:ibbmaster.kernel.loading:compiled kernels are not taken from where others may have written them: "
+        f"other users can write {planted.path.parent}; make it yours alone, or let {ENVIRONMENT} name another "
+        "directory; kernels are compiled at each start"
+    ]
+
+
+def test_warm_up_fills_no_cache_that_others_can_write(planted, monkeypatch):
+    planted.path.chmod(0o777)
+    monkeypatch.setenv(ENVIRONMENT, str(planted.path.parent))
+    with pytest.raises(CompilationError, match=f"other users can write {planted.path}"):
+        loading.fill_cache([KernelSet.VERIFY])
+
+
+@pytest.fixture
+def occupied(tmp_path):
+    """A cache in which another process compiles, at its leisure."""
+    cache = KernelCache(tmp_path / "cache" / cache_key())
+    assert cache.make()
+    with cache.locked():
+        yield cache
+
+
+def test_who_has_work_to_do_does_not_wait_long_for_a_process_that_compiles_at_leisure(occupied, said_by):
+    begin = "from ibbmaster.kernel import loading\nloading.WAIT_S = 0.3\n"
+    said = said_by(begin + PROGRAM, **{ENVIRONMENT: str(occupied.path.parent)})
+    assert "<module 'ibbmaster.kernel.warm'" in said
+    assert [line for line in said.splitlines() if "WARNING" in line] == [
+        "WARNING:ibbmaster.kernel.loading:another process compiles the fast kernels: waiting for it, 0.3 s at most",
+        "WARNING:ibbmaster.kernel.loading:another process compiles the fast kernels still: compiling them here, too, "
+        "for this process alone",
+    ]
+
+
+def test_who_has_work_to_do_does_not_wait_for_a_thread_that_compiles_at_leisure(fresh, filled, monkeypatch):
+    """As `to_arrow` beside `serve` in one process."""
+    monkeypatch.setenv(ENVIRONMENT, str(filled.path.parent))
+    begun, go_on = threading.Event(), threading.Event()
+    compile_elsewhere = loading.compile_elsewhere
+
+    def wait(cache, sets, **options):
+        begun.set()
+        go_on.wait()
+        raise EndingError("over")
+
+    monkeypatch.setattr(loading, "compile_elsewhere", wait)
+    leisurely = threading.Thread(target=lambda: loading.load(KernelSet.SERVE, is_nice=True))
+    leisurely.start()
+    begun.wait()
+    monkeypatch.setattr(loading, "compile_elsewhere", compile_elsewhere)
+    assert loading.load(KernelSet.VERIFY) is not None
+    go_on.set()
+    leisurely.join()
 
 
 def test_where_nothing_can_be_written_at_all_it_goes_on_without_them(fresh, monkeypatch, caplog):
@@ -173,3 +254,17 @@ def test_who_asks_again_while_kernels_are_loaded_waits_for_the_same(monkeypatch)
     assert calls == [{KernelSet.SELECT}]
     loading.load_in_background(KernelSet.SELECT)  # it may have failed for a while
     assert calls == [{KernelSet.SELECT}] * 2
+
+
+def test_a_cache_that_others_opened_while_it_was_filled_is_not_read(fresh, filled, tmp_path, monkeypatch, caplog):
+    """In a shared directory somebody may be faster than the process that compiles."""
+    named = KernelCache(tmp_path / "cache" / filled.path.name)
+    monkeypatch.setenv(ENVIRONMENT, str(named.path.parent))
+
+    def compile_elsewhere(cache, sets, **options):
+        shutil.copytree(filled.path, cache.path, dirs_exist_ok=True)
+        cache.path.chmod(0o777)
+
+    monkeypatch.setattr(loading, "compile_elsewhere", compile_elsewhere)
+    assert loading.load(KernelSet.VERIFY) is None
+    assert f"going on without them: other users can write {named.path}" in caplog.text

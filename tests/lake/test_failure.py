@@ -48,7 +48,7 @@ REAL = {  # what fails, and what is told
     "ours, from another": (in_worker(lambda number: wrapped_error(number)), "db.t column c of type INT: bad"),
     "ours, while planning": (
         lambda spark: spark.read.format("ibb").option("startingGtid", "x").load("/nonexistent"),
-        "option startingGtid: 'x' is no GTID: expected domain-server-seqno, as in 0-1-100",
+        "option startingGtid: 'x' is not a valid GTID: expected domain-server-seqno, as in 0-1-100",
     ),
     "of Python": (in_worker(lambda number: number / 0), "ZeroDivisionError: division by zero"),
     "of the system, with a path": (

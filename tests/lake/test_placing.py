@@ -112,9 +112,9 @@ def test_seeing_whether_a_place_is_free_makes_nothing(tmp_path: Path) -> None:
 def test_what_cannot_be_made_is_named_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for name, problem in {
-        "file": "this is no directory",
-        "file/below": f"cannot be made: {tmp_path / 'file'} is no directory",
-        "file/far/below": f"cannot be made: {tmp_path / 'file'} is no directory",
+        "file": "this is not a directory",
+        "file/below": f"cannot be made: {tmp_path / 'file'} is not a directory",
+        "file/far/below": f"cannot be made: {tmp_path / 'file'} is not a directory",
         "x" * 300: "cannot be written: File name too long",
     }.items():
         with pytest.raises(StoreError) as refused, only_writer(tmp_path / name):

@@ -16,7 +16,8 @@ from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log import schema_history
-from ibbmaster.log.schema_history import CACHE_FILE, LoggedSchema
+from ibbmaster.log.history_cache import CACHE_FILE, HistoryCache
+from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableVersion
 
@@ -40,8 +41,8 @@ def log(tmp_path):
                 self.writable.append(f"0-1-{self.count}", one, database="d")
             return self
 
-        def schema(self, **given):
-            return LoggedSchema(self.writable.engine, directory=self.path, **given)
+        def schema(self, *, is_written=True, **given):
+            return LoggedSchema(self.writable.engine, cache=HistoryCache(self.path, is_written=is_written), **given)
 
     numbered = Numbered()
     yield numbered
@@ -51,6 +52,13 @@ def log(tmp_path):
 def columns(schema, name="t"):
     table = schema.history().table_at("d", name)
     return None if table is None else [column.name for column in table.columns]
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    """Where this user has caches."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    return tmp_path / "caches"
 
 
 @pytest.fixture
@@ -134,13 +142,38 @@ def test_what_the_base_holds_already_is_passed_over(log):
     assert columns(log.schema(base=base, behind=GtidPosition.parse("0-1-1"))) == ["a"]
 
 
-def test_who_only_reads_leaves_the_directory_as_it_is(log, count_folds):
+def test_who_only_reads_leaves_the_directory_as_it_is_and_takes_what_its_writer_keeps(log, count_folds):
     log.append(CREATE)
-    assert columns(log.schema(is_kept=False)) == ["a"]
+    assert columns(log.schema(is_written=False)) == ["a"]
     assert not (log.path / CACHE_FILE).exists()
     columns(log.schema())
     count_folds.clear()
-    assert columns(log.schema(is_kept=False)) == ["a"]
+    assert columns(log.schema(is_written=False)) == ["a"]
+    assert count_folds == []
+
+
+def test_who_only_reads_a_long_log_keeps_its_history_among_the_caches_of_the_user(log, count_folds, caches):
+    log.append(CREATE)
+    columns(log.schema(is_written=False))
+    assert not caches.exists()  # folded again as soon as it was read
+    log.writable.flush()
+    log.append(ADD)
+    assert columns(log.schema(is_written=False)) == ["a", "b"]
+    assert not (log.path / CACHE_FILE).exists()
+    count_folds.clear()
+    assert columns(log.schema(is_written=False)) == ["a", "b"]
+    assert count_folds == []
+
+
+def test_of_two_caches_the_one_that_is_of_this_log_is_taken(log, count_folds, caches):
+    log.append(CREATE)
+    log.writable.flush()
+    columns(log.append(ADD).schema(is_written=False))
+    log.writable.reset()
+    log.count = 0
+    columns(log.append("CREATE TABLE t (z INT)").schema())
+    count_folds.clear()
+    assert columns(log.schema(is_written=False)) == ["z"]
     assert count_folds == []
 
 
@@ -194,20 +227,27 @@ def test_temporary_tables_end_where_a_server_was_started(tmp_path, created):
         assert columns(schema) == (["a", "b"] if created else ["a"])
 
 
-def test_traditional_files_have_one_too_and_it_grows_by_files(tmp_path, fixtures, count_folds):
+def test_traditional_files_have_one_too_and_it_grows_by_files(tmp_path, fixtures, count_folds, caches):
     source = fixtures / "classic" / "11.8" / "domains"
     files = sorted(source.glob("binlog.0*[0-9]"))
-    for path in files[:1]:
-        shutil.copy(path, tmp_path)
-    before = LoggedSchema(ClassicBinlog([tmp_path]), directory=tmp_path).history()
+    path = tmp_path / "log"
+    path.mkdir()
+    for file in files[:2]:
+        shutil.copy(file, path)
+
+    def history():
+        return LoggedSchema(ClassicBinlog([path]), cache=HistoryCache(path, is_written=False)).history()
+
+    before = history()
     count_folds.clear()
-    for path in files[1:]:
-        shutil.copy(path, tmp_path)
-    grown = LoggedSchema(ClassicBinlog([tmp_path]), directory=tmp_path).history()
+    for file in files[2:]:
+        shutil.copy(file, path)
+    grown = history()
     folded = len(count_folds)
-    (tmp_path / CACHE_FILE).unlink()
+    shutil.rmtree(caches)
     count_folds.clear()
-    anew = LoggedSchema(ClassicBinlog([tmp_path]), directory=tmp_path).history()
+    anew = history()
     assert grown.lines == anew.lines
     assert grown.end == anew.end > before.end
     assert 0 < folded < len(count_folds)
+    assert sorted(file.name for file in path.iterdir()) == [file.name for file in files]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.adapter import OURS, build, read_adapter, read_adapters
-from ibbmaster.testkit.mariadb_programs import cache_directory
+from ibbmaster.user_cache import program_directory
 
 MANIFEST = """
 title = "A library"
@@ -107,7 +106,7 @@ def test_a_build_is_done_once_in_a_copy(tmp_path: Path) -> None:
     first, second = build(adapter), build(adapter)
     built = Path(first[1]).parent
     assert first == second == ("python3", str(built / "adapter.py"), f"{built}/classes")
-    assert built.parent == cache_directory(os.environ)
+    assert built.parent == program_directory()
     assert built.name.startswith("adapter-mine-")
     assert (built / "made").read_text() == "moreprint()"
     assert (built / "count").read_text() == "x\n"

@@ -19,7 +19,7 @@ WRONG = [
     ({"action": "cut", "place": 5}, "cut: place 5: expected a text"),
     ({"action": "cut", "place": "after gtid", "by": "sword"}, "cut: by 'sword': expected one of reset, end, silence"),
     ({"action": "cut", "place": "after gtid", "bye": 1}, "cut: 'bye' means nothing here; it takes by"),
-    ({"action": "cut", "place": "after gtid", "gtid": "0-1"}, "cut: gtid '0-1' is no GTID"),
+    ({"action": "cut", "place": "after gtid", "gtid": "0-1"}, "cut: gtid '0-1' is not a valid GTID"),
     ({"action": "cut", "place": "after gtid", "times": 0}, "cut: times 0: expected a number from 1 on, or 'always'"),
     ({"action": "cut", "place": "after gtid", "times": True}, "cut: times True"),
     ({"action": "cut", "place": "at gtid"}, "cut: it cannot happen 'at gtid'"),

@@ -30,15 +30,17 @@ def test_a_missing_version_is_an_error_that_says_what_to_do(monkeypatch: pytest.
         find_programs("7.4")
 
 
-def test_a_tree_of_another_version_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("above", ["usr/lib", "lib"])  # where Debian's packages have it, since 13 and before
+def test_a_tree_of_another_version_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, above: str) -> None:
     program = tmp_path / "usr" / "sbin" / "mariadbd"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\necho 'mariadbd  Ver 9.1.2-MariaDB'\n")
     program.chmod(0o755)
-    loader = tmp_path / "usr" / "lib" / "any-linux-gnu" / "ld-linux-any.so.1"
+    loader = tmp_path / above / "any-linux-gnu" / "ld-linux-any.so.1"
     loader.parent.mkdir(parents=True)
     loader.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
     loader.chmod(0o755)
+    find_programs.cache_clear()
     for version in ("9.1", "9.2"):
         monkeypatch.setenv(f"IBBMASTER_LANE_{version.replace('.', '')}", str(tmp_path))
 
@@ -52,3 +54,13 @@ def test_only_versions_that_are_there_are_installed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     assert mariadb_programs.installed_versions() == []
+
+
+def test_programs_that_others_can_write_are_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tree = tmp_path / "ibbmaster" / "mariadb-7.7"
+    tree.mkdir(parents=True)
+    tree.chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    with pytest.raises(ProgramsMissingError, match=rf"nothing is run from {tree}: other users can write {tree}"):
+        find_programs("7.7")

@@ -144,7 +144,7 @@ UNUSABLE = {
     ),
     "a type": ("[tables]\n'a.b' = {id = 'nothing'}", "tables: a.b: "),
     "a prepared transaction": ("[[group]]\nxa_commit = 'x'", "group 1: no transaction 'x' is prepared"),
-    "a GTID": ("[[group]]\nddl = 'DROP TABLE x'\ngtid = '0-0'", "group 1: '0-0' is no GTID"),
+    "a GTID": ("[[group]]\nddl = 'DROP TABLE x'\ngtid = '0-0'", "group 1: '0-0' is not a valid GTID"),
     "an image": ("[primary]\nimage = 'BLURRED'", ""),
 }
 
@@ -213,3 +213,13 @@ def test_a_scenario_alters_in_two_phases_and_takes_values_of_a_sequence():
         assert primary.table("shop.numbers").rows[0]["next_not_cached_value"] == 3
     with pytest.raises(ConfigurationError, match="group 1: 'at_once' means nothing here"):
         parse_scenario("[[group]]\nstart_alter = 'ALTER TABLE t ADD a int'\nat_once = true")
+
+
+def test_a_scenario_is_a_file_and_its_log_has_some(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"is a directory: expected a scenario file, as .*/scenario\.toml$"):
+        read_scenario(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "scenario.toml").write_text("[log]\ndirectory = 'empty'\n")
+    scenario = read_scenario(tmp_path / "scenario.toml")
+    with pytest.raises(ConfigurationError, match=r"^log: directory .*/empty has no binlog files$"), scenario.serving():
+        pass

@@ -294,14 +294,14 @@ def test_the_greatest_gtids_are_written_as_they_are(ibb_primary, orders, seq_no)
 def test_what_is_beyond_them_is_no_gtid(ibb_primary, options):
     before = ibb_primary.log.position
     for write in (ibb_primary.transaction, lambda **given: ibb_primary.ddl("CREATE TABLE shop.t (a int)", **given)):
-        with pytest.raises(GtidError, match="is no GTID"):
+        with pytest.raises(GtidError, match="is not a valid GTID"):
             write(**options)
     assert ibb_primary.log.position == before
 
 
 def test_behind_the_greatest_sequence_number_nothing_follows(ibb_primary, orders):
     ibb_primary.ddl("CREATE DATABASE late", seq_no=TOP_SEQ_NO)
-    with pytest.raises(GtidError, match=f"0-1-{TOP_SEQ_NO + 1}' is no GTID"):
+    with pytest.raises(GtidError, match=f"0-1-{TOP_SEQ_NO + 1}' is not a valid GTID"):
         orders.insert(id=1)
     assert orders.rows == []
 

@@ -57,7 +57,9 @@ def read_sections(path: Path) -> dict[str, dict[str, str | None]]:
         parser.read_string(text, source=str(path))
     except configparser.Error as error:
         problem = str(error).splitlines()[0]
-        raise ConfigurationError(f"{path} is no my.cnf-style file: {problem}") from None  # the text may hold a secret
+        raise ConfigurationError(
+            f"{path} is not a my.cnf-style file: {problem}"
+        ) from None  # the text may hold a secret
     return {section: {key: _unquoted(value) for key, value in parser.items(section)} for section in parser.sections()}
 
 
@@ -77,4 +79,4 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path} is no UTF-8 text") from None
+        raise ConfigurationError(f"{path} is not UTF-8 text") from None

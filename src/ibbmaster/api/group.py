@@ -23,6 +23,8 @@ from ibbmaster.schema.versions import TableState
 
 KEPT_BYTES_MAX = 1 << 20  # of a group's events: so few are kept once they are read, more are read again
 
+SHOWN_MAX = 80  # characters of an event in a list of events
+
 Row = dict[str, Value]
 
 
@@ -48,11 +50,19 @@ class UndecodableValue:
         raise self.error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Event:
     """One binlog event: its bytes, header included, without a checksum."""
 
     data: bytes
+
+    def __repr__(self) -> str:
+        try:
+            text = self.describe()
+        except EventError as error:
+            text = f"damaged: {error}"
+        shown = text if len(text) <= SHOWN_MAX else f"{text[: SHOWN_MAX - 1]}…"
+        return f"<Event {self.type}, {len(self.data)} bytes{shown and f': {shown}'}>"
 
     @property
     def header(self) -> EventHeader:
@@ -179,19 +189,18 @@ class Group:
         rows: RowReader,
         shapes: RowShapes | None = None,
         find: Callable[[LogPosition], Generator[EventGroup]],
-        place: Callable[[LogPosition], str],
+        place: Callable[[LogPosition], LogPosition],
     ) -> None:
-        """`find` gives the group that begins somewhere, to read it another time; `place` a position in words.
+        """`find` gives the group that begins somewhere, to read it another time; `place` a position as it is shown.
 
         With `shapes` rows are given in those.
         """
         assert group.gtid is not None
         self.gtid: Gtid = group.gtid
-        self.start: LogPosition = group.start
-        self.end: LogPosition = group.end
+        self.start: LogPosition = place(group.start)
+        self.end: LogPosition = place(group.end)
         self._source: EventGroup | None = group
         self._find = find
-        self._place = place
         self._rows = rows
         self._shapes = shapes
         self._is_passed = False
@@ -200,7 +209,7 @@ class Group:
         self.timestamp: int = decode_event_header(group.gtid_event).timestamp
 
     def __repr__(self) -> str:
-        return f"<Group {self.gtid} at {self._place(self.start)}>"
+        return f"<Group {self.gtid} at {self.start}>"
 
     def __len__(self) -> int:
         """How many events it has, the GTID event included."""
@@ -253,7 +262,7 @@ class Group:
         with closing(self._find(self.start)) as found:
             source = next(found, None)  # type: ignore[assignment]
             if source is None or source.gtid != self.gtid:
-                raise PositionPurgedError(f"group {self.gtid} at {self._place(self.start)} is no longer in the log")
+                raise PositionPurgedError(f"group {self.gtid} at {self.start} is no longer in the log")
             yield from self._remembered(source)
 
     def _remembered(self, source: EventGroup) -> Iterator[bytes]:

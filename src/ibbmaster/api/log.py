@@ -21,18 +21,20 @@ from ibbmaster.dump.start import check_start, is_logged
 from ibbmaster.errors import DamageError, PositionError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.rows.declared import Declaration
+from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.verify import verify
-from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.position import LOG_START, LogPosition, NamedPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.shape import SchemaMode
@@ -102,6 +104,12 @@ class LogVerification:
         self._on_bytes = on_bytes
         self.totals = Totals()
         self.redo: RedoReport | None = None
+        self._found = {True: 0, False: 0}  # faults, and notes
+        self._progress = "not begun"
+
+    def __repr__(self) -> str:
+        found = f"{self._found[True]} faults, {self._found[False]} notes"
+        return f"<{type(self).__name__} of {self._log.path}, {self._progress}: {self.totals}: {found}>"
 
     def __iter__(self) -> Iterator[Fault]:
         """The faults, in the order of the files.
@@ -109,7 +117,11 @@ class LogVerification:
         Raises:
             StoreError: there is no log, or it cannot be read.
         """
-        return self._of_events() if self._log.classic is not None else self._of_pages()
+        self._progress = "under way"
+        for fault in self._of_events() if self._log.classic is not None else self._of_pages():
+            self._found[fault.is_damage] += 1
+            yield fault
+        self._progress = "done"
 
     def _of_pages(self) -> Iterator[Fault]:
         self._log.bring_to_files()
@@ -177,6 +189,11 @@ class Log:
         return self.state.position()
 
     @property
+    def history_cache(self) -> HistoryCache:
+        """Where its schema history is kept."""
+        return HistoryCache(self.path, is_written=self.is_written)
+
+    @property
     def classic(self) -> ClassicBinlog | None:
         """The log, if it is one of traditional files."""
         from ibbmaster.classic.engine import ClassicBinlog
@@ -236,8 +253,7 @@ class Log:
         """The version of a table; the statements of the log are folded as far as they are asked for."""
         with self._history_lock:
             if self._logged_schema is None:
-                directory = None if self.classic is not None else self.path
-                self._logged_schema = schema_of_log(self._engine, self._schema, directory, is_kept=self.is_written)
+                self._logged_schema = schema_of_log(self._engine, self._schema, self.history_cache)
             if self._history is None or place.position >= self._history.end:
                 self._history = self._logged_schema.history()
             return self._history.table_at(database, table, place)
@@ -271,11 +287,11 @@ class Log:
                 if found.start == start:
                     yield found
 
-    def _place(self, position: LogPosition) -> str:
-        """A position in words: file, page and offset, or a traditional file and the offset in it."""
+    def _place(self, position: LogPosition) -> LogPosition:
+        """A position that is shown as file, page and offset, or as a traditional file and the offset in it."""
         if self.classic is None:
-            return str(position)
-        return f"{self._engine.file_name(position.file_no)} offset {position.offset}"
+            return position
+        return NamedPosition.in_file(position, self._engine.file_name(position.file_no))
 
     def seek(self, position: Position) -> Start:
         """Where a dump from a GTID position begins, and how that is found; or why it is refused.
@@ -297,7 +313,7 @@ class Log:
         return Start(
             position=wanted,
             file_name=self._engine.file_name(plan.position.file_no),
-            place=plan.position,
+            place=self._place(plan.position),
             state=plan.state,
             plan=plan if isinstance(plan, SeekPlan) else None,
         )
@@ -319,12 +335,14 @@ class Log:
         which of one that another process writes may be a second old; all of it is in memory.
 
         Raises:
-            ConfigurationError: there is no such table or column, or its columns have no names.
+            ConfigurationError: there is no such table or column, or its columns have no names; or pyarrow is missing.
             DamageError: groups are in the redo log of a writer that is gone, and not in the files.
             EventError: a value cannot be read.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
-        import pyarrow as pa
+        with needed_for("to_arrow"):
+            import numpy  # noqa: F401  # wanted by what is imported later
+            import pyarrow as pa
 
         from ibbmaster.arrow.plan import find_fields, plan_tasks
         from ibbmaster.arrow.read_options import ReadOptions

@@ -23,6 +23,7 @@ from ibbmaster.api.writing import WritableLog
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.extras import needed_for
 from ibbmaster.server.certificate import Certificate, load_certificate, make_certificate
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
@@ -86,6 +87,7 @@ class CheckedOptions:
         return replace(self.primary, profile=profile)
 
 
+@needed_for("serving a log")
 def check_options(
     *,
     host: str = "127.0.0.1",
@@ -158,7 +160,7 @@ def _expect_dump(path: Path) -> None:
     except OSError as error:
         raise ConfigurationError(f"base {path}: {error.strerror}") from error
     except ConfigurationError as error:
-        raise ConfigurationError(f"base {path} is no dump: {error}") from None
+        raise ConfigurationError(f"base {path} is not a dump: {error}") from None
 
 
 def is_loopback(host: str) -> bool:
@@ -294,8 +296,7 @@ async def run_primary(
 ) -> None:
     """`serve_trio` with options that are checked."""
     with _opened(log) as opened:
-        directory = opened.path if opened.path.is_dir() else opened.path.parent
-        primary = Primary(opened.engine, checked.for_log(opened), directory)
+        primary = Primary(opened.engine, checked.for_log(opened), opened.history_cache)
         with _counted(opened, primary):
 
             def announce(port: int) -> None:

@@ -23,6 +23,7 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter, group_events
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import GroupSelection, LogRange
@@ -125,10 +126,9 @@ def _modified_at(path: str, name: str) -> int:
 
 
 def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
-    """The schema history of the log of options; who writes the log keeps it beside it, who reads it may take it."""
-    directory = None if options.is_classic else Path(options.path)
+    """The schema history of the log of options."""
     scan = scan_ddl if options.uses_kernels else None
-    return schema_of_log(log, options.declarations, directory, is_kept=False, scan=scan)
+    return schema_of_log(log, options.declarations, HistoryCache(Path(options.path), is_written=False), scan=scan)
 
 
 def _end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from ibbmaster.event.rows.ddl import KEY_MARK, is_primary_key
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, OnFault
 from ibbmaster.log.locating import readable_groups
 from ibbmaster.log.schema_history import LoggedSchema, Scan, fold_group
@@ -23,20 +23,19 @@ from ibbmaster.schema.versions import TableVersions
 def schema_of_log(
     log: LogEngine,
     declarations: Mapping[str, Declaration],
-    directory: Path | None,
+    cache: HistoryCache,
     *,
-    is_kept: bool,
     scan: Scan | None = None,
 ) -> LoggedSchema:
     """The schema history of a log; `declarations` are what its tables were when it began.
 
-    It is taken from its cache in the directory, and kept there if `is_kept`; one that begins with
-    declarations is not. `scan` is a faster way to begin.
+    It is taken from its cache, and kept there; one that begins with declarations is not. `scan` is a faster way to
+    begin.
     """
     base = declared_schema(declarations)
     if base.tables:
         return LoggedSchema(log, base=base, scan=scan)
-    return LoggedSchema(log, directory=directory, is_kept=is_kept, scan=scan)
+    return LoggedSchema(log, cache=cache, scan=scan)
 
 
 def readable_history(log: LogEngine, declarations: Mapping[str, Declaration], on_fault: OnFault) -> SchemaHistory:

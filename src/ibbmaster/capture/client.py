@@ -18,6 +18,7 @@ from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
+from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.position import NOWHERE
 
@@ -113,7 +114,8 @@ def _check_reached(primary: PrimaryAddress, reached: Mapping[int, Gtid], end: Gt
 @contextlib.contextmanager
 def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
     """A connection to a primary."""
-    import pymysql
+    with needed_for("reading a primary"):
+        import pymysql
 
     try:
         with contextlib.closing(

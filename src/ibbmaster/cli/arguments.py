@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.errors import ConfigurationError, StoreError
 
 if TYPE_CHECKING:
     import ibbmaster
@@ -31,6 +33,43 @@ def size(text: str) -> int:
         return parse_size(text)
     except ConfigurationError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def expect_log(directory: Path) -> None:
+    """See before long work begins that there is a log that can be read.
+
+    Raises:
+        IbbMasterError: there is none.
+    """
+    import ibbmaster
+
+    with ibbmaster.open(directory) as log:
+        if not log.files:
+            raise StoreError(f"{directory}: no binlog files (binlog-000000.ibb and so on)")
+
+
+def expect_readable(files: Iterable[Path]) -> None:
+    """See before long work begins that each file can be read.
+
+    Raises:
+        StoreError: one cannot.
+    """
+    for path in files:
+        if not os.access(path, os.R_OK):
+            raise StoreError(f"{path} cannot be read")
+
+
+def expect_writable(directory: Path) -> None:
+    """See before long work begins that a directory, or one above it where it can be made, can be written.
+
+    Raises:
+        StoreError: it cannot, or there is something else.
+    """
+    above = next(path for path in (directory.absolute(), *directory.absolute().parents) if os.path.lexists(path))
+    if not above.is_dir():
+        raise StoreError(f"{directory}: {above} is not a directory")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise StoreError(f"{directory}: {above} cannot be written")
 
 
 def open_to_change(directory: Path) -> ibbmaster.WritableLog:

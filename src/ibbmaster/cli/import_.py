@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import size
+from ibbmaster.cli.arguments import expect_readable, expect_writable, size
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
@@ -76,11 +76,14 @@ def run(args: argparse.Namespace) -> int:
         raise StoreError(f"{directory} is not a directory")
     if not args.append and directory.exists() and any(directory.iterdir()):
         raise StoreError(f"{directory} is not empty; --append goes on with the log in it")
+    files = find_series(args.classic)
+    expect_readable(file.path for file in files)
+    expect_writable(directory)
     is_new = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True)
     disk = RealDisk(directory)
     try:
-        load_kernels(KernelSet.IMPORT, sum(file.size_bytes for file in find_series(args.classic)))
+        load_kernels(KernelSet.IMPORT, sum(file.size_bytes for file in files))
         with progress(is_wanted=not args.json) as bar:
             report = import_classic(
                 args.classic,

@@ -41,7 +41,9 @@ def run(args: argparse.Namespace) -> int:
 
     file_no = parse_file_name(args.file.name)
     if file_no is None:
-        raise ConfigurationError(f"{args.file.name} is no name of a binlog file: expected one like binlog-000000.ibb")
+        raise ConfigurationError(
+            f"{args.file.name} is not the name of a binlog file: expected one like binlog-000000.ibb"
+        )
     disk = RealDisk(args.file.parent)
     lines = _page(disk, file_no, args.page) if args.page is not None else _file(disk, file_no)
     for line in lines:

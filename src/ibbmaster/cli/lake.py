@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibbmaster.cli.arguments import expect_log, expect_writable
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -110,6 +112,8 @@ def session_of(args: argparse.Namespace, name: str) -> Iterator[SparkSession]:
     from ibbmaster.lake.session import close_session, open_session, quiet_logging
 
     settings = dict(pair_of(text, "--conf") for text in args.conf)
+    importlib.import_module("pyspark.sql")
+    expect_log(Path(args.directory))  # Spark takes ten seconds to start
     with plain_errors(), quiet_logging():
         session = open_session(args.master, name=f"ibbmaster lake {name}", settings=settings)
         try:
@@ -126,7 +130,7 @@ def pair_of(text: str, what: str) -> tuple[str, str]:
     """
     name, sign, value = text.partition("=")
     if not sign or not name:
-        raise ConfigurationError(f"{what}: {text!r} is no NAME=VALUE")
+        raise ConfigurationError(f"{what}: {text!r} is not NAME=VALUE")
     return name, value
 
 
@@ -173,6 +177,9 @@ def run_export(args: argparse.Namespace) -> int:
     from ibbmaster.lake.placing import check_free
 
     check_free(Path(args.to))
+    expect_writable(Path(args.to))
+    if args.format == "delta":
+        importlib.import_module("deltalake")
     with session_of(args, "export") as session:
         found = export(
             session,
@@ -203,6 +210,7 @@ def run_snapshot(args: argparse.Namespace) -> int:
 
     if args.to is not None:
         check_free(Path(args.to))
+        expect_writable(Path(args.to))
     doubts: list[str] = []
     with session_of(args, "snapshot") as session:
         frame = snapshot(
@@ -234,6 +242,9 @@ def run_stats(args: argparse.Namespace) -> int:
     """Count, and draw."""
     from ibbmaster.lake.statistics import draw, statistics
 
+    if args.plots:
+        importlib.import_module("matplotlib")
+        expect_writable(Path(args.plots))
     with session_of(args, "stats") as session:
         found = statistics(session, args.directory)
     pictures = draw(found, Path(args.plots)) if args.plots else []

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import ibbmaster
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.extras import needed_for
 
 COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "serve",
@@ -28,25 +29,6 @@ COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "warm_up",
     "demo",
 )
-
-
-EXTRAS = {  # what brings a module that is not there
-    "pyspark": "spark",
-    "py4j": "spark",
-    "pyarrow": "spark",
-    "pandas": "spark",
-    "numpy": "fast",
-    "numba": "fast",
-    "llvmlite": "fast",
-    "deltalake": "delta",
-    "matplotlib": "plots",
-    "tqdm": "cli",
-    "trio": "server",
-    "cryptography": "server",
-    "nacl": "server",
-    "pymysql": "demo",
-    "pymysqlreplication": "demo",
-}
 EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
 EXIT_INTERRUPTED = 130  # what shells report for SIGINT
@@ -57,29 +39,58 @@ DESCRIPTION = (
 EPILOG = "`ibbmaster COMMAND --help` tells more about a command."
 
 
+class _CommandsFormatter(argparse.HelpFormatter):
+    """The column of the help is as wide as the longest command, also before Python 3.13."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        for command in self._iter_indented_subactions(action):
+            width = len(self._format_action_invocation(command)) + self._current_indent
+            self._action_max_length = max(self._action_max_length, width)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every command in it."""
-    parser = argparse.ArgumentParser(prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG)
+    parser = argparse.ArgumentParser(
+        prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
+    )
     parser.add_argument("--version", action="version", version=f"ibbmaster {ibbmaster.__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         importlib.import_module(f"ibbmaster.cli.{command}").add_parser(subparsers)
+    _know_themselves(parser)
     return parser
+
+
+def _know_themselves(parser: argparse.ArgumentParser) -> None:
+    """Let arguments say which command they were for: the innermost one."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                command.set_defaults(command=command)
+                _know_themselves(command)
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """As `parse_args` of the parser, but who gives a command what it does not know is shown that command's usage."""
+    args, unknown = build_parser().parse_known_args(arguments)
+    if unknown:
+        args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; what it returns is the exit code."""
     try:
-        args = build_parser().parse_args(arguments)
-        code: int = args.run(args)
-        sys.stdout.flush()
+        with needed_for("this command"):
+            args = parse_arguments(arguments)
+            code: int = args.run(args)
+            sys.stdout.flush()
     except IbbMasterError as error:
         print(f"ibbmaster: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
     except ModuleNotFoundError as error:
-        module = (error.name or "").partition(".")[0]
-        remedy = f"pip install 'ibbmaster[{EXTRAS[module]}]'" if module in EXTRAS else str(error)
-        print(f"ibbmaster: this command needs {module}: {remedy}", file=sys.stderr)
+        print(f"ibbmaster: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ibbmaster.cli.arguments import expect_writable
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -127,6 +128,8 @@ def _check(args: argparse.Namespace) -> None:
     for path in (args.json, args.html, args.markdown, args.picture):
         if path not in (None, "-") and (not Path(path).parent.is_dir() or Path(path).is_dir()):
             raise ConfigurationError(f"{path}: expected a file in a directory that is there")
+        if path not in (None, "-"):
+            expect_writable(Path(path).parent)
 
 
 def _named(what: str, names: Sequence[str], known: Mapping[str, Known]) -> list[Known]:
@@ -200,7 +203,7 @@ class _Matrix:
         """Build every consumer, and say what can be run."""
         self._built()
         for name, consumer in self.consumers.items():
-            print(f"{name}: {'ready' if consumer.not_run is None else f'not to be had: {consumer.not_run}'}")
+            print(f"{name}: {'ready' if consumer.not_run is None else f'unavailable ({consumer.not_run})'}")
 
     def results(self) -> Results:
         """What there is, with what older results have."""
@@ -316,4 +319,4 @@ def _table(results: Results) -> Iterator[str]:
             yield f"  {cell.scenario:32} {mark} {grade:20}  {text}"
         as_good = sum(cell.grade is not None and cell.grade.rank <= best[cell.scenario].rank for cell in cells)
         if cells:
-            yield f"  {as_good} of {len(cells)} as well as can be"
+            yield f"  {as_good} of {len(cells)} at the best possible grade"

@@ -80,12 +80,5 @@ def run(args: argparse.Namespace) -> int:
     else:
         verdict = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else "no faults"
         verdict += f", {len(notes)} note{'s' * (len(notes) != 1)}" if notes else ""
-        of_pages = totals.pages > 0  # traditional files have none
-        counts = [
-            f"{totals.files} files",
-            *[f"{totals.pages} pages"] * of_pages,
-            f"{totals.groups} event groups",
-            *[f"{totals.oob_records} out-of-band records"] * of_pages,
-        ]
-        print(f"{', '.join(counts)}: {verdict}")
+        print(f"{totals}: {verdict}")
     return 1 if faults else 0

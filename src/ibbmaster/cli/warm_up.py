@@ -16,8 +16,9 @@ EXAMPLES = """examples:
   ibbmaster warm-up                                             for this user, on this machine
   IBBMASTER_KERNEL_CACHE=/opt/kernels ibbmaster warm-up serve   for an image that only serves
 
-Compiled code is for one kind of CPU, and for these versions of Python, Numba and ibbmaster. Whoever
-can write the directory can run code as those who use it.
+Compiled code is for one kind of CPU, and for these versions of Python, Numba and ibbmaster. Anyone who
+can write to this directory can run code as the users who load it, so it is loaded only from a directory
+that nobody but root and the user who loads it can write to.
 """
 
 

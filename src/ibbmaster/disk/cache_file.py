@@ -1,35 +1,62 @@
-"""A file that may be deleted at any time: read as a whole, replaced as a whole, never an error."""
+"""A file that may be deleted at any time: read as a whole, replaced as a whole, never an error.
+
+One that somebody else may have written is not read (`user_cache.distrust`).
+"""
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import stat
 import tempfile
 from pathlib import Path
+
+from ibbmaster.user_cache import distrust, make_directory
+
+log = logging.getLogger(__name__)
 
 MODE = 0o640
 
 
 class CacheFile:
-    """One file beside others. Whatever is wrong with it, it is as if it were not there."""
+    """One file. Whatever is wrong with it, it is as if it were not there.
 
-    def __init__(self, path: Path, *, size_max: int) -> None:
+    One beside a log may also be of who owns the directory: they could have written the log, too. Of
+    others the directory is made when it is needed, and no more than `count_max` files stay in it.
+    """
+
+    def __init__(self, path: Path, *, size_max: int, count_max: int | None = None) -> None:
         self.path = path
         self._size_max = size_max
+        self._count_max = count_max  # None: beside a log
+        self._has_warned = False
 
     def read(self) -> bytes | None:
-        """All of it; None if there is none, or it is no plain file, too large, or cannot be read."""
+        """All of it; None if there is none, or it is no plain file, too large, not to be trusted, or cannot be read."""
         try:
             found = self.path.lstat()
-            if not stat.S_ISREG(found.st_mode) or found.st_size > self._size_max:
+            if not stat.S_ISREG(found.st_mode) or found.st_size > self._size_max or self._is_doubtful():
                 return None
             with self.path.open("rb") as file:
                 return file.read(self._size_max)
         except OSError:
             return None
 
+    def _is_doubtful(self) -> bool:
+        """Whether somebody else may have written it, which is said once."""
+        owners = [self.path.parent.stat().st_uid] if self._count_max is None else []
+        doubt = distrust(self.path, owners=owners)
+        if doubt is not None and not self._has_warned:
+            self._has_warned = True
+            log.warning("%s is not used, others may have written it: %s", self.path, doubt)
+        return doubt is not None
+
     def write(self, data: bytes) -> bool:
         """Put other content in its place, so that readers see the old or the new; whether that could be done."""
         try:
+            if self._count_max is not None:
+                make_directory(self.path.parent)
+                self._make_room(self._count_max)
             with tempfile.NamedTemporaryFile(dir=self.path.parent, prefix=f"{self.path.name}.", delete=False) as file:
                 new = Path(file.name)
                 try:
@@ -43,3 +70,13 @@ class CacheFile:
         except OSError:
             return False
         return True
+
+    def _make_room(self, count_max: int) -> None:
+        """Remove the files that were written longest ago."""
+        others = [path for path in self.path.parent.iterdir() if path != self.path]
+        written: dict[Path, int] = {}
+        for path in others:
+            with contextlib.suppress(FileNotFoundError):
+                written[path] = path.lstat().st_mtime_ns
+        for path in sorted(written, key=written.__getitem__, reverse=True)[count_max - 1 :]:
+            path.unlink(missing_ok=True)

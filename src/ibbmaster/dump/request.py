@@ -170,7 +170,7 @@ def _gtid_list(variables: Mapping[str, UserValue], name: str) -> GtidPosition | 
     text = _text(value)
     try:
         if not _GTID_LIST.fullmatch(text):
-            raise GtidError(f"{text[:80]!r} is no list of GTIDs: expected domain-server-seqno,… without spaces")
+            raise GtidError(f"{text[:80]!r} is not a list of GTIDs: expected domain-server-seqno,… without spaces")
         return GtidPosition.parse(text)
     except DuplicateDomainError as error:
         raise DumpError(str(error), f"@{name} names a domain twice", code=GTID_LIST_CONFLICT) from None

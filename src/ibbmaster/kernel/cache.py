@@ -10,7 +10,8 @@ A cache directory, made by `ibbmaster warm-up` or by the first start that needs 
 Numba by itself would notice no change in a module that is imported by that of a kernel, would
 take files copied into an image for stale ones (their times are rounded), and does not read a
 directory that cannot be written. Here the key says what the code was made from, the hashes
-that it is whole, and nothing has to be written where all is there.
+that it is whole, and nothing has to be written where all is there. What others could have
+written is not read: Numba's index is a pickle, which runs.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
+from typing import TextIO
 
-ENVIRONMENT = "IBBMASTER_KERNEL_CACHE"  # the cache directory; any user who can write there can run code as its users
+from ibbmaster import user_cache
+
+ENVIRONMENT = "IBBMASTER_KERNEL_CACHE"  # the cache directory
 SOURCES = (  # all that kernels import; their values are compiled in
     "kernel/*.py",
     "codec/buffer.py",
@@ -42,10 +47,12 @@ SOURCES = (  # all that kernels import; their values are compiled in
     "ibb/chunk.py",
     "ibb/page.py",
     "position.py",
+    "user_cache.py",
 )
 WITHOUT_KERNELS = ("calls.py", "compiling.py", "loading.py")
 READY_FILE = "ready.json"
 LOCK_FILE = "lock"
+LOOK_AGAIN_S = 0.1  # at a lock that another process holds
 
 
 class KernelSet(StrEnum):
@@ -62,12 +69,8 @@ def find_directory() -> Path | None:
     """The cache directory of this user, which need not be there; None if there is no place for one."""
     if named := os.environ.get(ENVIRONMENT):
         return Path(named).absolute()
-    if base := os.environ.get("XDG_CACHE_HOME"):
-        return Path(base).absolute() / "ibbmaster" / "kernels"
-    try:
-        return Path.home() / ".cache" / "ibbmaster" / "kernels"
-    except RuntimeError:  # a user without a home, as containers have them
-        return None
+    caches = user_cache.cache_directory()
+    return None if caches is None else caches / "kernels"
 
 
 @functools.cache  # what this process runs stays what it was when it began, whatever becomes of the files
@@ -115,27 +118,46 @@ class KernelCache:
         self.path = path
 
     def has(self, sets: Iterable[KernelSet]) -> bool:
-        """Whether all kernels of these sets are there, and whole."""
+        """Whether all kernels of these sets are there, and whole, and nobody else can have put them there."""
         try:
+            if self.distrust() is not None:
+                return False
             ready = json.loads((self.path / READY_FILE).read_bytes())
             return set(sets) <= set(ready["sets"]) and ready["files"] == self._hashes(ready["files"])
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
-    def make(self) -> bool:
-        """Make the directory if need be, for this user alone; whether it can be written."""
+    def distrust(self) -> str | None:
+        """Why others may have written something here; None if they cannot."""
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return user_cache.distrust_all(self.path)
+        except OSError as error:
+            return str(error)
+
+    def make(self) -> bool:
+        """Make the directory if need be; whether this user can write it."""
+        try:
+            user_cache.make_directory(self.path)
             with tempfile.TemporaryFile(dir=self.path):
                 return True
         except OSError:
             return False
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Wait until no other process compiles here, and keep others from it."""
+    def locked(self, *, wait_s: float | None = None, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:
+        """Wait until no other process compiles here, and keep others from it; `on_wait` hears that one does.
+
+        Raises:
+            TimeoutError: it does so for longer than `wait_s`.
+        """
         with (self.path / LOCK_FILE).open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_taken(file):
+                on_wait()
+                deadline = None if wait_s is None else time.monotonic() + wait_s
+                while not _is_taken(file):
+                    if deadline is not None and time.monotonic() >= deadline:
+                        raise TimeoutError(f"another process has compiled in {self.path} for more than {wait_s:g} s")
+                    time.sleep(LOOK_AGAIN_S)
             yield
 
     def clean(self) -> None:
@@ -158,3 +180,12 @@ class KernelCache:
 
     def _hashes(self, names: Iterable[str]) -> dict[str, str]:
         return {name: hashlib.sha256((self.path / name).read_bytes()).hexdigest() for name in names}
+
+
+def _is_taken(file: TextIO) -> bool:
+    """Take the lock, unless another process has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

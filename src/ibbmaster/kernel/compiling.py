@@ -16,9 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ibbmaster.kernel.cache import KernelCache, KernelSet, cache_key
+from ibbmaster.user_cache import WRITABLE_BY_OTHERS
 
 NICENESS = 10  # a tenth of what others get of a busy core: it has to end some time
 DONE = "done "  # begins a line of progress: steps done, and all steps
+WAITING = "waits"  # the line that says that another process compiles the same
+IS_BUSY = 3  # the exit code of who has waited long enough for it
 
 _running: set[subprocess.Popen[str]] = set()
 _lock = threading.Lock()
@@ -27,6 +30,10 @@ _is_ending = False
 
 class CompilationError(Exception):
     """The compiling process has failed, or could not be started; the message says how."""
+
+
+class CompilationBusyError(CompilationError):
+    """Another process compiles the same, and has not ended in the time to wait."""
 
 
 class EndingError(CompilationError):
@@ -38,16 +45,21 @@ def compile_elsewhere(
     sets: Iterable[KernelSet],
     *,
     is_nice: bool = False,
+    wait_s: float | None = None,
+    on_wait: Callable[[], object] = lambda: None,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> None:
     """Have kernels compiled into a cache by another process, and wait for it.
 
-    `progress` hears how many steps are done, of how many. With `is_nice` others go first.
+    `progress` hears how many steps are done, of how many. With `is_nice` others go first. Where
+    somebody else compiles there, `on_wait` hears so.
 
     Raises:
         CompilationError: it did not get there.
+        CompilationBusyError: somebody else compiles there for longer than `wait_s`.
     """
     command = [sys.executable, "-P", "-m", __name__, str(cache.path), *sets, *["--nice"] * is_nice]
+    command += [] if wait_s is None else [f"--wait={wait_s}"]
     said = ""
     try:
         with _started(command) as process:
@@ -56,6 +68,8 @@ def compile_elsewhere(
                 if line.startswith(DONE):
                     done, total = map(int, line.removeprefix(DONE).split())
                     progress(done, total)
+                elif line.rstrip() == WAITING:
+                    on_wait()
                 else:
                     said = line.strip() or said
     except OSError as error:
@@ -63,6 +77,8 @@ def compile_elsewhere(
     if process.returncode:
         if _is_ending:
             raise EndingError("this process ends")
+        if process.returncode == IS_BUSY:
+            raise CompilationBusyError(said)
         raise CompilationError(f"the compiling process ended with {process.returncode}: {said or 'it said nothing'}")
 
 
@@ -104,11 +120,21 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
             _running.discard(process)
 
 
-def compile_here(cache: KernelCache, sets: Sequence[KernelSet], progress: Callable[[int, int], object]) -> None:
+def compile_here(
+    cache: KernelCache,
+    sets: Sequence[KernelSet],
+    progress: Callable[[int, int], object],
+    *,
+    wait_s: float | None = None,
+    on_wait: Callable[[], object] = lambda: None,
+) -> None:
     """Compile what the cache does not have, unless another process has done so in the meantime."""
     if cache_key() != cache.path.name:
         raise CompilationError("the package, Python or Numba has changed since the process began that asks: restart it")
-    with cache.locked():
+    doubt = cache.distrust()
+    if doubt is not None:  # what is there already would be read
+        raise CompilationError(doubt)
+    with cache.locked(wait_s=wait_s, on_wait=on_wait):
         present = cache.sets()
         if set(sets) <= present:
             return
@@ -131,16 +157,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("sets", nargs="+", type=KernelSet)
     parser.add_argument("--nice", action="store_true")
+    parser.add_argument("--wait", type=float, metavar="SECONDS", help="for another process that compiles the same")
     args = parser.parse_args(arguments)
     if args.nice:
         os.nice(NICENESS)
 
-    def say(done: int, total: int) -> None:
+    os.umask(os.umask(0o777) | WRITABLE_BY_OTHERS)  # who reads what is compiled runs it
+
+    def say(line: str) -> None:
         with contextlib.suppress(BrokenPipeError):  # who waited has gone; the next one will find what is done here
-            print(f"{DONE}{done} {total}", flush=True)
+            print(line, flush=True)
 
     try:
-        compile_here(KernelCache(args.directory), args.sets, say)
+        compile_here(
+            KernelCache(args.directory),
+            args.sets,
+            lambda done, total: say(f"{DONE}{done} {total}"),
+            wait_s=args.wait,
+            on_wait=lambda: say(WAITING),
+        )
+    except TimeoutError as error:
+        print(error)
+        return IS_BUSY
     except (CompilationError, OSError) as error:
         print(error)
         return 1

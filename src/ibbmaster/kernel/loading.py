@@ -22,7 +22,7 @@ from typing import cast
 
 from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key, find_directory
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.compiling import CompilationError, EndingError, compile_elsewhere, end_all
+from ibbmaster.kernel.compiling import CompilationBusyError, CompilationError, EndingError, compile_elsewhere, end_all
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,9 @@ SWITCH = "IBBMASTER_KERNELS"  # environment variable: "off" always takes the ref
 READY = "fast kernels are ready"
 WORK_TO_LOAD = 8 << 20  # bytes: what the reference path does while kernels are loaded
 WORK_TO_COMPILE = 64 << 20  # bytes: what it does while they are compiled
+WAIT_S = 10.0  # for another process that compiles them, perhaps at low priority: longer than it takes to do so here
+
+_OTHERS_COMPILE = "another process compiles the fast kernels"
 
 Heard = Callable[[int, int], object]  # steps of compiling that are done, of how many
 
@@ -48,17 +51,19 @@ def kernels(*sets: KernelSet) -> Kernels | None:
 def load(*sets: KernelSet, progress: Heard = lambda done, total: None, is_nice: bool = False) -> Kernels | None:
     """Load some kernels now, or all; another process compiles them first if need be. None if they cannot be had."""
     global _ready, _has_failed
+    wanted = set(sets or KernelSet)
     with _lock:
-        wanted = set(sets or KernelSet)
         missing = sorted(wanted - _loaded)
-        if missing and not _has_failed:
-            begun = time.monotonic()
-            module = _load(missing, progress, is_nice)
+    if missing and not _has_failed:
+        begun = time.monotonic()
+        module = _load(missing, progress, is_nice)  # without the lock: another thread may compile at leisure
+        with _lock:
             _has_failed = module is None
             if module is not None:
                 _ready = module
                 _loaded.update(missing)
                 log.info("%s after %.1f s", READY, time.monotonic() - begun)
+    with _lock:
         return _ready if wanted <= _loaded else None
 
 
@@ -129,12 +134,14 @@ def fill_cache(sets: Collection[KernelSet], *, progress: Heard = lambda done, to
     try:
         cache = KernelCache(directory / cache_key())
     except ImportError as error:
-        raise CompilationError("there is no Numba: pip install ibbmaster[fast]") from error
+        raise CompilationError("Numba is not installed: pip install 'ibbmaster[fast]'") from error
+    if (doubt := cache.distrust()) is not None:
+        raise CompilationError(_untrusted(doubt))
     if cache.has(sets):
         return directory, True
     if not cache.make():
         raise CompilationError(f"{directory} cannot be written: let {ENVIRONMENT} name a directory that can be")
-    compile_elsewhere(cache, sets, progress=progress)
+    compile_elsewhere(cache, sets, progress=progress, on_wait=lambda: log.warning(f"{_OTHERS_COMPILE}: waiting for it"))
     return directory, False
 
 
@@ -144,12 +151,18 @@ def _load(sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> Kernel
     try:
         importlib.import_module("numba")
     except ImportError:
-        log.info("without Numba: pip install ibbmaster[fast] streams several times as fast")
+        log.info("Numba is not installed: pip install 'ibbmaster[fast]' streams several times as fast")
         return None
     try:
         with _cache_for(sets) as cache:
-            if not cache.has(sets):
-                compile_elsewhere(cache, sets, is_nice=is_nice, progress=progress)
+            try:
+                _compile(cache, sets, progress, is_nice)
+            except CompilationBusyError:
+                log.warning("%s still: compiling them here, too, for this process alone", _OTHERS_COMPILE)
+            else:
+                return _load_from(cache, sets)
+        with _scratch_cache() as cache:
+            _compile(cache, sets, progress, is_nice)
             return _load_from(cache, sets)
     except EndingError:
         pass
@@ -160,35 +173,69 @@ def _load(sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> Kernel
     return None
 
 
+def _compile(cache: KernelCache, sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> None:
+    """Have kernels in a cache. Who has work to do does not wait without end for a process that lets others go first."""
+    if cache.has(sets):
+        return
+    if is_nice:
+        compile_elsewhere(cache, sets, is_nice=True, progress=progress)
+        return
+
+    def say() -> None:
+        log.warning("%s: waiting for it, %g s at most", _OTHERS_COMPILE, WAIT_S)
+
+    compile_elsewhere(cache, sets, progress=progress, wait_s=WAIT_S, on_wait=say)
+
+
 def _load_from(cache: KernelCache, sets: Collection[KernelSet]) -> Kernels:
+    if (doubt := cache.distrust()) is not None:
+        raise CompilationError(doubt)
     numba_cache = importlib.import_module("ibbmaster.kernel.numba_cache")
     module = importlib.import_module("ibbmaster.kernel.warm")
-    numba_cache.use_directory(cache.path)
-    with numba_cache.only_cached():
+    with _lock, numba_cache.only_cached():
+        numba_cache.use_directory(cache.path)
         module.warm_up(sets)
     return cast(Kernels, module)
 
 
 @contextlib.contextmanager
 def _cache_for(sets: Collection[KernelSet]) -> Iterator[KernelCache]:
-    """The user's cache if it has these kernels or can be written, else one for now."""
-    directory, key = find_directory(), cache_key()
+    """The user's cache if nobody else can write it and it has these kernels or can be written, else one for now."""
+    directory, doubt = find_directory(), None
     if directory is not None:
-        cache = KernelCache(directory / key)
-        if cache.has(sets) or cache.make():
+        cache = KernelCache(directory / cache_key())
+        doubt = cache.distrust()
+        if doubt is None and (cache.has(sets) or cache.make()):
             yield cache
             return
-    log.warning(
-        "%s cannot be written: kernels are compiled at each start; let %s name a directory that can be, "
-        "or one that `ibbmaster warm-up` has filled",
-        directory or "the cache directory of a user without a home",
-        ENVIRONMENT,
+    if doubt is not None:
+        log.warning("%s; kernels are compiled at each start", _untrusted(doubt))
+    else:
+        log.warning(
+            "%s cannot be written: kernels are compiled at each start; let %s name a directory that can be, "
+            "or one that `ibbmaster warm-up` has filled",
+            directory or "the cache directory of a user without a home",
+            ENVIRONMENT,
+        )
+    with _scratch_cache() as cache:
+        yield cache
+
+
+def _untrusted(doubt: str) -> str:
+    return (
+        f"compiled kernels are not taken from where others may have written them: {doubt}; "
+        f"make it yours alone, or let {ENVIRONMENT} name another directory"
     )
+
+
+@contextlib.contextmanager
+def _scratch_cache() -> Iterator[KernelCache]:
+    """A cache for this process and for now."""
     with contextlib.ExitStack() as stack:
         try:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ibbmaster-kernels-"))
         except OSError as error:
             raise CompilationError(f"nor is there a temporary directory: {error}") from error
-        cache = KernelCache(Path(scratch) / key)
+        cache = KernelCache(Path(scratch) / cache_key())
         cache.make()
         yield cache

@@ -75,7 +75,7 @@ def make_directory(directory: Path, place: Path | None = None) -> list[Path]:
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         blocking = next(path for path in (directory, *directory.parents) if path.exists() or path.is_symlink())
-        problem = "this is no directory" if blocking == place else f"cannot be made: {blocking} is no directory"
+        problem = "this is not a directory" if blocking == place else f"cannot be made: {blocking} is not a directory"
         raise StoreError(f"{place}: {problem}") from None
     except OSError as error:
         kind = DiskFullError if error.errno in FULL else StoreError
@@ -148,7 +148,7 @@ def _check_replaceable(place: Path) -> None:
     if not place.exists():
         return
     if not place.is_dir():
-        raise StoreError(f"{place}: this is no directory")
+        raise StoreError(f"{place}: this is not a directory")
     names = sorted(path.name for path in place.iterdir())
     others = [name for name in names if name != DONE and not name.removesuffix(".crc").endswith(".parquet")]
     others = [name for name in others if name != f".{DONE}.crc"]

@@ -42,6 +42,16 @@ class Totals:
     groups: int = 0
     oob_records: int = 0
 
+    def __str__(self) -> str:
+        of_pages = self.pages > 0  # traditional files have none
+        counts = [
+            f"{self.files} files",
+            *[f"{self.pages} pages"] * of_pages,
+            f"{self.groups} event groups",
+            *[f"{self.oob_records} out-of-band records"] * of_pages,
+        ]
+        return ", ".join(counts)
+
     def add(self, other: Totals) -> None:
         """Count what was read elsewhere."""
         self.files += other.files

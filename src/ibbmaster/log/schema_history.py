@@ -1,4 +1,4 @@
-"""Folds the DDL of a log into its schema history, and keeps that beside the log as a cache.
+"""Folds the DDL of a log into its schema history, and keeps that as a cache.
 
 Only groups are read that a server has marked as DDL, and those of a statement by itself: ALTER
 SEQUENCE has no mark. The cache may be deleted at any time; one that is not of this log, or not
@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ibbmaster.disk.cache_file import CacheFile
 from ibbmaster.errors import EventError, IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
@@ -25,23 +24,22 @@ from ibbmaster.event.statement.logged import LoggedStatement, decode_statement
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.group_content import group_events
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.saved_history import (
-    SIZE_MAX,
     LastFolded,
     SavedHistoryError,
     decode_history,
     encode_history,
 )
 
-CACHE_FILE = "schema-history.cache"  # beside the files of the log
 MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
 QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
-SAVED_BYTES_MIN = 1 << 20  # of the log, behind which a history is saved again
+SAVED_BYTES_MIN = 1 << 20  # of the log, behind which a history is saved again; who reads less of it folds it anew
 DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
 _SOURCES = ("schema/*.py", "event/statement/*.py")
 
@@ -80,23 +78,21 @@ class LoggedSchema:
     """The schema history of a log, which grows with it. Thread-safe.
 
     `base` is the schema before the log, `behind` the position up to which it holds already: what
-    was logged up to there is passed over. With `directory` the history is taken from there, and unless
-    `is_kept` is false kept there, if that can be written. `scan` is a faster way to begin.
+    was logged up to there is passed over. The history is taken from `cache`, and kept there. `scan` is
+    a faster way to begin.
     """
 
     def __init__(
         self,
         log: LogEngine,
         *,
-        directory: Path | None = None,
+        cache: HistoryCache | None = None,
         base: SchemaCatalog | None = None,
         behind: GtidPosition | None = None,
-        is_kept: bool = True,
         scan: Scan | None = None,
     ) -> None:
-        self._is_kept = is_kept
         self._log = log
-        self._cache = None if directory is None else CacheFile(directory / CACHE_FILE, size_max=SIZE_MAX)
+        self._cache = cache
         self._base = base
         self._behind = behind
         self._scan = scan
@@ -116,9 +112,8 @@ class LoggedSchema:
         """
         with self._lock:
             try:
-                if self._history is None:
-                    self._load()
-                if self._history is None or not self._continue(self._history):
+                is_followed = self._history is not None and self._continue(self._history)
+                if not is_followed and not any(map(self._continue, self._kept())):
                     self._begin_anew()
             except BaseException:
                 self._history = self._last = None  # a part may be folded
@@ -237,26 +232,30 @@ class LoggedSchema:
 
     # The cache --------------------------------------------------------------------------------
 
-    def _load(self) -> None:
-        data = None if self._cache is None else self._cache.read()
-        if data is None:
-            return
-        try:
-            history, last = decode_history(data)
-            state = GtidState.parse(last.state)
-            Gtid.parse(last.gtid)
-        except (SavedHistoryError, IbbMasterError):
-            return
-        if last.rules != self._rules:
-            return
-        self._state = state
-        self._history, self._last, self._saved_at = history, last, history.end
+    def _kept(self) -> Iterator[SchemaHistory]:
+        """Take each history that was kept in turn, until one of them is of this log."""
+        for data in () if self._cache is None else self._cache.read():
+            try:
+                history, last = decode_history(data)
+                state = GtidState.parse(last.state)
+                Gtid.parse(last.gtid)
+            except (SavedHistoryError, IbbMasterError):
+                continue
+            if last.rules == self._rules:
+                self._state = state
+                self._history, self._last, self._saved_at = history, last, history.end
+                yield history
 
     def _save(self, history: SchemaHistory) -> None:
         """Keep a history; where that cannot be done nothing is kept."""
         self._saved_at = history.end
-        if self._is_kept and self._cache is not None and self._last is not None:
+        if self._cache is not None and self._last is not None and (self._cache.is_written or self._is_long(history)):
             self._cache.write(encode_history(history, self._last))
+
+    def _is_long(self, history: SchemaHistory) -> bool:
+        """Whether folding it again takes time that somebody would notice."""
+        begin = self._log.start_of_file().position
+        return history.end.file_no > begin.file_no or history.end.offset >= SAVED_BYTES_MIN
 
 
 def fold_group(history: SchemaHistory, group: EventGroup) -> None:

@@ -37,7 +37,6 @@ from ibbmaster.schema.model import (
 MAGIC = b"ibbschma"
 FORMAT = 1
 HEADER = struct.Struct("<8sIII")  # magic, format, bytes of JSON, their CRC-32C
-SIZE_MAX = 1 << 28
 _EQUAL = (SqlType, TableColumn, IndexPart, TableIndex, ForeignConstraint)  # those that are equal are one
 _POOLED = (*_EQUAL, TableVersion, UnknownTable, DatabaseVersion)  # each after those that it holds
 

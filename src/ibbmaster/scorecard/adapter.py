@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import importlib.metadata
-import os
 import re
 import shutil
 import subprocess
@@ -18,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.testkit.mariadb_programs import cache_directory
 from ibbmaster.testkit.small_file import read_small_file
+from ibbmaster.user_cache import make_directory, program_directory
 
 OURS = Path(__file__).parent / "adapters"
 MANIFEST = "adapter.toml"
@@ -86,7 +85,7 @@ def read_adapters(*directories: Path) -> dict[str, Adapter]:
     found: dict[str, Adapter] = {}
     for directory in (OURS, *directories):
         if not directory.is_dir():
-            raise ConfigurationError(f"{directory} is no directory of adapters")
+            raise ConfigurationError(f"{directory} is not a directory of adapters")
         manifests = sorted(directory.glob(f"*/{MANIFEST}"))
         if (directory / MANIFEST).is_file():
             manifests.append(directory / MANIFEST)
@@ -181,7 +180,7 @@ def build(adapter: Adapter) -> tuple[str, ...]:
         raise ConfigurationError(f"needs {', '.join(missing)}, not found on PATH")
     if not adapter.build and not adapter.sources:
         return _absolute(adapter.directory, adapter.run)
-    target = cache_directory(os.environ) / f"adapter-{adapter.name}-{_hash(adapter)}"
+    target = program_directory() / f"adapter-{adapter.name}-{_hash(adapter)}"
     with _locked(target.with_name(f".{target.name}.lock")):
         if not (target / BUILT).is_file():
             _build_in(adapter, target)
@@ -202,7 +201,7 @@ def _is_installed(adapter: Adapter) -> bool:
 def _build_in(adapter: Adapter, target: Path) -> None:
     if target.exists():  # a build that was broken off
         shutil.rmtree(target)
-    target.mkdir(parents=True)
+    target.mkdir(mode=0o700)
     for path in _files(adapter):
         shutil.copy(path, target / path.name)
     for command in adapter.build:
@@ -255,7 +254,7 @@ def _hash(adapter: Adapter) -> str:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """One builder at a time, over all processes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     with path.open("wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield

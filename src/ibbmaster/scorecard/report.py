@@ -213,7 +213,7 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
         f"Hello! {title} was run through {counted(run_count, 'scenario')} of a MariaDB primary that fails on cue:"
         " connections that end at a certain event, servers that restart, damaged events, unusual but valid shapes of a"
         " stream."
-        f" In {right} of them everything came out as well as it can."
+        f" In {right} of them everything came out at the best possible grade."
         + (
             f" Here are the other {found_count}, the gravest first, each with a way to see it again."
             " Some may be known, or as intended; then please take them as a note for the documentation."

@@ -86,7 +86,7 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
         await connection.flush()
     except (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError) as error:
         session.reason = str(error.__cause__ or error or "connection lost")
-        log.info("%s is gone: %s", connection, session.reason)
+        log.info("%s disconnected: %s", connection, session.reason)
     except trio.TooSlowError:
         session.reason = "it is too slow"
         log.warning("%s is too slow: dropped", connection)
@@ -452,7 +452,7 @@ class _Connection:
                 data = await self._receive(RECEIVE_SIZE)
                 self._wire.receive_data(data)
                 if isinstance(self._wire.next_event(), Closed) or not data:
-                    log.info("%s has left", self)
+                    log.info("%s disconnected", self)
                     break
         except (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError):
             pass

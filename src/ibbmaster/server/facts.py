@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
@@ -13,6 +12,7 @@ from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.split import event_heads
 from ibbmaster.gtid import GtidState
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import EventGroups, LogEngine, LogFile
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
@@ -23,14 +23,14 @@ class PrimaryFacts:
     """`ServerFacts` of a running primary; called from worker threads."""
 
     def __init__(
-        self, engine: LogEngine, options: PrimaryOptions, registry: Registry, directory: Path | None = None
+        self, engine: LogEngine, options: PrimaryOptions, registry: Registry, cache: HistoryCache | None = None
     ) -> None:
         self._engine = engine
         self._registry = registry
         self.server_id = options.server_id
         self.profile = options.profile
         self.server_version = options.profile.server_version
-        self.tables: LogTables = PrimaryTables(engine, directory, options.base, has_kernels=options.has_kernels)
+        self.tables: LogTables = PrimaryTables(engine, cache, options.base, has_kernels=options.has_kernels)
         self._since = time.monotonic()
         self.started_at = int(time.time())  # in seconds since 1970
 

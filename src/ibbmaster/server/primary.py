@@ -8,13 +8,13 @@ import math
 import signal
 import socket
 import time
-from pathlib import Path
 
 import trio
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
 from ibbmaster.server.dumping import PUMPS_MAX
@@ -35,11 +35,11 @@ SEND_BUFFER_SIZE = 512 * 1024  # of the kernel, per replica: with one block of o
 class Primary:
     """A binlog that can be served to any number of replicas.
 
-    `engine` is only read; its schema history is kept in `directory`, if one is given. `serve` runs until it is
+    `engine` is only read; its schema history is kept in `cache`, if one is given. `serve` runs until it is
     cancelled or `stop` is called.
     """
 
-    def __init__(self, engine: LogEngine, options: PrimaryOptions, directory: Path | None = None) -> None:
+    def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None = None) -> None:
         self.engine = engine
         self.options = options
         self.registry = Registry()
@@ -51,7 +51,7 @@ class Primary:
             options=options,
             registry=self.registry,
             follower=self.follower,
-            facts=PrimaryFacts(engine, options, self.registry, directory),
+            facts=PrimaryFacts(engine, options, self.registry, cache),
             shared_blocks=SharedBlocks(),
             pumps=trio.CapacityLimiter(PUMPS_MAX),
         )

@@ -20,6 +20,7 @@ from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ibbmaster.log.history_cache import HistoryCache
     from ibbmaster.log.schema_history import LoggedSchema
     from ibbmaster.schema.base_dump import BaseRows, BaseSchema
     from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
@@ -36,14 +37,19 @@ class PrimaryTables:
     """`LogTables` of one primary; called from worker threads."""
 
     def __init__(
-        self, engine: LogEngine, directory: Path | None = None, base: Path | None = None, *, has_kernels: bool = True
+        self,
+        engine: LogEngine,
+        cache: HistoryCache | None = None,
+        base: Path | None = None,
+        *,
+        has_kernels: bool = True,
     ) -> None:
-        """`directory` is where the schema history may be kept, `base` a dump that the log goes on from."""
+        """`cache` is where the schema history is kept, `base` a dump that the log goes on from."""
         self._engine = engine
         self._has_kernels = has_kernels
         self._base_file = base
         self._base: BaseSchema | None = None
-        self._directory = directory
+        self._cache = cache
         self._lock = threading.Lock()  # for all below
         self._versions: _Timeline | None = None
         self._catalog: SchemaCatalog | None = None
@@ -108,7 +114,7 @@ class PrimaryTables:
 
                 base = self._base = self._read_base()
                 catalog, behind = (None, None) if base is None else (base.catalog, base.position)
-                schema = LoggedSchema(self._engine, directory=self._directory, base=catalog, behind=behind)
+                schema = LoggedSchema(self._engine, cache=self._cache, base=catalog, behind=behind)
                 self._versions = _Timeline(schema)
             self._versions.follow(end)
             return self._versions

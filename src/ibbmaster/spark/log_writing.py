@@ -30,7 +30,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.gtid_order import is_newer
-from ibbmaster.log.schema_history import CACHE_FILE
+from ibbmaster.log.history_cache import CACHE_FILE
 from ibbmaster.spark.write_options import WriteOptions
 from ibbmaster.store.appending import AppendedLog, open_log
 from ibbmaster.store.redo_log import SEGMENT_NAMES

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.user_cache import cache_directory, distrust
 
 MARIADB_VERSIONS = ("10.11", "11.8")  # oldest first
 SYSTEM = Path("/")
+LIBRARIES = ("usr/lib/*-linux-*", "lib/*-linux-*")  # packages of Debian 12 still have some in the second
 
 
 class ProgramsMissingError(ConfigurationError):
@@ -54,12 +56,13 @@ class ServerPrograms:
             raise ProgramsMissingError(f"no {program} below {self.root}")
         if self.root == SYSTEM:
             return [str(path)]
-        return [str(self.loader), "--library-path", str(self.loader.parent), str(path)]
+        libraries = [directory for pattern in LIBRARIES for directory in self.root.glob(pattern)]
+        return [str(self.loader), "--library-path", ":".join(map(str, libraries)), str(path)]
 
     @property
     def loader(self) -> Path:
-        """The dynamic loader of an unpacked tree; the libraries lie beside it."""
-        return next(self.root.glob("usr/lib/*-linux-*/ld-linux-*.so.*"))
+        """The dynamic loader of an unpacked tree."""
+        return next(path for pattern in LIBRARIES for path in self.root.glob(f"{pattern}/ld-linux-*.so.*"))
 
     @property
     def share(self) -> Path:
@@ -92,6 +95,8 @@ def find_programs(version: str) -> ServerPrograms:
     for root in candidate_roots(version, os.environ):
         programs = ServerPrograms(version=version, root=root)
         try:
+            if root_variable(version) not in os.environ and (doubt := distrust(root)) is not None:
+                raise ProgramsMissingError(f"nothing is run from {root}: {doubt}")
             command = [*programs.command("mariadbd"), "--no-defaults", "--version"]
             text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
         except (ProgramsMissingError, OSError, StopIteration, subprocess.SubprocessError) as error:
@@ -115,9 +120,5 @@ def candidate_roots(version: str, environment: Mapping[str, str]) -> list[Path]:
     """Where a version may be, best first."""
     if variable := environment.get(root_variable(version)):
         return [Path(variable)]
-    return [SYSTEM, cache_directory(environment) / f"mariadb-{version}"]
-
-
-def cache_directory(environment: Mapping[str, str]) -> Path:
-    """Where what is made once for a user is kept."""
-    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ibbmaster"
+    caches = cache_directory(environment)
+    return [SYSTEM] if caches is None else [SYSTEM, caches / f"mariadb-{version}"]

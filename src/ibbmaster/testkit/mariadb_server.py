@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.testkit.mariadb_programs import ServerPrograms, cache_directory
+from ibbmaster.testkit.mariadb_programs import ServerPrograms
+from ibbmaster.user_cache import make_directory, program_directory
 
 if TYPE_CHECKING:
     import pymysql
@@ -75,23 +76,24 @@ class ServerTemplate:
         """The template in the user's cache, which is made when it is asked for the first time.
 
         Raises:
+            ConfigurationError: others may write the cache, which holds plugins of the server.
             RealServerError: it cannot be made.
         """
         binary = Path(programs.command("mariadbd")[-1]).resolve().stat()
         facts = (str(programs.root.absolute()), programs.version, binary.st_size, binary.st_mtime_ns, SMALL)
         name = f"server-{programs.version}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"
-        return cls(programs, cache_directory(os.environ) / name)
+        return cls(programs, program_directory() / name)
 
     def _make(self) -> None:
         """Make it beside its place and move it there whole: several processes may do so at a time."""
-        self.data.parent.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(self.data.parent.parent)
         made = Path(tempfile.mkdtemp(prefix=f"{self.data.parent.name}-", dir=self.data.parent.parent))
         try:
             self._fill(made)
             with contextlib.suppress(OSError):  # another process was faster
                 made.rename(self.data.parent)
             if not self.data.exists():
-                raise RealServerError(f"{self.data.parent} is there, and is no template of a server: remove it")
+                raise RealServerError(f"{self.data.parent} is there, and is not a template of a server: remove it")
         finally:
             shutil.rmtree(made, ignore_errors=True)
 
@@ -102,8 +104,10 @@ class ServerTemplate:
             with contextlib.suppress(FileExistsError):
                 (plugins / plugin.name).symlink_to(plugin.resolve())
         data.mkdir()
+        scratch = directory / "tmp"  # one that is killed leaves its temporary tables
+        scratch.mkdir()
         made = subprocess.run(
-            [*self.server_command(data), f"--plugin-dir={plugins}", "--bootstrap"],
+            [*self.server_command(data), f"--plugin-dir={plugins}", f"--tmpdir={scratch}", "--bootstrap"],
             input=self.programs.system_tables_sql(),
             capture_output=True,
             text=True,
@@ -158,7 +162,11 @@ class RealServer:
         return self._process.pid
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:  # ^C, too, leaves no server behind
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

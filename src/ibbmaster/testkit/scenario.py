@@ -148,6 +148,8 @@ def read_scenario(path: Path | str) -> Scenario:
         ConfigurationError: it cannot be read, or something in it means nothing; the text names the key.
     """
     path = Path(path)
+    if path.is_dir():
+        raise ConfigurationError(f"{path} is a directory: expected a scenario file, as {path / 'scenario.toml'}")
     text = read_small_file(path, SCENARIO_SIZE_MAX)
     with naming(str(path)):
         return parse_scenario(text, path.parent)
@@ -230,6 +232,8 @@ def _begun_with(directory: Path, last: str | None) -> Iterator[tuple[WritableLog
     with contextlib.ExitStack() as stack:
         source = opening.open(directory)
         stack.callback(source.engine.close)
+        if not source.files:
+            raise ConfigurationError(f"log: directory {directory} has no binlog files")
         first = source.engine.start_of_file(source.files[0].file_no)
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ibbmaster-scenario-"))
         into = fixture_log(Path(scratch), state=first.state, gtid_strict=False)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.extras import needed_for
 from ibbmaster.wire.handshake import NATIVE_PASSWORD
 
 ED25519 = "client_ed25519"
@@ -195,8 +196,6 @@ def _ed25519_secrets(password: str) -> tuple[bytes, bytes]:
 
 
 def _multiply_base(scalar: bytes) -> bytes:
-    try:
+    with needed_for("ed25519"):
         from nacl.bindings import crypto_scalarmult_ed25519_base_noclamp
-    except ImportError:
-        raise ConfigurationError("ed25519 needs PyNaCl: pip install 'ibbmaster[server]'") from None
     return bytes(crypto_scalarmult_ed25519_base_noclamp(scalar))

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ibbmaster.testkit.mariadb_programs import cache_directory
+from ibbmaster.user_cache import make_directory, program_directory
 
 SOURCES = Path(__file__).parents[1] / "drivers"
 KINDS = ("java", "debezium", "go", "node")
@@ -41,10 +41,11 @@ def driver_directory(kind: str) -> Path:
         raise DriverMissingError(f"drivers of {kind}: no {', '.join(missing)} here")
     sources = sorted(path for path in (SOURCES / kind).iterdir() if path.is_file())
     version = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:12]
-    target = cache_directory(os.environ) / f"driver-{kind}-{version}"
+    target = program_directory() / f"driver-{kind}-{version}"
     if not target.exists():
         making = target.with_name(f"{target.name}.{os.getpid()}")
-        making.mkdir(parents=True)
+        make_directory(making.parent)
+        making.mkdir(mode=0o700)
         try:
             for path in sources:
                 shutil.copy(path, making)

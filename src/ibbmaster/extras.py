@@ -1,0 +1,70 @@
+"""Which extra of this package brings a module that is not there, and the error that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+from ibbmaster.errors import ConfigurationError
+
+EXTRAS = {  # a module that is imported here -> the extra that brings it, and what it needs itself
+    "pyspark": "spark",
+    "py4j": "spark",
+    "pandas": "spark",
+    "pyspark_ibb": "spark",
+    "pyarrow": "arrow",
+    "numpy": "fast",
+    "numba": "fast",
+    "llvmlite": "fast",
+    "deltalake": "delta",
+    "matplotlib": "plots",
+    "tqdm": "cli",
+    "trio": "server",
+    "cryptography": "server",
+    "nacl": "server",
+    "sniffio": "server",
+    "pymysql": "demo",
+    "pymysqlreplication": "demo",
+}
+
+
+class ExtraMissingError(ConfigurationError):
+    """What was asked for needs an extra of this package that is not installed, or not whole."""
+
+
+def extra_for(error: ModuleNotFoundError) -> str | None:
+    """The extra that brings a module that was not found, also one that only another one needs; None if none does."""
+    missing = _top(error.name or "")
+    if missing in EXTRAS:
+        return EXTRAS[missing]
+    return next((EXTRAS[name] for name in _importing(error.__traceback__) if name in EXTRAS), None)
+
+
+@contextmanager
+def needed_for(what: str) -> Iterator[None]:
+    """Name the extra, where a module is missing inside.
+
+    Raises:
+        ExtraMissingError: one is that an extra brings.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        extra = extra_for(error)
+        if extra is None:
+            raise
+        raise ExtraMissingError(
+            f"{what} needs the extra {extra!r} (no module {_top(error.name or '?')}): pip install 'ibbmaster[{extra}]'"
+        ) from error
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _importing(traceback: TracebackType | None) -> Iterator[str]:
+    """The packages whose code was being imported, the outermost first."""
+    while traceback is not None:
+        yield _top(str(traceback.tb_frame.f_globals.get("__name__", "")))
+        traceback = traceback.tb_next

@@ -1,0 +1,52 @@
+"""Where the schema history of a log is kept: beside it by who writes the log, else among the caches of this user.
+
+Who only reads a log leaves its directory as it is: it may be that of a running server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from ibbmaster.disk.cache_file import CacheFile
+from ibbmaster.user_cache import cache_directory
+
+CACHE_FILE = "schema-history.cache"  # beside the files of the log
+SIZE_MAX = 1 << 28
+COUNT_MAX = 64  # histories of logs that one user reads
+
+
+class HistoryCache:
+    """What is kept of the log at a path.
+
+    Attributes:
+        is_written: whether this process writes the log.
+    """
+
+    def __init__(self, log_path: Path, *, is_written: bool) -> None:
+        self.is_written = is_written
+        beside = CacheFile(log_path / CACHE_FILE, size_max=SIZE_MAX)
+        own = None if is_written else _own_file(log_path)
+        self._kept_in = beside if is_written else own
+        self._files = [file for file in (own, beside) if file is not None]
+
+    def read(self) -> Iterator[bytes]:
+        """What is there, the best first; it need not be of this log."""
+        for file in self._files:
+            data = file.read()
+            if data is not None:
+                yield data
+
+    def write(self, data: bytes) -> None:
+        """Keep a history, if there is a place for it."""
+        if self._kept_in is not None:
+            self._kept_in.write(data)
+
+
+def _own_file(log_path: Path) -> CacheFile | None:
+    directory = cache_directory()
+    if directory is None:
+        return None
+    name = hashlib.sha256(str(log_path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return CacheFile(directory / "schemas" / f"{name}.cache", size_max=SIZE_MAX, count_max=COUNT_MAX)

@@ -1,0 +1,127 @@
+"""Where this user's caches are, and whether what lies in one can only be this user's own.
+
+Who reads a cache believes it: of kernels it even runs what is there. So a cache counts only where
+nobody but this user and root can have written it: each directory on the way, each link and each
+file belongs to one of them, and no others may write there. A sticky directory, as /tmp is, may be
+on the way: in it nobody replaces what belongs to somebody else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import stat
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from ibbmaster.errors import ConfigurationError
+
+ROOT = 0
+LINKS_MAX = 40  # as in Linux
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def cache_directory(environment: Mapping[str, str] | None = None) -> Path | None:
+    """The directory of all caches, which need not be there; None for a user without a home, as containers have them."""
+    environment = os.environ if environment is None else environment
+    if base := environment.get("XDG_CACHE_HOME"):
+        return Path(base).absolute() / "ibbmaster"
+    try:
+        return Path.home() / ".cache" / "ibbmaster"
+    except RuntimeError:
+        return None
+
+
+def program_directory() -> Path:
+    """The same for programs that are built once and run from there; what they are built in is for this user alone.
+
+    Raises:
+        ConfigurationError: there is none, or others may have put programs there.
+    """
+    found = cache_directory()
+    if found is None:
+        raise ConfigurationError("a user without a home has no cache directory: let XDG_CACHE_HOME name one")
+    try:
+        doubt = distrust(found)
+    except OSError as error:
+        doubt = str(error)
+    if doubt is not None:
+        raise ConfigurationError(f"nothing is run from {found}: {doubt}; let XDG_CACHE_HOME name another directory")
+    return found
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it that are missing: others may read them, whatever the umask is, and not write.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if not path.parent.is_dir():
+        make_directory(path.parent)
+    try:
+        path.mkdir(mode=0o755)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+
+
+def distrust(path: Path, *, owners: Collection[int] = ()) -> str | None:
+    """Why somebody else may have written what is at a path, or decided what is there; None if nobody else can.
+
+    `owners` are user ids that are trusted beside this user and root. What is not there yet is
+    judged by the directories in which it would be made.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
+    trusted = {ROOT, os.geteuid(), *owners}
+    ahead = [*reversed(path.absolute().parts)]
+    at = Path(ahead.pop())
+    found, links = os.lstat(at), 0
+    while True:
+        if found.st_uid not in trusted:
+            return f"{at} belongs to {_user_name(found.st_uid)}"
+        if stat.S_ISLNK(found.st_mode):
+            links += 1
+            if links > LINKS_MAX:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+            ahead += reversed(Path(os.readlink(at)).parts)
+            at = at.parent
+        elif found.st_mode & WRITABLE_BY_OTHERS and not (found.st_mode & stat.S_ISVTX and ahead):
+            return f"other users can write {at}"
+        if not ahead:
+            return None
+        name = ahead.pop()
+        at = at.parent if name == os.pardir else at / name
+        try:
+            found = os.lstat(at)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def distrust_all(directory: Path) -> str | None:
+    """As `distrust`, of a directory and everything that is directly in it.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
+    doubt = distrust(directory)
+    if doubt is not None or not directory.is_dir():
+        return doubt
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            found = entry.stat(follow_symlinks=False)
+            is_own = found.st_uid in (ROOT, os.geteuid()) and stat.S_ISREG(found.st_mode)
+            if not is_own or found.st_mode & WRITABLE_BY_OTHERS:
+                doubt = distrust(Path(entry.path))
+                if doubt is not None:
+                    return doubt
+    return None
+
+
+def _user_name(number: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(number).pw_name}"
+    except KeyError:
+        return f"user {number}"

@@ -1,0 +1,138 @@
+"""What `.ci/prepare` asks of apt: packages of another release come from the mirror that apt is set up with."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PREPARE = (ROOT / ".ci" / "prepare").read_text()
+
+DEB822 = """\
+# made by somebody
+Types: deb deb-src
+URIs: http://mirror.example/debian http://other.example/debian
+Suites: bookworm
+ bookworm-updates
+Components: main
+  contrib
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ mQINBFit
+ -----END PGP PUBLIC KEY BLOCK-----
+
+# another one
+
+Types: deb
+URIs: https://mirror.example/debian-security
+suites: bookworm-security
+Components: main
+Trusted: yes
+Signed-By: /usr/share/keyrings/own.gpg
+Enabled: yes
+"""
+ONE_LINE = """\
+# deb http://nowhere.example/debian bookworm main
+deb http://mirror.example/debian bookworm main contrib # ours
+  deb\t[ signed-by=/etc/keys/own.asc arch=amd64 ]  http://own.example/debian/ stable main
+deb [trusted=yes] file:/srv/debian bookworm main
+"""
+
+ENTRIES = {  # file, number of the entry, what stays of it
+    "a stanza with two mirrors and a key in it": (
+        ("x.sources", DEB822),
+        1,
+        [
+            "URIs: http://mirror.example/debian http://other.example/debian",
+            "Signed-By:",
+            " -----BEGIN PGP PUBLIC KEY BLOCK-----",
+            " .",
+            " mQINBFit",
+            " -----END PGP PUBLIC KEY BLOCK-----",
+            "Types: deb",
+            "Suites: trixie",
+            "Components: main",
+        ],
+    ),
+    "the second stanza": (
+        ("x.sources", DEB822),
+        2,
+        [
+            "URIs: https://mirror.example/debian-security",
+            "Trusted: yes",
+            "Signed-By: /usr/share/keyrings/own.gpg",
+            "Types: deb",
+            "Suites: trixie",
+            "Components: main",
+        ],
+    ),
+    "a line": (("sources.list", ONE_LINE), 2, ["deb http://mirror.example/debian trixie main"]),
+    "a line with a key": (
+        ("x.list", ONE_LINE),
+        3,
+        ["deb\t[ signed-by=/etc/keys/own.asc arch=amd64 ]  http://own.example/debian/ trixie main"],
+    ),
+    "a line with a local mirror": (("x.list", ONE_LINE), 4, ["deb [trusted=yes] file:/srv/debian trixie main"]),
+}
+
+
+def function(name: str) -> str:
+    found = re.search(rf"^{name}\(\) \{{\n.*?^\}}\n", PREPARE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+def run(program: str, *arguments: str, path: str = "/usr/bin:/bin") -> list[str]:
+    done = subprocess.run(
+        ["sh", "-euc", program, "sh", *arguments], env={"PATH": path}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(("file", "number", "lines"), ENTRIES.values(), ids=ENTRIES)
+def test_an_entry_of_apt_stays_as_it_is_but_for_its_suite(
+    file: tuple[str, str], number: int, lines: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / file[0]
+    path.write_text(file[1])
+    program = function("entry_for_suite") + 'entry_for_suite "$@"\n'
+
+    assert run(program, str(path), str(number), "trixie") == lines
+
+
+TARGETS = """\
+Packages|main|Debian|bookworm|bookworm|/etc/apt/sources.list.d/debian.sources:1
+DEP-11|main|Debian|bookworm|bookworm|/etc/apt/sources.list.d/debian.sources:1
+Packages|contrib|Debian|bookworm|bookworm|/etc/apt/sources.list.d/debian.sources:1
+Packages|main|Debian|bookworm-updates|bookworm-updates|/etc/apt/sources.list.d/debian.sources:1
+Packages|main|Debian-Security|bookworm-security|bookworm-security|/etc/apt/sources.list.d/debian.sources:2
+Packages|main|Somebody|bookworm|bookworm|/etc/apt/sources.list.d/other.list:1
+Packages|main|Debian|oldstable|bookworm|/etc/apt/sources.list:3
+Packages|main||bookworm||/etc/apt/sources.list.d/never read.list:7
+"""
+
+
+def test_the_mirrors_are_those_that_apt_has_this_release_from(tmp_path: Path) -> None:
+    (tmp_path / "os-release").write_text("ID=debian\nVERSION_CODENAME=bookworm\n")
+    (tmp_path / "apt-get").write_text(f"#!/bin/sh\ncat <<'EOF'\n{TARGETS}EOF\n")
+    (tmp_path / "apt-get").chmod(0o755)
+    program = function("debian_entries").replace("/etc/os-release", str(tmp_path / "os-release")) + "debian_entries\n"
+    path = f"{tmp_path}:/usr/bin:/bin"
+
+    assert run(program, path=path) == [
+        "/etc/apt/sources.list.d/debian.sources:1",
+        "/etc/apt/sources.list:3",
+        "/etc/apt/sources.list.d/never read.list:7",
+    ]
+    (tmp_path / "os-release").write_text("ID=ubuntu\nVERSION_CODENAME=bookworm\n")
+    assert run(program, path=path) == []
+
+
+def test_it_names_no_mirror_of_its_own() -> None:
+    code = [line for line in PREPARE.splitlines() if not line.startswith("#")]
+
+    assert [line for line in code if "://" in line] == []

@@ -1,0 +1,119 @@
+"""Who lacks an extra is told its name, whatever module was looked for, and by an error that can be caught."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import metadata, packages_distributions
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.extras import EXTRAS, ExtraMissingError, needed_for
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "ibbmaster"
+OF_TESTS = {"pytest"}  # who imports these has them
+
+
+def imported() -> set[str]:
+    """The packages of others that this one imports anywhere."""
+    found: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        if "adapters" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names - {"ibbmaster"}
+
+
+def test_every_module_that_is_imported_comes_with_the_package_or_has_an_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    always = {text.partition(">")[0] for text in project["dependencies"]}
+    homes = packages_distributions()
+    missing = {name for name in imported() if not always & set(homes.get(name, ()))}
+
+    assert missing - EXTRAS.keys() == OF_TESTS
+    assert set(EXTRAS.values()) <= set(metadata("ibbmaster").get_all("Provides-Extra") or ())
+
+
+def test_an_error_inside_names_the_extra() -> None:
+    with (
+        pytest.raises(ExtraMissingError, match=r"^to do it needs the extra 'server' \(no module nacl\): pip install"),
+        needed_for("to do it"),
+    ):
+        raise ModuleNotFoundError("No module named 'nacl.bindings'", name="nacl.bindings")
+
+
+def test_a_module_of_nobody_s_is_as_it_was() -> None:
+    with pytest.raises(ModuleNotFoundError, match="No module named 'somebody'"), needed_for("it"):
+        raise ModuleNotFoundError("No module named 'somebody'", name="somebody")
+
+
+PROGRAM = """
+import ibbmaster, sys
+try:
+    {use}
+except ibbmaster.IbbMasterError as error:
+    print(error)
+"""
+FIXTURE = ROOT / "fixtures" / "ibb" / "domains"
+USES = {  # what is missing: (what is done, the extra)
+    "trio": ("ibbmaster.serve({log!r})", "server"),
+    "sniffio": ("ibbmaster.serve({log!r})", "server"),
+    "cryptography": ("ibbmaster.serve({log!r})", "server"),
+    "nacl": ("ibbmaster.serve({log!r}, password='x', auth='ed25519')", "server"),
+    "pyarrow": ("ibbmaster.open({log!r}).to_arrow()", "arrow"),
+    "numpy": ("ibbmaster.open({log!r}).to_arrow()", "fast"),
+}
+
+
+def said_without(module: str, command: list[str], tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """What is said where a module is not installed, as far as Python can tell."""
+    text = f"raise ModuleNotFoundError(\"No module named '{module}'\", name='{module}')\n"
+    (tmp_path / f"{module}.py").write_text(text)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    return subprocess.run(
+        [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+
+
+@pytest.mark.parametrize("module", USES)
+def test_whoever_imports_it_the_extra_is_named_and_not_the_module_alone(module: str, tmp_path: Path) -> None:
+    use, extra = USES[module]
+    program = PROGRAM.format(use=use.format(log=str(FIXTURE)))
+    done = said_without(module, ["-c", program], tmp_path)
+
+    assert done.stdout.endswith(f" (no module {module}): pip install 'ibbmaster[{extra}]'\n"), done.stderr
+    assert f"needs the extra {extra!r}" in done.stdout
+
+
+COMMANDS = {
+    "py4j": (["lake", "verify", "."], "spark"),
+    "sniffio": (["serve", str(FIXTURE)], "server"),
+    "outcome": (["serve", str(FIXTURE)], "server"),
+}
+
+
+@pytest.mark.parametrize("module", COMMANDS)
+def test_a_command_says_the_same_in_a_line(module: str, tmp_path: Path) -> None:
+    command, extra = COMMANDS[module]
+    if extra == "spark":
+        pytest.importorskip("pyspark")
+    done = said_without(module, ["-m", "ibbmaster", *command], tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"ibbmaster: this command needs the extra {extra!r} (no module {module}): pip install 'ibbmaster[{extra}]'\n"
+    )
+
+
+def test_it_is_an_error_of_this_package() -> None:
+    assert issubclass(ExtraMissingError, IbbMasterError)
