@@ -105,6 +105,9 @@ class Facts(SimpleNamespace):
     def uptime_s(self):
         return 60
 
+    def without_paths(self, text):
+        return text
+
 
 @pytest.fixture
 def new_facts() -> Callable[..., Facts]:

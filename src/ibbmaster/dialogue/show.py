@@ -164,6 +164,7 @@ class Shower:
             return relation
 
         def holds(row: Row) -> Value:
+            self.evaluator.begin_row()
             return self.evaluator.evaluate(condition, row)
 
         if not relation.rows:

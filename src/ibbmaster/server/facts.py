@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ from ibbmaster.log.interface import EventGroups, LogEngine, LogFile
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
 from ibbmaster.server.tables import PrimaryTables
+from ibbmaster.work import check_wanted
+
+_PATH = re.compile(r"""(?<![\w./-])/(?:[^/\s'":,;()]+/)*([^/\s'":,;()]*)""")  # an absolute one, and its last part
 
 
 class PrimaryFacts:
@@ -26,6 +30,8 @@ class PrimaryFacts:
         self, engine: LogEngine, options: PrimaryOptions, registry: Registry, directory: Path | None = None
     ) -> None:
         self._engine = engine
+        given = [] if directory is None else [directory, directory.absolute(), directory.resolve()]
+        self._hidden = sorted({str(path) for path in given if path.is_absolute()}, key=len, reverse=True)
         self._registry = registry
         self.server_id = options.server_id
         self.profile = options.profile
@@ -67,6 +73,7 @@ class PrimaryFacts:
         with contextlib.closing(groups):
             file_no = groups.position.file_no
             while (group := groups.next_group()) is not None and group.start.file_no == file_no:
+                check_wanted()
                 if group.start.offset < offset:
                     continue
                 for event in event_heads(group.gtid_event, group.body):
@@ -87,6 +94,7 @@ class PrimaryFacts:
         state = plan.state.copy()
         with contextlib.closing(engine.groups(plan)) as groups:
             while (group := groups.next_group()) is not None and group.start.file_no == plan.position.file_no:
+                check_wanted()
                 if group.start.offset >= offset:
                     break
                 if group.gtid is not None:
@@ -119,6 +127,11 @@ class PrimaryFacts:
 
     def uptime_s(self) -> int:
         return int(time.monotonic() - self._since)
+
+    def without_paths(self, text: str) -> str:
+        for directory in self._hidden:
+            text = text.replace(f"{directory}/", "").replace(directory, "the directory")
+        return _PATH.sub(lambda match: match[1], text)
 
     def statistics(self) -> str:
         """The line COM_STATISTICS is answered with."""

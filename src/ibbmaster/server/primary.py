@@ -20,9 +20,12 @@ from ibbmaster.server.connection import Surroundings, refuse_connection, serve_c
 from ibbmaster.server.dumping import PUMPS_MAX
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
+from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
+from ibbmaster.server.working import Workers
 from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.work import BreakReason
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +57,8 @@ class Primary:
             facts=PrimaryFacts(engine, options, self.registry, directory),
             shared_blocks=SharedBlocks(),
             pumps=trio.CapacityLimiter(PUMPS_MAX),
+            workers=Workers(),
+            memory=SharedMemory(),
         )
 
     async def serve(
@@ -151,9 +156,10 @@ class Primary:
             if session.dump_server_id is not None:
                 session.end_dump(EndReason.SHUTDOWN)
             else:
-                session.scope.cancel()
+                session.cut_off(BreakReason.STOPPED)
         while len(self.registry):
             await trio.sleep(0.01)
+        await self._surroundings.workers.wait_until_idle()
 
     async def _stop_on_signal(self, scope: trio.CancelScope) -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:

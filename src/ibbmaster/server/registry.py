@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import trio
 
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.work import BreakReason, Work
 
 GRACE_S = 1.0  # how long a replica that does not read may hold up the last packet
 
@@ -39,12 +40,19 @@ class Session:
     reason: str = ""  # why it ended, for people; empty: the client left, or was cut off
     socket: trio.socket.SocketType | None = None  # what it comes through, in clear or not
     dump_start: GtidPosition | None = None  # what the replica had before its dump, if it said so by GTID
+    work: Work | None = None  # the statement that is carried out
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)  # the whole connection
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
 
     def note(self, command: str, state: str, now: float) -> None:
         """Say what the connection does now."""
         self.command, self.state, self.since = command, state, now
+
+    def cut_off(self, reason: BreakReason) -> None:
+        """End the connection, and what it does."""
+        if self.work is not None:
+            self.work.break_off(reason)
+        self.scope.cancel()
 
     def end_dump(self, reason: EndReason) -> None:
         """Ask a dump to say its last word; after `GRACE_S` it is cut off instead."""
@@ -96,6 +104,8 @@ class Registry:
         if session is None:
             return
         if not query_only:
-            session.scope.cancel()
+            session.cut_off(BreakReason.KILLED)
         elif session.dump_server_id is not None:
             session.end_dump(EndReason.KILL_QUERY)
+        elif session.work is not None:
+            session.work.break_off(BreakReason.KILLED)
