@@ -139,7 +139,7 @@ def test_damage_is_told_in_mariadbs_words_and_with_its_place() -> None:
     assert reading_failed(EventError("x")).code == 1236
     lookup = "Error while looking up GTID position in engine binlog"
     assert seeking_failed(ChunkError(place, "x")).text == f"{lookup} (binlog-000001.ibb page 2 offset 0)"
-    assert seeking_failed(StoreError("x")).text == lookup
+    assert seeking_failed(StoreError("x")).text == f"{lookup} (x)"
     assert seeking_failed(PositionPurgedError("x")).text == too_old("x").text
     own = DumpError("text", "why")
     assert reading_failed(own) is own

@@ -60,6 +60,7 @@ def serving() -> Serving:
         profile: str | Profile = "engine",
         auth: str = "native",
         tls: bool = False,
+        directory: Path | None = None,
         **options: Any,
     ) -> AsyncIterator[tuple[Primary, int]]:
         defaults = PrimaryOptions(
@@ -70,7 +71,7 @@ def serving() -> Serving:
             profile=PROFILES[profile] if isinstance(profile, str) else profile,
         )
         engine = BinlogDirectory(RealDisk(log)) if isinstance(log, Path) else log
-        primary = Primary(engine, dataclasses.replace(defaults, **options))
+        primary = Primary(engine, dataclasses.replace(defaults, **options), directory)
         async with trio.open_nursery() as nursery:
             port = await nursery.start(primary.serve)
             yield primary, port

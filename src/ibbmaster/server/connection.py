@@ -21,14 +21,7 @@ from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.dump.request import dump_request
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start, choose_file, opening_file_name
-from ibbmaster.errors import (
-    ClassicFormatError,
-    FormatError,
-    IbbMasterError,
-    PositionPurgedError,
-    RemoteProtocolError,
-    StoreError,
-)
+from ibbmaster.errors import IbbMasterError, RemoteProtocolError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan
 from ibbmaster.server.dumping import run_dump
@@ -406,10 +399,11 @@ class _Connection:
                 dump, groups = self._prepare_dump(command, only_cached=True)
             except BlockingIOError:
                 dump, groups = await trio.to_thread.run_sync(self._prepare_dump, command)
-        except DumpError as error:
-            session.reason = f"its dump was refused: {error}"
-            log.warning("%s (server id %d) refused: %s", self, command.server_id, error)
-            self._wire.close(error.err)
+        except IbbMasterError as error:
+            refused = error if isinstance(error, DumpError) else seeking_failed(error)
+            session.reason = f"its dump was refused: {refused}"
+            log.warning("%s (server id %d) refused: %s", self, command.server_id, refused)
+            self._wire.close(refused.err)
             await self.flush()
             return
         session.dump_server_id = command.server_id
@@ -450,6 +444,7 @@ class _Connection:
         Raises:
             BlockingIOError: with `only_cached`, something is not in memory.
             DumpError: it is refused.
+            IbbMasterError: the log cannot be read there.
         """
         engine, options = self._primary.engine, self._primary.options
         request = dump_request(
@@ -463,14 +458,11 @@ class _Connection:
         if only_cached and (is_of_file or options.profile.opening_timestamp is not OpeningTimestamp.ZERO):
             raise BlockingIOError("groups have to be read")
         check = check_start(request, engine.state(only_cached=only_cached))
-        try:
-            if request.position is None:
-                files = self._primary.facts.files()
-                plan = engine.start_of_file(files[choose_file(request, [file.name for file in files])].file_no)
-            else:
-                plan = engine.seek(request.position, only_cached=only_cached)
-        except (PositionPurgedError, FormatError, ClassicFormatError, StoreError) as error:
-            raise seeking_failed(error) from error
+        if request.position is None:
+            files = self._primary.facts.files()
+            plan = engine.start_of_file(files[choose_file(request, [file.name for file in files])].file_no)
+        else:
+            plan = engine.seek(request.position, only_cached=only_cached)
         file_name, newest = engine.file_name(plan.position.file_no), engine.end(only_cached=only_cached)
         self._session.dump_start = None if request.position is None else check.position
         log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, file_name)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
+from ibbmaster.errors import without_paths
 from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.split import event_heads
@@ -19,8 +19,6 @@ from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
 from ibbmaster.server.tables import PrimaryTables
 from ibbmaster.work import check_wanted
-
-_PATH = re.compile(r"""(?<![\w./-])/(?:[^/\s'":,;()]+/)*([^/\s'":,;()]*)""")  # an absolute one, and its last part
 
 
 class PrimaryFacts:
@@ -131,7 +129,7 @@ class PrimaryFacts:
     def without_paths(self, text: str) -> str:
         for directory in self._hidden:
             text = text.replace(f"{directory}/", "").replace(directory, "the directory")
-        return _PATH.sub(lambda match: match[1], text)
+        return without_paths(text)
 
     def statistics(self) -> str:
         """The line COM_STATISTICS is answered with."""
