@@ -445,6 +445,7 @@ class Dialog:
         file_name, position = self._position.end()
         version, cipher = self._tls
         return {
+            **self._facts.status(),
             "Binlog_snapshot_file": file_name,
             "Binlog_snapshot_position": position,
             "Ssl_cipher": cipher,

@@ -59,6 +59,9 @@ class ServerFacts(Protocol):
     def uptime_s(self) -> int:
         """How long the primary has been serving."""
 
+    def status(self) -> Mapping[str, int]:
+        """What was counted of all connections, by the names that SHOW STATUS has."""
+
     def without_paths(self, text: str) -> str:
         """The text of an error as somebody may read it who is not on this machine: where files lie is left out."""
 

@@ -27,6 +27,7 @@ from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan
 from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
+from ibbmaster.server.logins import LoginGuard
 from ibbmaster.server.memory import SessionMemory, SharedMemory
 from ibbmaster.server.observing import ConnectionStep, Observer
 from ibbmaster.server.options import PrimaryOptions
@@ -55,6 +56,7 @@ log = logging.getLogger(__name__)
 
 RECEIVE_SIZE = 16 * 1024
 LOGIN_TIMEOUT_S = 10.0  # MariaDB's connect_timeout, for the whole login
+RESERVED_PART = 10  # one of so many connections is kept for other accounts
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
 READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here
 NONCE_SIZE = 32  # of the ed25519 plugin
@@ -76,6 +78,7 @@ class Surroundings:
     pumps: trio.CapacityLimiter
     workers: Workers
     memory: SharedMemory
+    guard: LoginGuard
 
 
 async def serve_connection(stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
@@ -145,8 +148,19 @@ class _Connection:
             if await self._replaces_packet(self._observer, ConnectionStep.ACCEPTED):
                 return
             await self._observer.reached(ConnectionStep.GREETED, self._session, None)
+        is_in, delay_s = False, 0.0
         with trio.move_on_after(LOGIN_TIMEOUT_S) as login_timer:
-            is_in = await self._login()
+            turn = await self._primary.guard.wait_for_turn(self._session.host)
+            try:
+                is_in = await self._login()
+            finally:
+                if self._session.is_refused:
+                    delay_s = self._primary.guard.note_wrong(self._session.host, self._session.user)
+                turn.end(delay_s)
+        if self._session.is_refused:
+            await trio.sleep(delay_s)
+            await self.flush()
+            return
         if login_timer.cancelled_caught:
             self._session.reason = f"it did not log in within {LOGIN_TIMEOUT_S:g} s"
             log.info("%s did not log in within %g s", self, LOGIN_TIMEOUT_S)
@@ -191,18 +205,35 @@ class _Connection:
                         await self._observer.reached(ConnectionStep.TLS, self._session, None)
                     await self._start_tls()
                 case LoggedIn() as login:
-                    self._session.user = login.user
+                    if await self._is_one_too_many(login.user):
+                        return False
+                    self._session.user, self._session.is_in = login.user, True
                     self._begin(login)
                     log.debug("%s logged in", self)
                     return True
                 case LoginFailed(user=user, reason=reason):
                     self._session.user = user
                     self._session.reason = f"its login was refused: {reason}"
+                    self._session.is_refused = True
                     log.info("login of %r from %s refused: %s", user, self._session.host, reason)
-                    await self.flush()
                     return False
                 case _:
                     return False
+
+    async def _is_one_too_many(self, user: str) -> bool:
+        """Whether an account has all the places that are not kept for others; then the client is told so."""
+        options = self._primary.options
+        if not options.other_accounts:
+            return False
+        most = max(options.connections_max - max(options.connections_max // RESERVED_PART, 1), 1)
+        if sum(session.is_in and session.user == user for session in self._primary.registry) < most:
+            return False
+        self._session.reason = "its account has too many connections"
+        text = f"User '{user}' has exceeded the 'max_user_connections' resource (current value: {most})"
+        log.info("%s: %s", self, text)
+        sequence = self._wire.data_to_send()[PACKET_HEADER_SIZE - 1]  # of the OK, which it does not get
+        await self._sender.send(frame_packets(encode_err(Err(code=1226, sqlstate="42000", text=text)), sequence)[0])
+        return True
 
     def _begin(self, login: LoggedIn) -> None:
         self._memory.user = login.user

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ibbmaster.dialogue.log_tables import LogTables
@@ -15,6 +15,7 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.split import event_heads
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.interface import EventGroups, LogEngine, LogFile
+from ibbmaster.server.logins import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
 from ibbmaster.server.tables import PrimaryTables
@@ -25,8 +26,14 @@ class PrimaryFacts:
     """`ServerFacts` of a running primary; called from worker threads."""
 
     def __init__(
-        self, engine: LogEngine, options: PrimaryOptions, registry: Registry, directory: Path | None = None
+        self,
+        engine: LogEngine,
+        options: PrimaryOptions,
+        registry: Registry,
+        guard: LoginGuard | None = None,
+        directory: Path | None = None,
     ) -> None:
+        self._guard = guard
         self._engine = engine
         given = [] if directory is None else [directory, directory.absolute(), directory.resolve()]
         self._hidden = sorted({str(path) for path in given if path.is_absolute()}, key=len, reverse=True)
@@ -125,6 +132,17 @@ class PrimaryFacts:
 
     def uptime_s(self) -> int:
         return int(time.monotonic() - self._since)
+
+    def status(self) -> Mapping[str, int]:
+        guard = self._guard
+        return {
+            "Aborted_connects": 0 if guard is None else guard.refused + self._registry.dropped,
+            "Access_denied_errors": 0 if guard is None else guard.refused,
+            "Connections": self._registry.opened,
+            "Ibb_logins_delayed": 0 if guard is None else guard.delayed,
+            "Ibb_logins_dropped": self._registry.dropped,
+            "Ibb_login_addresses_slowed": 0 if guard is None else guard.slowed_addresses(),
+        }
 
     def without_paths(self, text: str) -> str:
         for directory in self._hidden:

@@ -20,6 +20,7 @@ from ibbmaster.server.connection import Surroundings, refuse_connection, serve_c
 from ibbmaster.server.dumping import PUMPS_MAX
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
+from ibbmaster.server.logins import LoginGuard
 from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
@@ -47,6 +48,7 @@ class Primary:
         self.options = options
         self.registry = Registry()
         self.follower = Follower(engine.wait_for_growth, engine.tell_growth)
+        self.guard = LoginGuard(time.monotonic)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
         self._surroundings = Surroundings(
@@ -54,11 +56,12 @@ class Primary:
             options=options,
             registry=self.registry,
             follower=self.follower,
-            facts=PrimaryFacts(engine, options, self.registry, directory),
+            facts=PrimaryFacts(engine, options, self.registry, self.guard, directory),
             shared_blocks=SharedBlocks(),
             pumps=trio.CapacityLimiter(PUMPS_MAX),
             workers=Workers(),
             memory=SharedMemory(),
+            guard=self.guard,
         )
 
     async def serve(
@@ -135,7 +138,7 @@ class Primary:
             log.info("a client was gone before it was greeted: %s", error)
             await trio.aclose_forcefully(stream)
             return
-        if len(self.registry) >= self.options.connections_max:
+        if len(self.registry) >= self.options.connections_max and not self.registry.make_room():
             await refuse_connection(stream)
             return
         session = self.registry.open(host, time.monotonic())

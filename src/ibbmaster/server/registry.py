@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import trio
 
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.server.logins import address_key
 from ibbmaster.work import BreakReason, Work
 
 GRACE_S = 1.0  # how long a replica that does not read may hold up the last packet
@@ -30,6 +31,8 @@ class Session:
     host: str
     since: float  # on the monotonic clock
     user: str = "unauthenticated user"
+    is_in: bool = False  # it has logged in
+    is_refused: bool = False  # its login was wrong
     command: str = "Connect"
     state: str = ""
     replica_server_id: int | None = None  # set by COM_REGISTER_SLAVE
@@ -69,6 +72,7 @@ class Registry:
     def __init__(self) -> None:
         self._sessions: dict[int, Session] = {}
         self._last_id = 0
+        self.dropped = 0  # how many had to go before they had logged in
 
     def open(self, host: str, now: float) -> Session:
         """A session for a new connection."""
@@ -90,6 +94,25 @@ class Registry:
     def get(self, connection_id: int) -> Session | None:
         """The session of a connection id, if it is still there."""
         return self._sessions.get(connection_id)
+
+    @property
+    def opened(self) -> int:
+        """How many connections there were."""
+        return self._last_id
+
+    def make_room(self) -> bool:
+        """End a connection that has not logged in: the oldest of the address that has most of them; False: none has."""
+        waiting: dict[str, list[Session]] = {}
+        for session in self._sessions.values():
+            if not session.is_in and not session.scope.cancel_called:
+                waiting.setdefault(address_key(session.host), []).append(session)
+        if not waiting:
+            return False
+        oldest = max(waiting.values(), key=len)[0]
+        oldest.reason = "its place was needed, and it had not logged in"
+        oldest.scope.cancel()
+        self.dropped += 1
+        return True
 
     def end_dumps_of(self, server_id: int, *, but: Session) -> None:
         """End the dumps of a server id, as a primary does when that server asks again."""
