@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import logging
 import math
 import signal
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import trio
@@ -65,9 +67,16 @@ class Primary:
         )
 
     async def serve(
-        self, *, handle_signals: bool = False, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
+        self,
+        *,
+        handle_signals: bool = False,
+        task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
+        read_again: Callable[[], PrimaryOptions] | None = None,
     ) -> None:
         """Listen, and report the port through `task_status`; returns after `stop`.
+
+        With `handle_signals` SIGINT and SIGTERM stop it, and SIGHUP has it use the accounts and the certificate
+        that `read_again` gives, for connections from then on; what is wrong with them is logged, and changes nothing.
 
         Raises:
             ConfigurationError: the address cannot be listened on.
@@ -83,7 +92,7 @@ class Primary:
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners, nursery)
             if handle_signals:
-                nursery.start_soon(self._stop_on_signal, nursery.cancel_scope)
+                await nursery.start(self._heed_signals, nursery.cancel_scope, read_again)
             task_status.started(listeners[0].socket.getsockname()[1])
             await self._stopping.wait()
             await self._end_everybody()
@@ -164,9 +173,42 @@ class Primary:
             await trio.sleep(0.01)
         await self._surroundings.workers.wait_until_idle()
 
-    async def _stop_on_signal(self, scope: trio.CancelScope) -> None:
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for _ in signals:
+    async def _heed_signals(
+        self,
+        scope: trio.CancelScope,
+        read_again: Callable[[], PrimaryOptions] | None,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            task_status.started()
+            async for number in signals:
+                if number == signal.SIGHUP:
+                    await self._read_again(read_again)
+                    continue
                 if self._stopping.is_set():
                     scope.cancel()  # the second one does not wait for anybody
                 self.stop()
+
+    async def _read_again(self, read_again: Callable[[], PrimaryOptions] | None) -> None:
+        if read_again is None:
+            log.info("SIGHUP: there is nothing that is read again")
+            return
+        try:
+            found = await trio.to_thread.run_sync(read_again)
+        except (ConfigurationError, OSError) as error:
+            log.warning("SIGHUP: accounts and certificate stay as they are: %s", error)
+            return
+        certificate = self.options.certificate
+        if (
+            certificate is None or not certificate.is_automatic
+        ):  # one that was made up stays: clients may have pinned it
+            certificate = found.certificate
+        self.options = dataclasses.replace(
+            self.options,
+            account=found.account,
+            held=found.held,
+            other_accounts=found.other_accounts,
+            certificate=certificate,
+        )
+        self._surroundings = dataclasses.replace(self._surroundings, options=self.options)
+        log.info("SIGHUP: accounts and certificate were read again, and hold for new connections")
