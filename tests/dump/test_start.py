@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -215,3 +216,24 @@ def test_a_primary_that_begins_each_file_with_a_rotate_names_the_file_of_the_gro
 
 def test_a_tool_hears_the_file_in_which_reading_begins() -> None:
     assert opening_name("binlog-000001.ibb", is_registered=False) == "binlog-000005.ibb"
+
+
+@pytest.mark.parametrize(
+    ("position", "changes", "start"),
+    [
+        ("0-1-99,1-1-5", {"ignored_domain_ids": frozenset({0})}, "0-1-7,1-1-5"),
+        ("0-1-99,1-1-5", {"wanted_domain_ids": frozenset({1})}, "0-1-7,1-1-5"),
+        ("0-1-3,9-1-1", {"ignored_domain_ids": frozenset({9})}, "0-1-3"),
+        ("0-1-3", {"wanted_domain_ids": frozenset({0, 1})}, "0-1-3"),
+        ("0-1-3", {"wanted_domain_ids": frozenset({5})}, "0-1-7,1-1-5"),
+    ],
+)
+def test_where_a_replica_is_in_domains_that_it_leaves_out_does_not_matter(position, changes, start):
+    asked = replace(request(position), **changes)
+    found = check_start(asked, GtidState.parse("0-1-7,1-1-5"))
+    assert (found.position, found.unknown_domain_ids) == (GtidPosition.parse(start), frozenset())
+
+
+def test_other_domains_of_such_a_replica_are_checked() -> None:
+    with pytest.raises(DumpError, match="GTID 0-1-99, which is not"):
+        check_start(replace(request("0-1-99,1-1-9"), ignored_domain_ids=frozenset({1})), GtidState.parse("0-1-7,1-1-5"))

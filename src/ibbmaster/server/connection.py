@@ -493,7 +493,7 @@ class _Connection:
             files = self._primary.facts.files()
             plan = engine.start_of_file(files[choose_file(request, [file.name for file in files])].file_no)
         else:
-            plan = engine.seek(request.position, only_cached=only_cached)
+            plan = engine.seek(check.position, only_cached=only_cached)
         file_name, newest = engine.file_name(plan.position.file_no), engine.end(only_cached=only_cached)
         self._session.dump_start = None if request.position is None else check.position
         log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, file_name)
