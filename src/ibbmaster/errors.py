@@ -33,7 +33,10 @@ IbbMasterError
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_PATH = re.compile(r"""(?<![\w./-])/(?:[^/\s'":,;()]+/)*([^/\s'":,;()]*)""")  # an absolute one, and its last part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,3 +210,8 @@ class LocalProtocolError(IbbMasterError):
 
 class ConfigurationError(IbbMasterError):
     """An option, a configuration file or a credential cannot be used."""
+
+
+def without_paths(text: str) -> str:
+    """The text of an error as somebody may read it who is not on this machine: of paths the last part is left."""
+    return _PATH.sub(lambda match: match[1], text)

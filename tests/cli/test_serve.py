@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pymysql
 import pytest
@@ -24,6 +25,7 @@ from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.testing.events import make_event, make_gtid_event
 
+DOMAINS = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"
 LISTEN = {
     "127.0.0.1:3307": ("127.0.0.1", 3307),
     ":0": ("127.0.0.1", 0),
@@ -208,7 +210,7 @@ def test_a_scenario_is_served_until_its_control_socket_says_stop(tmp_path):
         host, port = said["control"].split(":")
         with socket.create_connection((host, int(port))) as control, control.makefile("rw") as file:
             for question in ("position", "stop"):
-                file.write(json.dumps({"do": question}) + "\n")
+                file.write(json.dumps({"do": question, "token": said["control_token"]}) + "\n")
                 file.flush()
                 assert json.loads(file.readline())["ok"]
         assert process.wait(60) == 0
@@ -217,7 +219,7 @@ def test_a_scenario_is_served_until_its_control_socket_says_stop(tmp_path):
 def test_a_scenario_is_served_until_a_signal_comes(tmp_path):
     with served_scenario(tmp_path) as process:
         assert re.fullmatch(
-            r"serving .*scenario\.toml on 127\.0\.0\.1:\d+, control socket 127\.0\.0\.1:\d+\n",
+            r"serving .*scenario\.toml on 127\.0\.0\.1:\d+, control socket 127\.0\.0\.1:\d+ with token [\w-]{20,}\n",
             process.stdout.readline(),
         )
         process.send_signal(signal.SIGTERM)
@@ -245,3 +247,48 @@ def test_without_a_scenario_nothing_of_it_is_there(tmp_path):
     code = "import sys, ibbmaster.api.serving, ibbmaster.cli.serve; print([n for n in sys.modules if 'testkit' in n])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
+
+
+def test_sighup_reads_accounts_again_and_what_is_wrong_with_them_changes_nothing(tmp_path):
+    password, accounts = tmp_path / "password", tmp_path / "accounts"
+    password.write_text("first\n")
+    accounts.write_text("[cdc]\npassword = one\n")
+    for file in (password, accounts):
+        file.chmod(0o600)
+    command = [sys.executable, "-m", "ibbmaster", "serve", DOMAINS, "--listen", "127.0.0.1:0", "--json"]
+    command += ["--password-file", password, "--accounts", accounts, "--tls", "off"]
+
+    def logs_in(user, word):
+        try:
+            pymysql.connect(host="127.0.0.1", port=port, user=user, password=word).close()
+        except pymysql.err.OperationalError as error:
+            return error.args[0] != 1045
+        return True
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+
+        def hang_up():
+            process.send_signal(signal.SIGHUP)
+            return next(line for line in process.stderr if "SIGHUP" in line)
+
+        port = json.loads(process.stdout.readline())["port"]
+        assert logs_in("repl", "first")
+        password.write_text("second\n")
+        accounts.write_text("[other]\npassword = two\n")
+        assert "were read again" in hang_up()
+        assert [logs_in("repl", "first"), logs_in("repl", "second")] == [False, True]
+        assert [logs_in("cdc", "one"), logs_in("other", "two")] == [False, True]
+        accounts.write_text("[[[")
+        assert "stay as they are" in hang_up()
+        assert logs_in("other", "two")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def test_sighup_does_not_end_a_scenario(tmp_path):
+    with served_scenario(tmp_path, "--json") as process:
+        said = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGHUP)
+        pymysql.connect(host=said["host"], port=said["port"], user=said["user"]).close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0

@@ -105,6 +105,12 @@ class Facts(SimpleNamespace):
     def uptime_s(self):
         return 60
 
+    def status(self):
+        return {"Access_denied_errors": 3}
+
+    def without_paths(self, text):
+        return text
+
 
 @pytest.fixture
 def new_facts() -> Callable[..., Facts]:

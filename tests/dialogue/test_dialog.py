@@ -60,8 +60,8 @@ STATEMENTS = {  # as replicas, mariadb-binlog, CDC clients and operators send th
     "SET @slave_uuid = 'a-b', @replica_uuid = 'a-b'": "OK",
     "SET @master_binlog_checksum='NONE', @source_binlog_checksum='NONE'": "OK",
     "SHOW VARIABLES WHERE Variable_name IN ('rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled')": [],
-    "show master status": [("binlog-000001.ibb", "16640", "", "")],
-    "SHOW BINLOG STATUS": [("binlog-000001.ibb", "16640", "", "")],
+    "show master status": [("binlog-000001.ibb", "16640", "", "", "0-2-8,3-1-1")],
+    "SHOW BINLOG STATUS": [("binlog-000001.ibb", "16640", "", "", "0-2-8,3-1-1")],
     "show global variables like 'binlog_checksum'": [("binlog_checksum", "NONE")],
     "select @@server_id": [("1",)],
     "SHOW BINARY LOGS": [("binlog-000000.ibb", "65536"), ("binlog-000001.ibb", "1073741824")],
@@ -679,3 +679,10 @@ def test_double_quotes_are_around_names_where_the_session_says_so(shopping, mode
 def test_a_table_that_nobody_knows_says_why(shopping):
     (answer,) = shopping.query(b"SHOW COLUMNS FROM shop.lost")
     assert (answer.code, answer.text) == (1105, "shop.lost: give --schema")
+
+
+@pytest.mark.parametrize(("profile", "count"), [("engine", 5), ("classic-11.8", 4), ("classic-10.11", 4)])
+def test_the_end_of_the_log_is_told_by_gtid_since_12_3(new_dialog, profile, count):
+    (answer,) = new_dialog(profile).query(b"SHOW MASTER STATUS")
+    assert len(answer.columns) == count
+    assert answer.columns[-1].name == ("Gtid_Binlog_Pos" if count == 5 else "Binlog_Ignore_DB")

@@ -54,7 +54,7 @@ def test_a_foreign_key_finds_its_parent_among_the_tables(about):
 
 
 def test_what_is_about_other_things_has_no_rows(about):
-    assert about.rows("PROCESSLIST") == []
+    assert list(about.rows("PROCESSLIST")) == []
 
 
 def test_rows_are_made_once(about):

@@ -131,7 +131,7 @@ def test_pieces_for_nobody_do_no_harm(statements):
 
 
 def test_too_much_in_pieces_shows_when_the_statement_is_carried_out(statements, monkeypatch):
-    monkeypatch.setattr(prepared, "SIZE_MAX", 100)
+    monkeypatch.setattr(prepared, "SIZE_MAX", 100 + 2 * prepared.TOKEN_SIZE)
     statement_id = prepare(statements, "SELECT ?").statement_id
     for _ in range(3):
         statements.add_piece(statement_id, 0, b"x" * 60)

@@ -29,11 +29,17 @@ def test_a_primarys_own_position_is_what_it_wrote_last_itself(new_facts):
     assert str(own_position(state, 9)) == ""
 
 
-def test_only_an_engine_binlog_has_a_storage_engine(new_facts):
-    name = "binlog_storage_engine"
-    assert variable(new_facts("engine"), name) == "InnoDB"
-    assert not has_variable(new_facts("classic-11.8"), name)
-    assert {*variable_names(new_facts("engine"))} - {*variable_names(new_facts("classic-11.8"))} == {name}
+def test_only_an_engine_binlog_has_the_variables_of_one(new_facts):
+    of_engine = {"binlog_storage_engine": "InnoDB", "binlog_directory": "", "innodb_binlog_state_interval": 2097152}
+    for name, value in of_engine.items():
+        assert variable(new_facts("engine"), name) == value
+        assert not has_variable(new_facts("classic-11.8"), name)
+    assert {*variable_names(new_facts("engine"))} - {*variable_names(new_facts("classic-11.8"))} == {*of_engine}
+
+
+@pytest.mark.parametrize(("version", "size"), [("12.3.2-MariaDB-log", 8192), ("13.0.1-MariaDB-log", 65536)])
+def test_events_of_rows_are_larger_since_13_0(new_facts, version, size):
+    assert variable(new_facts("engine", server_version=version), "binlog_row_event_max_size") == size
 
 
 @pytest.mark.parametrize(

@@ -284,3 +284,20 @@ def test_hostile_values_give_a_request_or_a_dump_error(seed: int) -> None:
             assert 0 <= request.heartbeat_period_s <= 4294967
             assert 0 <= request.capability <= 255
         assert error is None or (error.code in (1236, 1941, 1943, 4246) and str(error))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1", {1}), ("1,2, 4294967295", {1, 2, 4294967295}), ("(3,4)", {3, 4}), ("", None), (" ", None), (5, {5})],
+)
+def test_domains_that_a_replica_leaves_out_or_wants_are_numbers(text, expected):
+    found = request_with(slave_connect_state_domain_ids_do=text, slave_connect_state_domain_ids_ignore=text)
+    assert found.wanted_domain_ids == expected
+    assert found.ignored_domain_ids == (expected or set())
+
+
+@pytest.mark.parametrize("text", ["x", "1,,2", "1-1-1", "4294967296", "1;2", "-1"])
+def test_domains_that_are_no_numbers_are_refused(text):
+    for name in ("slave_connect_state_domain_ids_do", "slave_connect_state_domain_ids_ignore"):
+        with pytest.raises(DumpError, match=f"Failed to read the domain ids in @{name}"):
+            request_with(**{name: text})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -139,7 +140,7 @@ def test_damage_is_told_in_mariadbs_words_and_with_its_place() -> None:
     assert reading_failed(EventError("x")).code == 1236
     lookup = "Error while looking up GTID position in engine binlog"
     assert seeking_failed(ChunkError(place, "x")).text == f"{lookup} (binlog-000001.ibb page 2 offset 0)"
-    assert seeking_failed(StoreError("x")).text == lookup
+    assert seeking_failed(StoreError("x")).text == f"{lookup} (x)"
     assert seeking_failed(PositionPurgedError("x")).text == too_old("x").text
     own = DumpError("text", "why")
     assert reading_failed(own) is own
@@ -215,3 +216,24 @@ def test_a_primary_that_begins_each_file_with_a_rotate_names_the_file_of_the_gro
 
 def test_a_tool_hears_the_file_in_which_reading_begins() -> None:
     assert opening_name("binlog-000001.ibb", is_registered=False) == "binlog-000005.ibb"
+
+
+@pytest.mark.parametrize(
+    ("position", "changes", "start"),
+    [
+        ("0-1-99,1-1-5", {"ignored_domain_ids": frozenset({0})}, "0-1-7,1-1-5"),
+        ("0-1-99,1-1-5", {"wanted_domain_ids": frozenset({1})}, "0-1-7,1-1-5"),
+        ("0-1-3,9-1-1", {"ignored_domain_ids": frozenset({9})}, "0-1-3"),
+        ("0-1-3", {"wanted_domain_ids": frozenset({0, 1})}, "0-1-3"),
+        ("0-1-3", {"wanted_domain_ids": frozenset({5})}, "0-1-7,1-1-5"),
+    ],
+)
+def test_where_a_replica_is_in_domains_that_it_leaves_out_does_not_matter(position, changes, start):
+    asked = replace(request(position), **changes)
+    found = check_start(asked, GtidState.parse("0-1-7,1-1-5"))
+    assert (found.position, found.unknown_domain_ids) == (GtidPosition.parse(start), frozenset())
+
+
+def test_other_domains_of_such_a_replica_are_checked() -> None:
+    with pytest.raises(DumpError, match="GTID 0-1-99, which is not"):
+        check_start(replace(request("0-1-99,1-1-9"), ignored_domain_ids=frozenset({1})), GtidState.parse("0-1-7,1-1-5"))

@@ -13,7 +13,10 @@ RunTool = Callable[..., subprocess.CompletedProcess[str]]
 
 VERSIONS = ["10.11", "11.8"]
 ANSWERS = {  # statement: the answer in --batch form; a dot stands for anything
-    "SHOW MASTER STATUS": ["File\tPosition\tBinlog_Do_DB\tBinlog_Ignore_DB", "binlog-000000.ibb\t.\t\t"],
+    "SHOW MASTER STATUS": [
+        "File\tPosition\tBinlog_Do_DB\tBinlog_Ignore_DB\tGtid_Binlog_Pos",
+        "binlog-000000.ibb\t.\t\t\t.",
+    ],
     "SHOW BINARY LOGS": ["Log_name\tFile_size", "binlog-000000.ibb\t.", "binlog-000001.ibb\t."],
     "SHOW BINLOG EVENTS LIMIT 2": [
         "Log_name\tPos\tEvent_type\tServer_id\tEnd_log_pos\tInfo",

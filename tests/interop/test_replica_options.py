@@ -12,6 +12,7 @@ from lanes.primary import IbbPrimary, Primary
 from lanes.raw_events import GTID, QUERY, read_events
 from lanes.replica import Replica
 
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
 
 NewPrimary = Callable[..., Primary]
@@ -104,6 +105,26 @@ def test_events_marked_for_skipping_stay_here_if_the_replica_wants_it_so(
     assert sum(table.rows for table in replica.tables(list(expected)).values() if table) == (
         sum(table.rows for table in expected.values()) - 1
     )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("option", ["DO_DOMAIN_IDS", "IGNORE_DOMAIN_IDS"])
+def test_a_replica_of_some_domains_has_their_tables_and_no_others(
+    option: str, version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
+) -> None:
+    capture = captures["10.11/domains"]
+    position = GtidPosition.parse(capture.last_position)
+    chosen, left = [each for each in position if each != 1], [1]
+    replica = new_replica(version)
+    replica.follow(new_primary(capture, "--tls", "off"), start=False)
+    replica.sql(f"CHANGE MASTER TO {option} = ({','.join(map(str, chosen if option.startswith('DO') else left))})")
+    replica.sql("START SLAVE")
+    replica.wait_for_gtid(str(GtidPosition(position[each] for each in chosen)))
+    expected = capture.replayed(version).tables
+    found = replica.tables(list(expected))
+    of_left = {name for name in expected if name.startswith("dom_1.")}
+    assert of_left
+    assert {name for name in expected if found[name] != expected[name]} == of_left
 
 
 @pytest.mark.parametrize("version", VERSIONS)

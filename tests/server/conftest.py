@@ -22,6 +22,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.dumping import run_dump
@@ -60,6 +61,7 @@ def serving() -> Serving:
         profile: str | Profile = "engine",
         auth: str = "native",
         tls: bool = False,
+        directory: Path | None = None,
         **options: Any,
     ) -> AsyncIterator[tuple[Primary, int]]:
         defaults = PrimaryOptions(
@@ -70,7 +72,8 @@ def serving() -> Serving:
             profile=PROFILES[profile] if isinstance(profile, str) else profile,
         )
         engine = BinlogDirectory(RealDisk(log)) if isinstance(log, Path) else log
-        primary = Primary(engine, dataclasses.replace(defaults, **options))
+        cache = None if directory is None else HistoryCache(directory, is_written=False)
+        primary = Primary(engine, dataclasses.replace(defaults, **options), cache)
         async with trio.open_nursery() as nursery:
             port = await nursery.start(primary.serve)
             yield primary, port

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pymysql
 import pytest
 import trio
 
+import ibbmaster
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.pages import PageReader
@@ -26,6 +30,7 @@ LOGIN = [  # as a replica of MariaDB 11.8 says it
     "SET @slave_gtid_ignore_duplicates=0",
 ]
 GTID_EVENT = 162
+DOMAINS = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"
 
 
 @pytest.fixture
@@ -78,7 +83,7 @@ async def test_no_statement_of_a_login_visits_a_worker_thread(serving, ask, dire
         await ask(port, *LOGIN)
         assert visits == []
         await ask(port, "SELECT @@gtid_binlog_pos")
-        assert visits == ["Dialog.query", "next", "next"]  # it may read the disk, and so may its rows
+        assert visits == ["next", "next"]  # it may read the disk, and so may its rows
 
 
 @pytest.mark.parametrize("is_cold", [False, True], ids=["in memory", "on the disk"])
@@ -99,3 +104,58 @@ async def test_a_dump_is_prepared_without_a_visit_where_the_disk_is_not_waited_f
         assert await trio.to_thread.run_sync(dump, port) == 6
     prepared = [name for name in visits if "prepare" in name]
     assert prepared == (["_Connection._prepare_dump"] if is_cold else [])
+
+
+def dump_of(port, position):
+    """The error that a dump ends with, and how many packets came before; none if the server only waits."""
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
+    with connection.cursor() as cursor:
+        for statement in (*LOGIN[:-3], f"SET @slave_connect_state='{position}'"):
+            cursor.execute(statement)
+    connection._sock.sendall(bytes.fromhex("0b0000001204000000020063000000"))
+    connection._next_seq_id = 1
+    return connection
+
+
+def last_error(connection):
+    try:
+        while True:
+            connection._read_packet()
+    except pymysql.MySQLError as error:
+        return error.args
+
+
+@pytest.mark.parametrize("kind", ["engine", "classic"])
+async def test_a_directory_that_is_gone_is_said_without_its_path_and_served_again_when_it_is_back(
+    serving, ask, archive, tmp_path, caplog, kind
+):
+    directory = tmp_path / "a name with blanks" / "log"
+    source = archive if kind == "engine" else DOMAINS
+    await trio.to_thread.run_sync(shutil.copytree, source, directory)
+    with ibbmaster.open(directory) as log:
+        profile = "engine" if kind == "engine" else "classic-10.11"
+        async with serving(log.engine, profile=profile, directory=directory) as (_, port):
+            waiting = await trio.to_thread.run_sync(dump_of, port, log.position)
+            directory.rename(tmp_path / "gone")
+            errors = []
+            if kind == "engine":  # its waiting dumps look at the directory
+                errors.append(await trio.to_thread.run_sync(last_error, waiting))
+            for position in ("", "0-1-3"):
+                connection = await trio.to_thread.run_sync(dump_of, port, position)
+                errors.append(await trio.to_thread.run_sync(last_error, connection))
+            for statement in ("SHOW BINLOG EVENTS", "SHOW DATABASES", "SET @ibb_position = '0-1-3'"):
+                with pytest.raises(pymysql.MySQLError) as caught:
+                    await ask(port, statement)
+                errors.append(caught.value.args)
+            (tmp_path / "gone").rename(directory)
+            assert await ask(port, "SHOW BINLOG EVENTS")
+            assert len(await ask(port, "SHOW DATABASES")) > 3
+            again = await trio.to_thread.run_sync(dump_of, port, "")
+            with again:
+                assert await trio.to_thread.run_sync(again._read_packet)
+            waiting._force_close()
+    assert {code for code, _ in errors} == {1236, 1105}
+    assert all("no such file or directory" in text for _, text in errors)
+    assert not any(part in text for _, text in errors for part in ("/log", "tmp", "blanks"))
+    assert not any(record.exc_info for record in caplog.records)
+    assert sum("cannot look at the end" in record.message for record in caplog.records) <= 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import json
 import logging
 import os
@@ -62,13 +63,12 @@ async def test_an_unknown_variable_and_a_syntax_error_leave_the_session_usable(s
 
 async def test_the_connection_above_the_limit_is_refused_and_the_others_go_on(serving, ask, archive):
     async with serving(archive, connections_max=1) as (primary, port):
-        holder = await trio.open_tcp_stream("127.0.0.1", port)
-        while not len(primary.registry):
-            await trio.lowlevel.checkpoint()
+        account = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
+        holder = await trio.to_thread.run_sync(functools.partial(pymysql.connect, **account))
         with pytest.raises(pymysql.err.OperationalError) as caught:
             await ask(port, "SELECT 1")
         assert caught.value.args[0] == 1040
-        await holder.aclose()
+        holder.close()
         while len(primary.registry):
             await trio.lowlevel.checkpoint()
         assert await ask(port, "SELECT 1") == ((1,),)

@@ -11,6 +11,7 @@ from ibbmaster.dialogue.statement import Select
 from ibbmaster.sql import information
 from ibbmaster.sql.information import SqliteEngine
 from ibbmaster.wire.response import ColumnDefinition, FieldType
+from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
 
 COLUMNS = tuple(
     ColumnDefinition(name=name, column_type=kind, length=64, original_table="TABLES")
@@ -30,14 +31,17 @@ def ask(evaluator):
             raise unknown_table("information_schema", table.name)
         return Relation(COLUMNS, ROWS if table.name.lower() == "t" else ROWS[:1])
 
-    def ask(sql):
+    def relation_of(sql):
         (query,) = parse(sql)
         select = query if isinstance(query, Select) else None
-        relation = engine.answer(query.source.tokens, select, query.source.tables, find, evaluator)
+        return engine.answer(query.source.tokens, select, query.source.tables, find, evaluator)
+
+    def ask(sql):
+        relation = relation_of(sql)
         ask.columns = relation.columns
         return [column.name for column in relation.columns], list(relation.rows)
 
-    ask.evaluator = evaluator
+    ask.evaluator, ask.engine, ask.relation = evaluator, engine, relation_of
     return ask
 
 
@@ -146,17 +150,91 @@ def test_a_query_that_never_ends_is_ended(ask, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "sql",
+    ("sql", "limit"),
     [
-        "SELECT a.name FROM t a, t b, t c, t d, t e, t f",
-        "SELECT REPLACE(GROUP_CONCAT(a.name), 'b', REPEAT('x', 100000)) FROM t a, t b, t c, t d, t e, t f, t g",
+        ("SELECT REPLACE(name, 'b', REPEAT('x', 1000)) FROM t", None),
+        ("SELECT GROUP_CONCAT(a.name) FROM t a, t b, t c, t d, t e, t f", "TEXT_SIZE_MAX"),
+        ("SELECT GROUP_CONCAT(DISTINCT '' SEPARATOR '') FROM t a, t b, t c, t d, t e, t f", "TEXT_SIZE_MAX"),
+        ("SELECT CONCAT(a.name, @long) FROM t a, t b, t c ORDER BY 1", "LONG_VALUES_SIZE_MAX"),
+        ("SELECT @long, @long, @long, @long, a.name FROM t a ORDER BY a.name", "VALUES_SIZE_MAX"),
     ],
 )
-def test_an_answer_does_not_fill_the_memory(ask, monkeypatch, sql):
-    monkeypatch.setattr(information, "RESULT_SIZE_MAX", 4000)
+def test_a_statement_keeps_little_in_memory_and_on_the_disk(ask, monkeypatch, sql, limit):
+    ask.evaluator.variables.assign("long", "x" * 2000)
+    if limit is not None:
+        monkeypatch.setattr(information, limit, 6000)
     with pytest.raises(RefusedError) as caught:
         ask(sql)
-    assert caught.value.err.code in (1104, 1301, 1305)
+    assert caught.value.err.code == (1305 if limit is None else 1104)
+    assert ask("SELECT 1 FROM u")[1] == [(1,)]
+
+
+JOINED = "SELECT a.name, a.size + b.size, IF(f.name = 'c', 'x', 1) FROM t a, t b, t c, t d, t e, t f"
+
+
+def test_the_rows_of_a_long_answer_are_computed_while_they_are_read(ask, monkeypatch):
+    expected = ask(JOINED)
+    monkeypatch.setattr(information, "FIRST_SIZE_MAX", 1000)
+    relation = ask.relation(JOINED)
+    assert relation.is_open
+    kinds = [column.column_type for column in relation.columns]
+    assert list(relation.rows) == expected[1]
+    assert kinds == [column.column_type for column in ask.columns]
+    assert not any(column.flags & 1 for column in relation.columns[1:])  # NULL may come
+
+
+def test_the_next_statement_ends_the_answer_before_it(ask, monkeypatch):
+    monkeypatch.setattr(information, "FIRST_SIZE_MAX", 1000)
+    rows = iter(ask.relation(JOINED).rows)
+    next(rows)
+    ROWS.append(("e", "new", 1))
+    try:
+        assert ask("SELECT COUNT(*) FROM u")[1] == [(1,)]
+    finally:
+        ROWS.pop()
+    with pytest.raises(RefusedError):
+        list(rows)
+
+
+@pytest.mark.parametrize("limit", ["STEPS_MAX", "SECONDS_MAX"])
+def test_what_a_statement_may_do_counts_on_behind_its_first_rows(ask, monkeypatch, limit):
+    monkeypatch.setattr(information, "FIRST_SIZE_MAX", 1000)
+    monkeypatch.setattr(information, "STEPS_BETWEEN_LOOKS", 1000)
+    rows = iter(ask.relation(JOINED).rows)
+    next(rows)
+    if limit == "STEPS_MAX":
+        ask.engine._steps_left = 2000
+    else:
+        ask.engine._seconds_left = 0.0
+    with pytest.raises(RefusedError) as caught:
+        list(rows)
+    assert caught.value.err.code == 1104
+
+
+def test_a_statement_that_nobody_waits_for_ends(ask, monkeypatch):
+    monkeypatch.setattr(information, "FIRST_SIZE_MAX", 1000)
+    work = Work(lambda: 0.0)
+    with doing(work):
+        rows = iter(ask.relation(JOINED).rows)
+        next(rows)
+        work.break_off(BreakReason.KILLED)
+        with pytest.raises(BrokenOffError):
+            list(rows)
+        with pytest.raises(BrokenOffError):
+            ask("WITH RECURSIVE x AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM x) SELECT COUNT(*) FROM x")
+    assert ask("SELECT 1 FROM u")[1] == [(1,)]
+
+
+def test_tables_that_are_too_large_are_refused_and_the_session_continues(ask, monkeypatch):
+    ask.engine._database.execute("PRAGMA information_schema.max_page_count = 20")
+    ROWS.extend([("e", "x" * 5000, 1)] * 40)
+    try:
+        with pytest.raises(RefusedError) as caught:
+            ask("SELECT * FROM t")
+    finally:
+        del ROWS[-40:]
+    assert caught.value.err.code == 1104
+    assert ask("SELECT 1 FROM u")[1] == [(1,)]
 
 
 @pytest.mark.parametrize(

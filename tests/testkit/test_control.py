@@ -19,7 +19,8 @@ TABLE = '[tables]\n"shop.t" = {id = "int primary key", data = "blob"}\n'
 class Asking:
     """A connection to a control socket."""
 
-    def __init__(self, address):
+    def __init__(self, address, token=None):
+        self._token = token
         host, port = address.split(":")
         self._socket = socket.create_connection((host, int(port)), timeout=60)
         self._file = self._socket.makefile("rwb")
@@ -28,9 +29,14 @@ class Asking:
         return self.raw(json.dumps({"do": do, **how}).encode())
 
     def raw(self, line):
+        """The answer to a line, with the token if it is an object; none where the connection ends."""
+        if self._token is not None and line.startswith(b"{") and line.endswith(b"}"):
+            line = b'{"token": "' + self._token.encode() + b'", ' + line[1:]
+            self._token = None
         self._file.write(line + b"\n")
         self._file.flush()
-        return json.loads(self._file.readline())
+        answer = self._file.readline()
+        return json.loads(answer) if answer else None
 
     def close(self):
         self._file.close()
@@ -52,9 +58,9 @@ def primary():
 def ask(primary, stopped):
     with (
         ControlSocket(primary, lambda: stopped.append(True)) as control,
-        contextlib.closing(Asking(control.address)) as ask,
+        contextlib.closing(Asking(control.address, control.token)) as ask,
     ):
-        ask.address = control.address
+        ask.address, ask.token = control.address, control.token
         yield ask
 
 
@@ -89,7 +95,7 @@ def test_a_test_in_any_language_writes_faults_and_asks(ask, primary, stopped):
 
 
 WRONG = [
-    *(b"", b"{", b"5", b"[]", b'{"do": 5}', b'{"do": "fly"}', b"[" * 100_000, b"\xff", b'{"do": "clear", "x": 1}'),
+    *(b'{"do": 5}', b'{"do": "fly"}', b'{"do": "clear", "x": 1}'),
     *(b'{"do": "fault"}', b'{"do": "fault", "line": 5}', b'{"do": "fault", "action": "crash", "at": 1}'),
     *(b'{"do": "now", "action": "cut"}', b'{"do": "group"}', b'{"do": "table", "name": "no"}', b'{"do": "wait"}'),
     *(b'{"do": "wait", "replica": 7, "timeout": 1e9}', b'{"do": "wait", "replica": 7, "gtid": "x"}'),
@@ -106,15 +112,44 @@ def test_what_means_nothing_is_answered_by_one_line(ask, line):
     assert ask("position")["ok"]
 
 
-def test_a_line_without_end_is_not_kept(ask):
-    answer = ask.raw(b" " * (LINE_SIZE_MAX + 5))
-    assert answer == {"ok": False, "error": f"a line of more than {LINE_SIZE_MAX} bytes"}
+NO_OBJECTS = {
+    "nothing": b"",
+    "half an object": b"{",
+    "a number": b"5",
+    "a list": b"[]",
+    "brackets": b"[" * 100_000,
+    "no letter": b"\xff",
+    "a line that is too long": b" " * (LINE_SIZE_MAX + 5),
+    "what a browser sends": b'POST / HTTP/1.1\r\nContent-Type: text/plain\r\n\r\n{"do": "stop"}',
+}
+
+
+@pytest.mark.parametrize("line", NO_OBJECTS.values(), ids=NO_OBJECTS)
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_line_that_is_no_object_ends_the_connection_without_an_answer(ask, stopped, line, is_known):
+    with contextlib.closing(Asking(ask.address, ask.token)) as other:
+        if is_known:
+            assert other("position")["ok"]
+        with contextlib.suppress(OSError):
+            assert other.raw(line) is None
+    assert ask("position")["ok"]
+    assert not stopped
+
+
+@pytest.mark.parametrize("token", [None, "wrong", "\u00fc"])
+def test_who_does_not_know_the_token_is_told_so_and_nothing_is_done(ask, stopped, token):
+    with contextlib.closing(Asking(ask.address)) as other:
+        how = {} if token is None else {"token": token}
+        assert other("stop", **how) == {"ok": False, "error": "the first question has to have the token"}
+        with contextlib.suppress(OSError):
+            assert other("stop") is None
+    assert not stopped
 
 
 def test_too_many_connections_are_told_so(ask):
     with contextlib.ExitStack() as stack:
         for _ in range(CONNECTIONS_MAX - 1):
-            other = stack.enter_context(contextlib.closing(Asking(ask.address)))
+            other = stack.enter_context(contextlib.closing(Asking(ask.address, ask.token)))
             assert other("position")["ok"]
         assert (
             stack.enter_context(contextlib.closing(Asking(ask.address)))("position")["error"] == "too many connections"

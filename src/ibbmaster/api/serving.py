@@ -293,8 +293,9 @@ async def run_primary(
     *,
     handle_signals: bool = False,
     task_status: trio.TaskStatus[RunningPrimary] = trio.TASK_STATUS_IGNORED,
+    read_again: Callable[[], CheckedOptions] | None = None,
 ) -> None:
-    """`serve_trio` with options that are checked."""
+    """`serve_trio` with options that are checked; at SIGHUP accounts and certificate become those of `read_again`."""
     with _opened(log) as opened:
         primary = Primary(opened.engine, checked.for_log(opened), opened.history_cache)
         with _counted(opened, primary):
@@ -302,7 +303,8 @@ async def run_primary(
             def announce(port: int) -> None:
                 task_status.started(RunningPrimary(opened, primary, checked.password, port, primary.stop))
 
-            await primary.serve(handle_signals=handle_signals, task_status=_Announcer(announce))
+            again = None if read_again is None else lambda: read_again().primary
+            await primary.serve(handle_signals=handle_signals, task_status=_Announcer(announce), read_again=again)
 
 
 def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> RunningPrimary:

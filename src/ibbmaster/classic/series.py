@@ -7,10 +7,11 @@ directory, and only for reading.
 
 from __future__ import annotations
 
+import contextlib
 import lzma
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -53,8 +54,13 @@ class ClassicSource:
     """
 
     def __init__(self, file: ClassicFile) -> None:
+        """
+        Raises:
+            StoreError: the file cannot be opened.
+        """
         self._file = file
-        self._stream: BinaryIO = file.path.open("rb", buffering=0)
+        with _errors(file.path):
+            self._stream: BinaryIO = file.path.open("rb", buffering=0)
         self._unpacker = _new_unpacker() if file.is_compressed else None
         self._held = bytearray()  # of a packed file: what was unpacked last
         self._held_offset = 0  # of its first byte in the unpacked file
@@ -76,9 +82,11 @@ class ClassicSource:
 
         Raises:
             ClassicFormatError: a packed file is damaged or cut short.
+            StoreError: the file cannot be read.
         """
         if self._unpacker is None:
-            data = os.pread(self._stream.fileno(), size, offset)
+            with _errors(self._file.path):
+                data = os.pread(self._stream.fileno(), size, offset)
             self.bytes_read = max(self.bytes_read, offset + len(data))
             return data
         self._hold(offset, size)
@@ -92,7 +100,8 @@ class ClassicSource:
             ClassicFormatError: a packed file is damaged or cut short.
         """
         if self._unpacker is None:
-            return os.preadv(self._stream.fileno(), [target], offset)
+            with _errors(self._file.path):
+                return os.preadv(self._stream.fileno(), [target], offset)
         size = 0
         while size < len(target) and (data := self.read(offset + size, len(target) - size)):
             target[size : size + len(data)] = data
@@ -214,6 +223,16 @@ def _files_of_directory(directory: Path) -> list[Path]:
             f"{directory} holds more than one binlog ({', '.join(sorted(by_base))}): name the index file of one of them"
         )
     return next(iter(by_base.values()))
+
+
+@contextlib.contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise MissingFileError(f"{path}: no such file or directory") from None
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
 
 
 def _starts_like_a_binlog(path: Path) -> bool:

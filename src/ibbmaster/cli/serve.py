@@ -149,7 +149,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM."""
+    """Serve until SIGINT or SIGTERM; at SIGHUP the files of accounts and of the certificate are read again."""
     if (args.directory is None) == (args.scenario is None):
         raise ConfigurationError("expected a directory of binlogs, or --scenario FILE, and not both")
     if args.at_once and args.scenario is None:
@@ -167,7 +167,8 @@ def run(args: argparse.Namespace) -> int:
     allow_open_files(args.max_connections)
     with open_log(args) as opened:
         announcement = _Announcement(as_json=args.json)
-        trio.run(functools.partial(run_primary, opened, options, handle_signals=True, task_status=announcement))
+        serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=announcement)
+        trio.run(functools.partial(serve, read_again=lambda: read_options(args)))
     return 0
 
 
@@ -184,18 +185,17 @@ def _run_scenario(args: argparse.Namespace) -> int:
         scenario = scenario.at_once()
     default = inspect.signature(check_options).parameters
     given: Any = {name: value for name, value in serving_options(args).items() if value != default[name].default}
+    signal.signal(signal.SIGHUP, lambda *_: log.info("SIGHUP: a scenario has nothing that is read again"))
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
     with scenario.serving(**given) as primary, ControlSocket(primary, over.set) as control:
         said = {"host": primary.host, "port": primary.port, "server_id": primary.server_id, "user": primary.user}
         if args.json:
-            print(json.dumps({**said, "control": control.address}), flush=True)
+            print(json.dumps({**said, "control": control.address, "control_token": control.token}), flush=True)
         else:
-            print(
-                f"serving {args.scenario} on {primary.host}:{primary.port}, control socket {control.address}",
-                flush=True,
-            )
+            socket = f"control socket {control.address} with token {control.token}"
+            print(f"serving {args.scenario} on {primary.host}:{primary.port}, {socket}", flush=True)
         over.wait()
     return 0
 

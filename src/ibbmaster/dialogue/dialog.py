@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
@@ -13,9 +14,11 @@ from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, light_statements
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import (
     RefusedError,
+    broken_off,
     missing_privilege,
     no_database,
     not_supported,
+    out_of_memory,
 )
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPosition
@@ -56,13 +59,26 @@ from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.wire.capability import StatusFlag
-from ibbmaster.wire.response import ColumnDefinition, Err, Ok, Response, ResultSet, Row
+from ibbmaster.wire.response import (
+    ColumnDefinition,
+    EndedRowsError,
+    Err,
+    Ok,
+    Response,
+    ResultSet,
+    Row,
+    with_more_results,
+)
+from ibbmaster.work import BrokenOffError, limit_work
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
     from ibbmaster.dialogue.prepared import PreparedStatements
 
 STATEMENT_SIZE_MAX = 1 << 20
+OPEN_ANSWER, OPEN_ANSWER_SIZE = "answers that are read", 4 << 20  # bytes that computing one takes, at most
 SAVEPOINTS_MAX = 1000
+#: What a client is told of; anything else is a fault of ours.
+_ANSWERED = (SqlError, EndedRowsError, BrokenOffError, RecursionError, MemoryError, IbbMasterError)
 READ_ONLY_TEXT = "The MariaDB server is running with the --read-only option so it cannot execute this statement"
 
 
@@ -72,27 +88,45 @@ class Kill:
 
     connection_id: int
     query_only: bool
+    answer: Response = field(default_factory=Ok)
 
 
 class Dialog:
     """One session's side of the conversation. `variables` are its user variables, by lower-case name."""
 
-    def __init__(self, facts: ServerFacts, *, connection_id: int, user: str, host: str) -> None:
+    def __init__(
+        self,
+        facts: ServerFacts,
+        *,
+        connection_id: int,
+        user: str,
+        host: str,
+        hold: Callable[[str, int], None] = lambda what, size: None,
+    ) -> None:
+        """`hold` is told what the session keeps and how many bytes; it raises RefusedError where that is too much."""
         self._facts = facts
+        self.hold = hold
         self._who = Who(connection_id, user, host)
         self._held = privileges.READING
         self._tls = ("", "")
+        self._is_begun = False
         self.reset()
 
     def reset(self) -> None:
         """Begin a new session on the same connection."""
-        self.variables = UserVariables()
+        for what in ("user variables", "prepared statements"):
+            self.hold(what, 0)
+        if self._is_begun:
+            self.close()
+        self._is_begun = True
+        self.variables = UserVariables(self.hold)
         self._position = SessionPosition(self._facts, self.variables)
         self._settings = Settings(self._facts, self._position.state)
         self._who.database = ""
         self._savepoints: set[str] = set()
         self._is_in_transaction = False
         self._last_error: Err | None = None
+        self._has_failed = False  # the statement that is answered, or its rows
         self._evaluator = Evaluator(self._facts, self._settings, self.variables, self._who)
         self._tables = SessionTables(self._facts, self._evaluator, self._position, lambda: self._held)
         self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values, self._tables.schema)
@@ -101,6 +135,10 @@ class Dialog:
         self._evaluator.subquery = self._querying.value
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
+
+    def close(self) -> None:
+        """The session is over."""
+        self._tables.close()
 
     def begin(
         self,
@@ -144,11 +182,30 @@ class Dialog:
         self._who.database = name
 
     def query(self, sql: bytes) -> list[Response | Kill]:
-        """Answer every statement of a text; after an error the rest is left undone, and the session continues."""
+        """All answers to a text, each with its rows still to be read."""
+        return list(self.answers(sql))
+
+    def answers(self, sql: bytes) -> Iterator[Response | Kill]:
+        """Answer every statement of a text; after an error the rest is left undone, and the session continues.
+
+        A statement is carried out when its answer is asked for: by then the one before it has been read to its end.
+        Each answer but the last has the mark that another one follows.
+        """
         if len(sql) > STATEMENT_SIZE_MAX:
             text = "Got a packet bigger than 'max_allowed_packet' bytes"
-            return [Err(code=1153, sqlstate="08S01", text=text)]
-        return self._answers(lambda: self._parse(sql))
+            yield Err(code=1153, sqlstate="08S01", text=text)
+            return
+        statements: Sequence[Statement] = ()
+        try:
+            statements = self._parse(sql)
+        except _ANSWERED as error:
+            yield self._noted(error)
+        self._has_failed = False
+        for no, statement in enumerate(statements, 1):
+            (answer,) = self.guarded(lambda statement=statement: [self._carry_out(statement)])  # type: ignore[misc]
+            yield answer if no == len(statements) else _with_more(answer)
+            if self._has_failed:
+                return
 
     def query_at_once(self, sql: bytes) -> list[Response | Kill] | None:
         """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
@@ -170,6 +227,7 @@ class Dialog:
         return self._answer(statement)
 
     def _begin(self, statement: Statement) -> None:
+        self._limit()
         self._evaluator.begin_statement()
         self._tables.begin_statement()
         if not _is_about_errors(statement):
@@ -177,21 +235,48 @@ class Dialog:
             self._evaluator.warning_count = 0
             self._catalog.refused = ()
 
+    def _limit(self) -> None:
+        """A statement has the time that its session has set, from now on."""
+        limit_work(float(self._settings.value("max_statement_time") or 0) or math.inf)
+
     def guarded(self, answer: Callable[[], Iterable[Response | Kill]]) -> list[Response | Kill]:
         """Answers up to the first error, which is the last of them."""
         answers: list[Response | Kill] = []
         try:
             answers.extend(answer())
-        except SqlError as error:
-            answers.append(_syntax_error(error))
-        except RefusedError as refused:
-            answers.append(refused.err)
-        except IbbMasterError as error:
-            answers.append(Err(code=1105, sqlstate="HY000", text=str(error)))
+        except _ANSWERED as error:
+            answers.append(self._noted(error))
         last = answers[-1] if answers else None
         if isinstance(last, Err):
-            self._last_error = last
+            self._last_error, self._has_failed = last, True
         return answers
+
+    def _noted(self, error: Exception) -> Err:
+        """What the client gets for an error, which is the session's last one from now on."""
+        match error:
+            case SqlError():
+                err = _syntax_error(error)
+            case EndedRowsError():
+                err = error.err
+            case BrokenOffError(reason=reason):
+                err = broken_off(reason).err
+            case RecursionError():
+                err = Err(code=1436, sqlstate="HY000", text="Thread stack overrun: the statement is nested too deeply")
+            case MemoryError():
+                err = out_of_memory("the statement needs more than there is").err
+            case _:
+                err = Err(code=1105, sqlstate="HY000", text=self._facts.without_paths(str(error)))
+        self._last_error, self._has_failed = err, True
+        return err
+
+    def _guarded_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Rows, which may be computed while they are sent."""
+        try:
+            yield from rows
+        except _ANSWERED as error:
+            raise EndedRowsError(self._noted(error)) from None
+        finally:
+            self.hold(OPEN_ANSWER, 0)
 
     @property
     def prepared(self) -> PreparedStatements:
@@ -307,9 +392,13 @@ class Dialog:
         return Ok(status=self.status)
 
     def _shown(self, relation: Relation) -> ResultSet:
+        if relation.is_open:
+            self.hold(OPEN_ANSWER, OPEN_ANSWER_SIZE)
         self._evaluator.warning_count = len(self._catalog.refused)
         result = relation.result(self.status, is_binary=self._is_binary)
-        return replace(result, rows=self._counted(result.rows), warning_count=len(self._catalog.refused))
+        return replace(
+            result, rows=self._counted(self._guarded_rows(result.rows)), warning_count=len(self._catalog.refused)
+        )
 
     def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The same rows; FOUND_ROWS() is how many were taken."""
@@ -356,6 +445,7 @@ class Dialog:
         file_name, position = self._position.end()
         version, cipher = self._tls
         return {
+            **self._facts.status(),
             "Binlog_snapshot_file": file_name,
             "Binlog_snapshot_position": position,
             "Ssl_cipher": cipher,
@@ -410,6 +500,7 @@ class Dialog:
         names = [item.target.name for item in statement.assignments if isinstance(item.target, SystemVariable)]
         try:
             self._set(statement.assignments)
+            self._limit()
             return self._answer(statement.statement)
         finally:
             for name in names:
@@ -450,6 +541,12 @@ class Dialog:
 
 def _is_about_errors(statement: Statement) -> bool:
     return isinstance(statement, Show) and statement.what in ("WARNINGS", "ERRORS", "COUNT")
+
+
+def _with_more(answer: Response | Kill) -> Response | Kill:
+    if isinstance(answer, Kill):
+        return replace(answer, answer=with_more_results(answer.answer))
+    return with_more_results(answer)
 
 
 def _syntax_error(error: SqlError) -> Err:

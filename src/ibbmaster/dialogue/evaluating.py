@@ -19,7 +19,7 @@ from ibbmaster.dialogue.conversion import (
 )
 from ibbmaster.dialogue.functions import FUNCTIONS, call_function, check_count
 from ibbmaster.dialogue.matching import like
-from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, unknown_column
+from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, out_of_memory, unknown_column
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.statement import (
     Call,
@@ -39,6 +39,7 @@ from ibbmaster.dialogue.statement import (
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
 from ibbmaster.schema.collations import character_sets, charset_of_collation
+from ibbmaster.work import check_wanted
 
 Row = Mapping[str, Value]  # by the name of the column, in lower case
 AGGREGATES = frozenset(("count", "sum", "min", "max", "avg", "group_concat", "std", "variance", "bit_or", "bit_and"))
@@ -54,6 +55,8 @@ _CLOCKS = {  # what is shown of a moment, and whether in UTC
     "utc_time": (moment.time_of_day_text, True),
 }
 _DATES = {"curdate": False, "current_date": False, "utc_date": True}
+LONG_VALUE = 1 << 10  # letters; shorter values are not counted
+MADE_SIZE_MAX = 16 << 20  # letters of the long values that calls make for one row
 _USERS = ("user", "session_user", "system_user")
 
 
@@ -90,9 +93,15 @@ class Evaluator:
         self.warning_count = 0  # of the last statement
         self.now_us = 0  # of the statement, in microseconds since 1970
         self.subquery: Callable[[Select], Value] | None = None
+        self._made_size = 0  # of the long values of a row
+
+    def begin_row(self) -> None:
+        """What was computed before is not kept: values of so much memory may be made again."""
+        self._made_size = 0
 
     def begin_statement(self) -> None:
         """Take the time."""
+        self.begin_row()
         fixed = self.settings.values.get("timestamp")
         seconds = fixed if isinstance(fixed, int | float) and fixed > 0 else self._facts.unix_timestamp()
         self.now_us = int(seconds * 10**6)
@@ -114,7 +123,8 @@ class Evaluator:
             case ColumnName(parts=parts):
                 return self._column(parts, row)
             case Call():
-                return self._call(expression, row)
+                check_wanted()
+                return self._counted(self._call(expression, row))
             case Operation():
                 return self._operate(expression, row)
             case Subquery(query=Select() as query) if self.subquery is not None:
@@ -125,6 +135,18 @@ class Evaluator:
                 raise RefusedError(1096, "HY000", "No tables used")
             case _:
                 raise not_supported("this kind of subquery")
+
+    def _counted(self, value: Value) -> Value:
+        """A value that was made; the arguments of one call may be thousands.
+
+        Raises:
+            RefusedError: all of them together are too large.
+        """
+        if isinstance(value, str | bytes) and len(value) > LONG_VALUE:
+            self._made_size += len(value)
+            if self._made_size > MADE_SIZE_MAX:
+                raise out_of_memory("the values of a statement are too long")
+        return value
 
     def charset_of(self, expression: Expression) -> str:
         """The character set of an expression's value."""
@@ -344,7 +366,7 @@ def operate(operator: str, values: list[Value]) -> Value:
         case "<=>":
             return int(compare(first, values[1]) == 0 or (first is None and values[1] is None))
         case "IN":
-            orders = [compare(first, value) for value in values[1:]]
+            orders = [_compared(first, value) for value in values[1:]]
             return 1 if 0 in orders else None if None in orders else 0
         case "BETWEEN":
             low, high = compare(first, values[1]), compare(first, values[2])
@@ -370,6 +392,12 @@ _COMPARED: Mapping[str, Callable[[int], bool]] = {
     ">=": lambda order: order >= 0,
 }
 _INTEGERS = re.compile("SIGNED|UNSIGNED|INT|INTEGER")
+
+
+def _compared(left: Value, right: Value) -> int | None:
+    """As `compare`, of many."""
+    check_wanted()
+    return compare(left, right)
 
 
 def _truth(value: bool | None) -> int | None:

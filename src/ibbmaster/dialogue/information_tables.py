@@ -11,6 +11,7 @@ from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_col
 from ibbmaster.schema import describing
 from ibbmaster.schema.model import SqlType, TableColumn, TableKind, TableVersion, UnknownTable
 from ibbmaster.wire.response import ColumnDefinition, FieldType
+from ibbmaster.work import check_wanted
 
 UNSIGNED, NOT_NULL = 0x20, 0x01
 CHARSET, COLLATION = "utf8mb3", "utf8mb3_general_ci"
@@ -65,19 +66,31 @@ def _type(column: ColumnDefinition) -> SqlType:
     return SqlType(word=word, length=length, scale=scale, is_unsigned=bool(column.flags & UNSIGNED))
 
 
+class MadeRows:
+    """Rows that are made each time they are read, so that nobody keeps those of a large schema."""
+
+    def __init__(self, make: Callable[[], Iterable[RowValues]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[RowValues]:
+        for row in self._make():
+            check_wanted()
+            yield row
+
+
 class AboutTables:
     """The rows of information_schema that are about databases and tables, as a server of this version has them."""
 
     def __init__(self, schema: SessionSchema, version: int) -> None:
         self.schema = schema
         self._version = version
-        self._made: dict[str, list[RowValues]] = {}
+        self._made: dict[str, MadeRows] = {}
 
-    def rows(self, table: str) -> list[RowValues]:
-        """The rows of a table, by its name in upper case; none if it is about something else."""
+    def rows(self, table: str) -> MadeRows:
+        """The rows of a table, by its name in upper case: always the same object; empty if it is of other things."""
         if table not in self._made:
             make = _MAKERS.get(table)
-            self._made[table] = [] if make is None else list(make(self))
+            self._made[table] = MadeRows(lambda: () if make is None else make(self))
         return self._made[table]
 
     def refused(self) -> tuple[UnknownTable, ...]:

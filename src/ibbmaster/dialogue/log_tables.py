@@ -82,6 +82,9 @@ class InformationEngine(Protocol):
             RefusedError: it cannot be carried out.
         """
 
+    def close(self) -> None:
+        """The session is over."""
+
 
 class LogTables(Protocol):
     """The tables of a log. Called from worker threads; any call may read the disk.

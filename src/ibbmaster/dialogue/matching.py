@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 
+from ibbmaster.work import check_wanted
+
 
 def like(pattern: str, text: str, *, escape: str = "\\") -> bool:
     """LIKE without regard to case: % any letters, _ one letter, `escape` takes the next as it is."""
@@ -17,16 +19,41 @@ def matcher(pattern: str, *, escape: str = "\\") -> Callable[[str], bool]:
     head = "".join(letter for letter, _ in itertools.takewhile(lambda part: not part[1], parts))
     rest = parts[len(head) :]
 
+    find = _matches if ("_", True) in rest else _matches_pieces
+
     def matches(text: str) -> bool:
         lower = text.lower()
-        return lower.startswith(head) and _matches(rest, lower[len(head) :])
+        return lower.startswith(head) and find(rest, lower[len(head) :])
 
     return matches
+
+
+def _matches_pieces(parts: list[tuple[str, bool]], text: str) -> bool:
+    """Without `_`: each piece between two % may as well stand where it is found first, the last at the end."""
+    pieces = [[]]  # type: list[list[str]]
+    for letter, is_wild in parts:
+        if is_wild:
+            pieces.append([])
+        else:
+            pieces[-1].append(letter)
+    first, *others = ("".join(piece) for piece in pieces)
+    if not others:
+        return text == first
+    place = len(first)  # it is empty, but where there is no head
+    if not text.startswith(first):
+        return False
+    for piece in others[:-1]:
+        found = text.find(piece, place)
+        if found < 0:
+            return False
+        place = found + len(piece)
+    return len(text) - place >= len(others[-1]) and text.endswith(others[-1])
 
 
 def _matches(parts: list[tuple[str, bool]], text: str) -> bool:
     states = {0}  # places in `parts` that match what was read so far: linear, whatever the pattern
     for letter in itertools.chain(text, (None,)):
+        check_wanted()
         pending, reached = list(states), set()
         while pending:
             place = pending.pop()

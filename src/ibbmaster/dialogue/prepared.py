@@ -18,7 +18,8 @@ from ibbmaster.wire.command import NEWEST_STATEMENT
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType, Ok, PreparedOk, Response
 
 STATEMENTS_MAX = 16_382  # max_prepared_stmt_count of a server, for each session
-SIZE_MAX = 16 << 20  # bytes of all texts of a session, and of all pieces of parameters
+SIZE_MAX = 16 << 20  # bytes of all statements of a session, and of all pieces of parameters
+TOKEN_SIZE = 200  # bytes in memory, about, beside its text
 _COUNTED = ("LIMIT", "OFFSET", "KILL", "CONNECTION", "QUERY")
 _ESCAPED = str.maketrans({"'": "''", "\\": "\\\\"})
 
@@ -76,6 +77,8 @@ class PreparingSession(Protocol):
     def columns(self, statement: Statement) -> tuple[ColumnDefinition, ...]: ...
 
     def guarded(self, answer: Answers) -> list[Response | Kill]: ...
+
+    def hold(self, what: str, size: int) -> None: ...
 
 
 class PreparedStatements:
@@ -147,15 +150,23 @@ class PreparedStatements:
         places = tuple(no for no, token in enumerate(tokens.tokens) if _is_placeholder(token))
         if len(places) > PARAMETERS_MAX:
             raise RefusedError(1390, "HY000", "Prepared statement contains too many placeholders")
-        size = len(tokens.sql)
+        size = len(tokens.sql) + TOKEN_SIZE * len(tokens.tokens)
         if len(self._statements) >= STATEMENTS_MAX or self._size + size > SIZE_MAX:
             text = f"Can't create more than max_prepared_stmt_count statements (current value: {STATEMENTS_MAX})"
             raise RefusedError(1461, "42000", text)
+        self._hold(self._size + size)
         self._newest = self._newest % (NEWEST_STATEMENT - 1) + 1
         statement = PreparedStatement(self._newest, tokens, places, size)
         self._statements[self._newest] = statement
-        self._size += size
         return statement
+
+    def _hold(self, size: int) -> None:
+        """
+        Raises:
+            RefusedError: there is no room for so much.
+        """
+        self._session.hold("prepared statements", size)
+        self._size = size
 
     def _find(self, statement_id: int, command: str) -> PreparedStatement:
         """A statement by its number.
@@ -174,7 +185,7 @@ class PreparedStatements:
         """Forget a statement; there is no answer, whether it was there or not."""
         statement = self._statements.pop(statement_id, None)
         if statement is not None:
-            self._size -= statement.size + sum(map(len, statement.pieces.values()))
+            self._hold(self._size - statement.size - sum(map(len, statement.pieces.values())))
 
     def add_piece(self, statement_id: int, parameter_no: int, data: bytes) -> None:
         """Keep a piece of a parameter; what is wrong with it shows when the statement is carried out."""
@@ -184,12 +195,16 @@ class PreparedStatements:
         if self._size + len(data) > SIZE_MAX:
             statement.is_too_long = True
             return
+        try:
+            self._hold(self._size + len(data))
+        except RefusedError:
+            statement.is_too_long = True
+            return
         statement.pieces[parameter_no] = statement.pieces.get(parameter_no, b"") + data
-        self._size += len(data)
 
     def _forget_pieces(self, statement: PreparedStatement) -> None:
         """Forget the pieces of its parameters."""
-        self._size -= sum(map(len, statement.pieces.values()))
+        self._hold(self._size - sum(map(len, statement.pieces.values())))
         statement.pieces.clear()
         statement.is_too_long = False
 

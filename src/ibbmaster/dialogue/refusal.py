@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ibbmaster.wire.response import Err
+from ibbmaster.wire.response import EndedRowsError, Err
+from ibbmaster.work import BreakReason
 
 
-class RefusedError(Exception):
+class RefusedError(EndedRowsError):
     """The statement gets this error; the session continues."""
 
     def __init__(self, code: int, sqlstate: str, text: str) -> None:
-        super().__init__(text)
-        self.err = Err(code=code, sqlstate=sqlstate, text=text)
+        super().__init__(Err(code=code, sqlstate=sqlstate, text=text))
 
 
 def unknown_variable(name: str) -> RefusedError:
@@ -40,3 +40,18 @@ def not_supported(what: str) -> RefusedError:
 def missing_privilege(privilege: str) -> RefusedError:
     text = f"Access denied; you need (at least one of) the {privilege} privilege(s) for this operation"
     return RefusedError(1227, "42000", text)
+
+
+def out_of_memory(what: str) -> RefusedError:
+    return RefusedError(1041, "HY000", f"Out of memory: {what}")
+
+
+def broken_off(reason: BreakReason) -> RefusedError:
+    """What a server says of a statement that it ends before its time."""
+    match reason:
+        case BreakReason.TIMED_OUT:
+            return RefusedError(1969, "70100", "Query execution was interrupted (max_statement_time exceeded)")
+        case BreakReason.STOPPED:
+            return RefusedError(1053, "08S01", "Server shutdown in progress")
+        case _:
+            return RefusedError(1317, "70100", "Query execution was interrupted")

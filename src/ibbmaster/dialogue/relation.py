@@ -16,10 +16,11 @@ RowValues = Sequence[Value]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Columns and rows; `rows` is read once."""
+    """Columns and rows; `rows` is read once. While `is_open`, memory is taken by what computes them."""
 
     columns: tuple[ColumnDefinition, ...]
     rows: Iterable[RowValues] = ()
+    is_open: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

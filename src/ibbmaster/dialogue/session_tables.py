@@ -41,6 +41,12 @@ class SessionTables:
         self._last_seen: SessionSchema | None = None
         self._engine: InformationEngine | None = None
 
+    def close(self) -> None:
+        """The session is over."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
     def begin_statement(self) -> None:
         """Look anew where the session is."""
         self._seen = None

@@ -213,6 +213,7 @@ SETTABLE_GLOBALS = frozenset(
         "gtid_slave_pos",
         "gtid_strict_mode",
         "init_connect",
+        "innodb_binlog_state_interval",
         "innodb_flush_log_at_trx_commit",
         "master_verify_checksum",
         "max_binlog_size",

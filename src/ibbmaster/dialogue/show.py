@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _T = ":1/39"  # the flags and decimals of texts that are made up for one answer
 FILE_SIZE_COLUMNS = read_columns(f"Log_name v1020{_T}, File_size l20:a1")
 STATUS_COLUMNS = read_columns(f"File v2048{_T}, Position l20:a1, Binlog_Do_DB v1020{_T}, Binlog_Ignore_DB v1020{_T}")
+GTID_POSITION_COLUMN = read_columns(f"Gtid_Binlog_Pos v1020{_T}")
+GTID_POSITION_SINCE = 120300
 EVENT_COLUMNS = read_columns(
     f"Log_name v80{_T}, Pos l21:a1, Event_type v80{_T}, Server_id i10:a1, End_log_pos l21:a1, Info v80{_T}"
 )
@@ -98,7 +100,7 @@ class Shower:
             case "BINARY LOGS":
                 return Relation(FILE_SIZE_COLUMNS, facts.binary_logs())
             case "MASTER STATUS":
-                return Relation(STATUS_COLUMNS, [(*self.end(), "", "")])
+                return self._log_status()
             case "SLAVE HOSTS":
                 return Relation(HOST_COLUMNS, [(*host, facts.server_id) for host in facts.replica_hosts()])
             case "PROCESSLIST":
@@ -164,11 +166,20 @@ class Shower:
             return relation
 
         def holds(row: Row) -> Value:
+            self.evaluator.begin_row()
             return self.evaluator.evaluate(condition, row)
 
         if not relation.rows:
             self.evaluator.evaluate(condition, dict.fromkeys(relation.names))  # a column that is not there is an error
         return relation.where(holds)
+
+    def _log_status(self) -> Relation:
+        """Where the log ends; since 12.3 by GTID, too."""
+        row = (*self.end(), "", "")
+        if version_number(self.facts) < GTID_POSITION_SINCE:
+            return Relation(STATUS_COLUMNS, [row])
+        position = shown(self.evaluator.settings.value("gtid_binlog_pos"))
+        return Relation((*STATUS_COLUMNS, *GTID_POSITION_COLUMN), [(*row, position)])
 
     def _process_rows(self) -> Iterator[tuple[Value, ...]]:
         for row in self.processes():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ibbmaster.dialogue.conversion import text_of
-from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.refusal import RefusedError, out_of_memory
 from ibbmaster.dialogue.statement import Value
 from ibbmaster.dump.request import check_variable
 
@@ -15,8 +17,10 @@ TOTAL_SIZE_MAX = 4 << 20  # of all of a session
 class UserVariables(dict[str, Value]):
     """Values by lower-case name, within limits."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold: Callable[[str, int], None] = lambda what, size: None) -> None:
+        """`hold` is told how many bytes they have, and may refuse that."""
         super().__init__()
+        self._hold = hold
         self._size = 0
 
     def assign(self, name: str, value: Value) -> None:
@@ -32,7 +36,9 @@ class UserVariables(dict[str, Value]):
         total = self._size + size - (size_of(self[name]) if name in self else 0)
         is_one_more = name not in self
         if size > SIZE_MAX or total > TOTAL_SIZE_MAX or (is_one_more and len(self) >= COUNT_MAX):
-            raise RefusedError(1041, "HY000", f"Out of memory: too much in user variables, at '@{name}'")
+            raise out_of_memory(f"too much in user variables, at '@{name}'")
+        if total != self._size:
+            self._hold("user variables", total)
         self[name] = value
         self._size = total
 
@@ -45,4 +51,6 @@ class UserVariables(dict[str, Value]):
 
 def size_of(value: Value) -> int:
     """About how much memory a value takes, in bytes."""
-    return len(value) if isinstance(value, str | bytes) else 8 if value is None else len(text_of(value))
+    if isinstance(value, str | bytes):
+        return len(value) * (1 if value.isascii() else 4)
+    return 8 if value is None else len(text_of(value))

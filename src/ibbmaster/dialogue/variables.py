@@ -59,6 +59,12 @@ class ServerFacts(Protocol):
     def uptime_s(self) -> int:
         """How long the primary has been serving."""
 
+    def status(self) -> Mapping[str, int]:
+        """What was counted of all connections, by the names that SHOW STATUS has."""
+
+    def without_paths(self, text: str) -> str:
+        """The text of an error as somebody may read it who is not on this machine: where files lie is left out."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogEventRow:
@@ -91,7 +97,6 @@ FIXED: Mapping[str, SystemValue] = {
     "binlog_cache_size": 32768,
     "binlog_format": "ROW",
     "binlog_legacy_event_pos": False,
-    "binlog_row_event_max_size": 8192,
     "binlog_row_image": "FULL",
     "binlog_row_metadata": "FULL",
     "character_set_client": "utf8mb4",
@@ -153,6 +158,7 @@ COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "collation_connection": lambda facts: _default_collation(facts),
     "collation_database": lambda facts: _default_collation(facts),
     "collation_server": lambda facts: _default_collation(facts),
+    "binlog_row_event_max_size": lambda facts: 65536 if version_number(facts) >= LARGE_EVENTS_SINCE else 8192,
     "binlog_checksum": lambda facts: facts.profile.event_checksum.name,
     "server_id": lambda facts: facts.server_id,
     "version": lambda facts: facts.server_version,
@@ -164,9 +170,15 @@ OF_THE_LOG: Mapping[str, Callable[[GtidState, int], SystemValue]] = {
     "gtid_binlog_state": lambda state, _: str(state),
     "gtid_current_pos": lambda state, server_id: str(own_position(state, server_id)),
 }
-STORAGE_ENGINE = "binlog_storage_engine"  # there, but on traditional primaries
-_NAMES = sorted({*FIXED, *COMPUTED, *OF_THE_LOG, *SESSION_DEFAULTS, STORAGE_ENGINE})
+#: Values that only primaries have that keep their binlog in the engine.
+OF_THE_ENGINE: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
+    "binlog_directory": lambda _: "",  # where files lie is nothing for clients
+    "binlog_storage_engine": lambda facts: facts.profile.storage_engine,
+    "innodb_binlog_state_interval": lambda _: 2 << 20,  # bytes: the default
+}
+_NAMES = sorted({*FIXED, *COMPUTED, *OF_THE_LOG, *SESSION_DEFAULTS, *OF_THE_ENGINE})
 READ_ONLY = frozenset(("version", "version_comment", "server_id", "gtid_binlog_pos", "gtid_current_pos", "log_bin"))
+LARGE_EVENTS_SINCE = 130000
 UCA_DEFAULT_SINCE = 110500  # the version whose Unicode character sets have collations of UCA 14.0 by default
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)
 
@@ -199,22 +211,23 @@ def own_position(state: GtidState, server_id: int) -> GtidPosition:
 def has_variable(facts: ServerFacts, name: str) -> bool:
     """Whether this primary has a system variable of that name, in lower case."""
     is_there = name in FIXED or name in COMPUTED or name in OF_THE_LOG or name in SESSION_DEFAULTS
-    return is_there or (name == STORAGE_ENGINE and facts.profile.storage_engine is not None)
+    return is_there or (name in OF_THE_ENGINE and facts.profile.storage_engine is not None)
 
 
 def variable(facts: ServerFacts, name: str) -> SystemValue:
     """The value of a variable that `has_variable`, and is not of the log."""
     if name in COMPUTED:
         return COMPUTED[name](facts)
-    if name == STORAGE_ENGINE:
-        return facts.profile.storage_engine
+    if name in OF_THE_ENGINE:
+        return OF_THE_ENGINE[name](facts)
     return FIXED[name] if name in FIXED else SESSION_DEFAULTS[name]
 
 
 def variable_names(facts: ServerFacts, pattern: str | None = None) -> Sequence[str]:
     """Every name, or those that are LIKE a pattern, sorted."""
     names = _NAMES if pattern is None else _names_like(pattern)
-    return names if has_variable(facts, STORAGE_ENGINE) else [name for name in names if name != STORAGE_ENGINE]
+    has_engine = facts.profile.storage_engine is not None
+    return names if has_engine else [name for name in names if name not in OF_THE_ENGINE]
 
 
 @functools.lru_cache(64)

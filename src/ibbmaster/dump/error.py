@@ -9,6 +9,7 @@ from ibbmaster.errors import (
     IbbMasterError,
     PositionPurgedError,
     StoreError,
+    without_paths,
 )
 from ibbmaster.wire.response import Err
 
@@ -70,14 +71,15 @@ def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError
         text = "I/O error reading log event"
     else:
         text = "bogus data in log event"
-    return DumpError(text + _in_brackets(_place(cause) or group_place), str(cause))
+    return DumpError(text + _in_brackets(_place(cause) or group_place or _reason(cause)), str(cause))
 
 
 def seeking_failed(cause: IbbMasterError) -> DumpError:
     """What the replica is told when damage lies on the way to its position."""
     if isinstance(cause, PositionPurgedError):
         return too_old(str(cause))
-    return DumpError("Error while looking up GTID position in engine binlog" + _in_brackets(_place(cause)), str(cause))
+    text = "Error while looking up GTID position in engine binlog"
+    return DumpError(text + _in_brackets(_place(cause) or _reason(cause)), str(cause))
 
 
 def _place(cause: IbbMasterError) -> str:
@@ -86,6 +88,11 @@ def _place(cause: IbbMasterError) -> str:
     if isinstance(cause, ClassicFormatError):
         return f"{cause.file_name} offset {cause.file_offset}"
     return ""
+
+
+def _reason(cause: IbbMasterError) -> str:
+    """What the system says of a directory or file; where that lies is nothing for a replica."""
+    return without_paths(str(cause).rpartition(": ")[2]) if isinstance(cause, StoreError) else ""
 
 
 def _in_brackets(place: str) -> str:

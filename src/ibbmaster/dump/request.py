@@ -27,6 +27,7 @@ HEARTBEAT_PERIOD_MIN_S = 0.001  # MariaDB's limits for MASTER_HEARTBEAT_PERIOD
 HEARTBEAT_PERIOD_MAX_S = 4294967.0
 CAPABILITY_ENGINE = 5  # knows primaries that keep their binlog in the engine: MariaDB 12.3
 CAPABILITY_MAX = 255
+_DOMAIN_IDS = re.compile(r"\s*[0-9]{1,10}\s*(?:,\s*[0-9]{1,10}\s*)*", re.ASCII)
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]{1,40})", re.ASCII)
 #: MariaDB skips blanks before a number, and over none behind it.
@@ -48,6 +49,8 @@ class DumpRequest:
     position: GtidPosition | None
     until: GtidPosition | None = None
     until_is_before: bool = False  # stop before the groups of `until`, not behind them
+    ignored_domain_ids: frozenset[int] = frozenset()  # of which the replica applies nothing
+    wanted_domain_ids: frozenset[int] | None = None  # of which alone it applies anything; None: of all
     is_strict: bool = False
     ignores_duplicates: bool = False
     capability: int = 0
@@ -59,6 +62,12 @@ class DumpRequest:
     wants_rotate_checksum: bool = False  # of the ROTATE before the first FORMAT_DESCRIPTION
     waits_at_end: bool = True
     is_registered: bool = False  # COM_REGISTER_SLAVE came before: a replica, and not a tool
+
+    def leaves_out(self, domain_id: int) -> bool:
+        """Whether the replica does not care where it is in a domain."""
+        return domain_id in self.ignored_domain_ids or (
+            self.wanted_domain_ids is not None and domain_id not in self.wanted_domain_ids
+        )
 
     @property
     def position_advice(self) -> str:
@@ -105,6 +114,8 @@ def dump_request(
         position=position,
         until=None if position is None else _gtid_list(variables, "slave_until_gtid"),
         until_is_before=_is_set(variables, "slave_gtid_until_before_gtids"),
+        ignored_domain_ids=_domain_ids(variables, "slave_connect_state_domain_ids_ignore") or frozenset(),
+        wanted_domain_ids=_domain_ids(variables, "slave_connect_state_domain_ids_do"),
         is_strict=_is_set(variables, "slave_gtid_strict_mode"),
         ignores_duplicates=_is_set(variables, "slave_gtid_ignore_duplicates"),
         capability=capability,
@@ -120,6 +131,24 @@ def dump_request(
     )
 
 
+def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int] | None:
+    """Numbers of domains, as replicas since 13.1 give those of CHANGE MASTER; None if there are none.
+
+    Raises:
+        DumpError: it is something else.
+    """
+    text = _text(variables.get(name)).strip(" ()")
+    if not text:
+        return None
+    if _DOMAIN_IDS.fullmatch(text) is None or any(int(number) >= 2**32 for number in text.split(",")):
+        raise DumpError(
+            f"Failed to read the domain ids in @{name}",
+            f"@{name} is {text[:80]!r}: expected numbers of domains with commas between them",
+            code=GTID_LIST_UNREADABLE,
+        )
+    return frozenset(map(int, text.split(",")))
+
+
 def check_variable(name: str, value: UserValue) -> DumpError | None:
     """Why a user variable cannot have this value; None if it can.
 
@@ -129,6 +158,11 @@ def check_variable(name: str, value: UserValue) -> DumpError | None:
     if name in ("slave_connect_state", "slave_until_gtid"):
         try:
             _gtid_list({name: value}, name)
+        except DumpError as error:
+            return error
+    if name in ("slave_connect_state_domain_ids_ignore", "slave_connect_state_domain_ids_do"):
+        try:
+            _domain_ids({name: value}, name)
         except DumpError as error:
             return error
     if name == "master_heartbeat_period" and _number(value) < 0:

@@ -21,7 +21,8 @@ class StartCheck:
     """What the check found.
 
     `unknown_domain_ids` are domains the log has nothing of; they are checked again when
-    they turn up. `until` is what is left of the request's UNTIL, None if there is none.
+    they turn up. Of domains that the replica leaves out `position` is the end of the log.
+    `until` is what is left of the request's UNTIL, None if there is none.
     """
 
     position: GtidPosition
@@ -40,7 +41,7 @@ def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
 
     Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position().
     """
-    position = request.position if request.position is not None else GtidPosition()
+    position = _without_ignored(request, state)
     until = None if request.until is None else dict(request.until)
     unknown = set()
     for gtid in position.values():
@@ -60,6 +61,15 @@ def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
         unknown_domain_ids=frozenset(unknown),
         until=None if until is None else GtidPosition(until.values()),
     )
+
+
+def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
+    """The replica's position, as if it had all of the domains that it leaves out: nothing of them is missing to it."""
+    position = GtidPosition() if request.position is None else request.position
+    if not request.ignored_domain_ids and request.wanted_domain_ids is None:
+        return position
+    kept = [gtid for gtid in position.values() if not request.leaves_out(gtid.domain_id)]
+    return GtidPosition([*kept, *(gtid for gtid in state.position().values() if request.leaves_out(gtid.domain_id))])
 
 
 def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:

@@ -21,10 +21,12 @@ class HistoryCache:
     """What is kept of the log at a path.
 
     Attributes:
+        directory: where the files of the log are.
         is_written: whether this process writes the log.
     """
 
     def __init__(self, log_path: Path, *, is_written: bool) -> None:
+        self.directory = log_path if log_path.is_dir() else log_path.parent
         self.is_written = is_written
         beside = CacheFile(log_path / CACHE_FILE, size_max=SIZE_MAX)
         own = None if is_written else _own_file(log_path)

@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import secrets
 import ssl
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import trio
 
 from ibbmaster.dialogue.dialog import Dialog, Kill
+from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.dump.request import dump_request
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start, choose_file, opening_file_name
-from ibbmaster.errors import (
-    ClassicFormatError,
-    FormatError,
-    IbbMasterError,
-    PositionPurgedError,
-    RemoteProtocolError,
-    StoreError,
-)
+from ibbmaster.errors import IbbMasterError, RemoteProtocolError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan
 from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
+from ibbmaster.server.logins import LoginGuard
+from ibbmaster.server.memory import SessionMemory, SharedMemory
 from ibbmaster.server.observing import ConnectionStep, Observer
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.server.sending import Sender
+from ibbmaster.server.working import Workers, watching
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire import command as commands
@@ -46,16 +45,20 @@ from ibbmaster.wire.connection import (
     LoginFailed,
     NeedTls,
     ServerConnection,
+    State,
 )
 from ibbmaster.wire.handshake import SEED_SIZE
 from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_packets, frame_payloads
 from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err, encode_response
+from ibbmaster.work import BreakReason, Work
 
 log = logging.getLogger(__name__)
 
 RECEIVE_SIZE = 16 * 1024
 LOGIN_TIMEOUT_S = 10.0  # MariaDB's connect_timeout, for the whole login
+RESERVED_PART = 10  # one of so many connections is kept for other accounts
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
+READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here
 NONCE_SIZE = 32  # of the ed25519 plugin
 TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
 
@@ -73,6 +76,9 @@ class Surroundings:
     facts: PrimaryFacts
     shared_blocks: SharedBlocks
     pumps: trio.CapacityLimiter
+    workers: Workers
+    memory: SharedMemory
+    guard: LoginGuard
 
 
 async def serve_connection(stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
@@ -91,6 +97,7 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
         session.reason = "it is too slow"
         log.warning("%s is too slow: dropped", connection)
     finally:
+        connection.close()
         if primary.options.observer is not None:
             primary.options.observer.left(session)
         stream.socket.close()
@@ -121,7 +128,17 @@ class _Connection:
             peer_host=session.host,
             offers_tls=primary.options.certificate is not None,
         )
-        self._dialog = Dialog(primary.facts, connection_id=session.connection_id, user=session.user, host=session.host)
+        self._memory = SessionMemory(primary.memory)
+        self._idle = trio.CancelScope()  # of the conversation
+        self._is_reading = False  # a command of which a part is here
+        self._is_working = False  # a thread does something for it, whether or not somebody waits for that
+        self._dialog = Dialog(
+            primary.facts,
+            connection_id=session.connection_id,
+            user=session.user,
+            host=session.host,
+            hold=self._memory.hold,
+        )
 
     def __str__(self) -> str:
         return f"connection {self._session.connection_id} of {self._session.user}@{self._session.host}"
@@ -131,8 +148,19 @@ class _Connection:
             if await self._replaces_packet(self._observer, ConnectionStep.ACCEPTED):
                 return
             await self._observer.reached(ConnectionStep.GREETED, self._session, None)
+        is_in, delay_s = False, 0.0
         with trio.move_on_after(LOGIN_TIMEOUT_S) as login_timer:
-            is_in = await self._login()
+            turn = await self._primary.guard.wait_for_turn(self._session.host)
+            try:
+                is_in = await self._login()
+            finally:
+                if self._session.is_refused:
+                    delay_s = self._primary.guard.note_wrong(self._session.host, self._session.user)
+                turn.end(delay_s)
+        if self._session.is_refused:
+            await trio.sleep(delay_s)
+            await self.flush()
+            return
         if login_timer.cancelled_caught:
             self._session.reason = f"it did not log in within {LOGIN_TIMEOUT_S:g} s"
             log.info("%s did not log in within %g s", self, LOGIN_TIMEOUT_S)
@@ -143,6 +171,12 @@ class _Connection:
             return
         if (command := await self._converse()) is not None:
             await self._dump(command)
+
+    def close(self) -> None:
+        """Give back what the session has kept."""
+        if not self._is_working:
+            self._dialog.close()
+        self._memory.close()
 
     async def flush(self) -> None:
         """Send what is to be sent."""
@@ -171,20 +205,38 @@ class _Connection:
                         await self._observer.reached(ConnectionStep.TLS, self._session, None)
                     await self._start_tls()
                 case LoggedIn() as login:
-                    self._session.user = login.user
+                    if await self._is_one_too_many(login.user):
+                        return False
+                    self._session.user, self._session.is_in = login.user, True
                     self._begin(login)
                     log.debug("%s logged in", self)
                     return True
                 case LoginFailed(user=user, reason=reason):
                     self._session.user = user
                     self._session.reason = f"its login was refused: {reason}"
+                    self._session.is_refused = True
                     log.info("login of %r from %s refused: %s", user, self._session.host, reason)
-                    await self.flush()
                     return False
                 case _:
                     return False
 
+    async def _is_one_too_many(self, user: str) -> bool:
+        """Whether an account has all the places that are not kept for others; then the client is told so."""
+        options = self._primary.options
+        if not options.other_accounts:
+            return False
+        most = max(options.connections_max - max(options.connections_max // RESERVED_PART, 1), 1)
+        if sum(session.is_in and session.user == user for session in self._primary.registry) < most:
+            return False
+        self._session.reason = "its account has too many connections"
+        text = f"User '{user}' has exceeded the 'max_user_connections' resource (current value: {most})"
+        log.info("%s: %s", self, text)
+        sequence = self._wire.data_to_send()[PACKET_HEADER_SIZE - 1]  # of the OK, which it does not get
+        await self._sender.send(frame_packets(encode_err(Err(code=1226, sqlstate="42000", text=text)), sequence)[0])
+        return True
+
     def _begin(self, login: LoggedIn) -> None:
+        self._memory.user = login.user
         version = cipher = ""
         if isinstance(self.stream, trio.SSLStream):
             version, cipher = self.stream.version() or "", (self.stream.cipher() or ("",))[0]
@@ -209,7 +261,7 @@ class _Connection:
     async def _converse(self) -> commands.BinlogDump | None:
         """Answer what is asked until the client leaves, or asks for a dump."""
         session = self._session
-        with trio.CancelScope() as idle:
+        with self._idle as idle:
             while True:
                 await self.flush()
                 session.note("Sleep", "", time.monotonic())
@@ -245,6 +297,23 @@ class _Connection:
                 return event
             await self.flush()  # an auth switch is no event
             self._wire.receive_data(await self._receive(self._wire.receive_size_max))
+            self._note_unread()
+
+    def _note_unread(self) -> None:
+        """A command of which a part is here takes memory, and has to come as a whole.
+
+        Raises:
+            RemoteProtocolError: there is no memory left.
+        """
+        size = self._wire.unread_size if self._wire.state is State.COMMAND else 0
+        if bool(size) != self._is_reading:
+            self._is_reading = bool(size)
+            self._idle.deadline = trio.current_time() + (READ_TIMEOUT_S if size else IDLE_TIMEOUT_S)
+        try:
+            self._memory.hold("commands", size)
+        except RefusedError as error:
+            self._wire.close(error.err)
+            raise RemoteProtocolError(str(error)) from None
 
     async def _receive(self, size: int) -> bytes | bytearray:
         """The client's next bytes, none if it has left; in clear from the socket itself, as `Sender` writes there.
@@ -266,26 +335,27 @@ class _Connection:
 
     async def _answer(self, command: commands.AnyCommand) -> None:
         """Answer a command; in a worker thread if that may read the disk, or take long."""
+        dialog = self._dialog
         responses: tuple[Response, ...]
-        is_light = True
         match command:
             case commands.QueryCommand(sql=sql):
                 log.debug("%s: %r", self, sql[:200])
                 self._session.note("Query", "", time.monotonic())
-                answers = self._dialog.query_at_once(sql)
+                answers = dialog.query_at_once(sql)
                 if answers is None:
-                    is_light = False
-                    answers = await trio.to_thread.run_sync(self._dialog.query, sql)
-                responses = self._carried_out(answers)
+                    await self._work(functools.partial(dialog.answers, sql))
+                    return
+                responses = tuple(answer for answer in answers if not isinstance(answer, Kill))  # none is light
             case commands.InitDb(database=database):
-                responses = self._carried_out(await trio.to_thread.run_sync(self._dialog.use, database))
+                await self._work(functools.partial(dialog.use, database))
+                return
             case commands.StatementPrepare(sql=sql):
-                responses = self._carried_out(await trio.to_thread.run_sync(self._dialog.prepared.prepare, sql))
+                await self._work(functools.partial(dialog.prepared.prepare, sql))
+                return
             case commands.StatementExecute(statement_id=statement_id, parameters=parameters):
-                is_light = False
                 self._session.note("Execute", "", time.monotonic())
-                answers = await trio.to_thread.run_sync(self._dialog.prepared.execute, statement_id, parameters)
-                responses = self._carried_out(answers)
+                await self._work(functools.partial(dialog.prepared.execute, statement_id, parameters))
+                return
             case commands.StatementLongData():
                 self._dialog.prepared.add_piece(command.statement_id, command.parameter_no, command.data)
                 responses = ()
@@ -293,9 +363,9 @@ class _Connection:
                 self._dialog.prepared.close(statement_id)
                 responses = ()
             case commands.StatementReset(statement_id=statement_id):
-                responses = self._carried_out(self._dialog.prepared.reset(statement_id))
+                responses = tuple(self._carried_out(functools.partial(dialog.prepared.reset, statement_id)))
             case commands.StatementFetch(statement_id=statement_id):
-                responses = self._carried_out(self._dialog.prepared.fetch(statement_id))
+                responses = tuple(self._carried_out(functools.partial(dialog.prepared.fetch, statement_id)))
             case commands.Ping():
                 responses = (Ok(),)
             case commands.ResetConnection():
@@ -318,19 +388,36 @@ class _Connection:
                 responses = (answer,)
             case _:
                 responses = ()
-        pieces = self._wire.answer(*responses)
-        if is_light:
-            await self._sender.send(b"".join(pieces))
-            return
-        while (piece := await trio.to_thread.run_sync(next, pieces, None)) is not None:  # of rows from the disk
-            await self._sender.send(piece)
+        await self._sender.send(b"".join(self._wire.answer(*responses)))
 
-    def _carried_out(self, answers: list[Response | Kill]) -> tuple[Response, ...]:
-        """What the client gets, once connections that shall end are ended."""
-        for answer in answers:
+    async def _work(self, ask: Callable[[], Iterable[Response | Kill]]) -> None:
+        """Answer in worker threads, a piece at a time; what is asked can be broken off."""
+        session, workers = self._session, self._primary.workers
+        work = session.work = Work(time.monotonic)
+        pieces = self._wire.answer_each(self._carried_out(ask))
+        try:
+            async with watching(functools.partial(work.break_off, BreakReason.LEFT), session.socket):
+                while True:
+                    self._is_working = True
+                    piece = await workers.run(work, session.user, next, pieces, None)
+                    self._is_working = False
+                    if piece is None:
+                        return
+                    await self._sender.send(piece)
+        finally:
+            session.work = None
+
+    def _carried_out(self, ask: Callable[[], Iterable[Response | Kill]]) -> Iterator[Response]:
+        """What the client gets, once connections that shall end are ended; asked for in a worker thread."""
+        for answer in ask():
             if isinstance(answer, Kill):
-                self._primary.registry.kill(answer.connection_id, query_only=answer.query_only)
-        return tuple(Ok() if isinstance(answer, Kill) else answer for answer in answers)
+                kill = functools.partial(
+                    self._primary.registry.kill, answer.connection_id, query_only=answer.query_only
+                )
+                trio.from_thread.run_sync(kill)
+                yield answer.answer
+            else:
+                yield answer
 
     async def _dump(self, command: commands.BinlogDump) -> None:
         """The last answer of a connection: events until one of us ends it."""
@@ -343,10 +430,11 @@ class _Connection:
                 dump, groups = self._prepare_dump(command, only_cached=True)
             except BlockingIOError:
                 dump, groups = await trio.to_thread.run_sync(self._prepare_dump, command)
-        except DumpError as error:
-            session.reason = f"its dump was refused: {error}"
-            log.warning("%s (server id %d) refused: %s", self, command.server_id, error)
-            self._wire.close(error.err)
+        except IbbMasterError as error:
+            refused = error if isinstance(error, DumpError) else seeking_failed(error)
+            session.reason = f"its dump was refused: {refused}"
+            log.warning("%s (server id %d) refused: %s", self, command.server_id, refused)
+            self._wire.close(refused.err)
             await self.flush()
             return
         session.dump_server_id = command.server_id
@@ -387,6 +475,7 @@ class _Connection:
         Raises:
             BlockingIOError: with `only_cached`, something is not in memory.
             DumpError: it is refused.
+            IbbMasterError: the log cannot be read there.
         """
         engine, options = self._primary.engine, self._primary.options
         request = dump_request(
@@ -400,14 +489,11 @@ class _Connection:
         if only_cached and (is_of_file or options.profile.opening_timestamp is not OpeningTimestamp.ZERO):
             raise BlockingIOError("groups have to be read")
         check = check_start(request, engine.state(only_cached=only_cached))
-        try:
-            if request.position is None:
-                files = self._primary.facts.files()
-                plan = engine.start_of_file(files[choose_file(request, [file.name for file in files])].file_no)
-            else:
-                plan = engine.seek(request.position, only_cached=only_cached)
-        except (PositionPurgedError, FormatError, ClassicFormatError, StoreError) as error:
-            raise seeking_failed(error) from error
+        if request.position is None:
+            files = self._primary.facts.files()
+            plan = engine.start_of_file(files[choose_file(request, [file.name for file in files])].file_no)
+        else:
+            plan = engine.seek(check.position, only_cached=only_cached)
         file_name, newest = engine.file_name(plan.position.file_no), engine.end(only_cached=only_cached)
         self._session.dump_start = None if request.position is None else check.position
         log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, file_name)

@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
+from ibbmaster.errors import without_paths
 from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.split import event_heads
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import EventGroups, LogEngine, LogFile
+from ibbmaster.server.logins import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
 from ibbmaster.server.tables import PrimaryTables
+from ibbmaster.work import check_wanted
 
 
 class PrimaryFacts:
     """`ServerFacts` of a running primary; called from worker threads."""
 
     def __init__(
-        self, engine: LogEngine, options: PrimaryOptions, registry: Registry, cache: HistoryCache | None = None
+        self,
+        engine: LogEngine,
+        options: PrimaryOptions,
+        registry: Registry,
+        guard: LoginGuard | None = None,
+        cache: HistoryCache | None = None,
     ) -> None:
+        self._guard = guard
         self._engine = engine
+        directory = None if cache is None else cache.directory
+        given = [] if directory is None else [directory, directory.absolute(), directory.resolve()]
+        self._hidden = sorted({str(path) for path in given if path.is_absolute()}, key=len, reverse=True)
         self._registry = registry
         self.server_id = options.server_id
         self.profile = options.profile
@@ -67,6 +79,7 @@ class PrimaryFacts:
         with contextlib.closing(groups):
             file_no = groups.position.file_no
             while (group := groups.next_group()) is not None and group.start.file_no == file_no:
+                check_wanted()
                 if group.start.offset < offset:
                     continue
                 for event in event_heads(group.gtid_event, group.body):
@@ -87,6 +100,7 @@ class PrimaryFacts:
         state = plan.state.copy()
         with contextlib.closing(engine.groups(plan)) as groups:
             while (group := groups.next_group()) is not None and group.start.file_no == plan.position.file_no:
+                check_wanted()
                 if group.start.offset >= offset:
                     break
                 if group.gtid is not None:
@@ -119,6 +133,22 @@ class PrimaryFacts:
 
     def uptime_s(self) -> int:
         return int(time.monotonic() - self._since)
+
+    def status(self) -> Mapping[str, int]:
+        guard = self._guard
+        return {
+            "Aborted_connects": 0 if guard is None else guard.refused + self._registry.dropped,
+            "Access_denied_errors": 0 if guard is None else guard.refused,
+            "Connections": self._registry.opened,
+            "Ibb_logins_delayed": 0 if guard is None else guard.delayed,
+            "Ibb_logins_dropped": self._registry.dropped,
+            "Ibb_login_addresses_slowed": 0 if guard is None else guard.slowed_addresses(),
+        }
+
+    def without_paths(self, text: str) -> str:
+        for directory in self._hidden:
+            text = text.replace(f"{directory}/", "").replace(directory, "the directory")
+        return without_paths(text)
 
     def statistics(self) -> str:
         """The line COM_STATISTICS is answered with."""

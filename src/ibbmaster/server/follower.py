@@ -83,16 +83,20 @@ class Follower:
                 stop_telling()
 
     async def _watch(self, *, is_told: bool) -> None:
+        told = ""
         while True:
             if not self._waiting:
                 self._somebody_waits = trio.Event()
                 await self._somebody_waits.wait()
             try:
                 has_grown = await trio.to_thread.run_sync(self._wait_for_growth, WAIT_S, limiter=self._limiter)
+                told = ""
                 if has_grown and not is_told:
                     self.announce()
             except IbbMasterError as error:
-                log.error("cannot look at the end of the log: %s", error)
+                if told != str(error):
+                    told = str(error)  # once, however long it lasts
+                    log.error("cannot look at the end of the log: %s", error)
                 self.announce()  # whoever reads there shall meet the same, and tell its replica
                 await trio.sleep(DAMAGE_PERIOD_S)
 

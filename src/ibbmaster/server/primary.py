@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import logging
 import math
 import signal
 import socket
 import time
+from collections.abc import Callable
 
 import trio
 
@@ -20,9 +22,13 @@ from ibbmaster.server.connection import Surroundings, refuse_connection, serve_c
 from ibbmaster.server.dumping import PUMPS_MAX
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
+from ibbmaster.server.logins import LoginGuard
+from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
+from ibbmaster.server.working import Workers
 from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.work import BreakReason
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +50,7 @@ class Primary:
         self.options = options
         self.registry = Registry()
         self.follower = Follower(engine.wait_for_growth, engine.tell_growth)
+        self.guard = LoginGuard(time.monotonic)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
         self._surroundings = Surroundings(
@@ -51,15 +58,25 @@ class Primary:
             options=options,
             registry=self.registry,
             follower=self.follower,
-            facts=PrimaryFacts(engine, options, self.registry, cache),
+            facts=PrimaryFacts(engine, options, self.registry, self.guard, cache),
             shared_blocks=SharedBlocks(),
             pumps=trio.CapacityLimiter(PUMPS_MAX),
+            workers=Workers(),
+            memory=SharedMemory(),
+            guard=self.guard,
         )
 
     async def serve(
-        self, *, handle_signals: bool = False, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
+        self,
+        *,
+        handle_signals: bool = False,
+        task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
+        read_again: Callable[[], PrimaryOptions] | None = None,
     ) -> None:
         """Listen, and report the port through `task_status`; returns after `stop`.
+
+        With `handle_signals` SIGINT and SIGTERM stop it, and SIGHUP has it use the accounts and the certificate
+        that `read_again` gives, for connections from then on; what is wrong with them is logged, and changes nothing.
 
         Raises:
             ConfigurationError: the address cannot be listened on.
@@ -75,7 +92,7 @@ class Primary:
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners, nursery)
             if handle_signals:
-                nursery.start_soon(self._stop_on_signal, nursery.cancel_scope)
+                await nursery.start(self._heed_signals, nursery.cancel_scope, read_again)
             task_status.started(listeners[0].socket.getsockname()[1])
             await self._stopping.wait()
             await self._end_everybody()
@@ -130,7 +147,7 @@ class Primary:
             log.info("a client was gone before it was greeted: %s", error)
             await trio.aclose_forcefully(stream)
             return
-        if len(self.registry) >= self.options.connections_max:
+        if len(self.registry) >= self.options.connections_max and not self.registry.make_room():
             await refuse_connection(stream)
             return
         session = self.registry.open(host, time.monotonic())
@@ -151,13 +168,47 @@ class Primary:
             if session.dump_server_id is not None:
                 session.end_dump(EndReason.SHUTDOWN)
             else:
-                session.scope.cancel()
+                session.cut_off(BreakReason.STOPPED)
         while len(self.registry):
             await trio.sleep(0.01)
+        await self._surroundings.workers.wait_until_idle()
 
-    async def _stop_on_signal(self, scope: trio.CancelScope) -> None:
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for _ in signals:
+    async def _heed_signals(
+        self,
+        scope: trio.CancelScope,
+        read_again: Callable[[], PrimaryOptions] | None,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            task_status.started()
+            async for number in signals:
+                if number == signal.SIGHUP:
+                    await self._read_again(read_again)
+                    continue
                 if self._stopping.is_set():
                     scope.cancel()  # the second one does not wait for anybody
                 self.stop()
+
+    async def _read_again(self, read_again: Callable[[], PrimaryOptions] | None) -> None:
+        if read_again is None:
+            log.info("SIGHUP: there is nothing that is read again")
+            return
+        try:
+            found = await trio.to_thread.run_sync(read_again)
+        except (ConfigurationError, OSError) as error:
+            log.warning("SIGHUP: accounts and certificate stay as they are: %s", error)
+            return
+        certificate = self.options.certificate
+        if (
+            certificate is None or not certificate.is_automatic
+        ):  # one that was made up stays: clients may have pinned it
+            certificate = found.certificate
+        self.options = dataclasses.replace(
+            self.options,
+            account=found.account,
+            held=found.held,
+            other_accounts=found.other_accounts,
+            certificate=certificate,
+        )
+        self._surroundings = dataclasses.replace(self._surroundings, options=self.options)
+        log.info("SIGHUP: accounts and certificate were read again, and hold for new connections")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import trio
 
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.server.logins import address_key
+from ibbmaster.work import BreakReason, Work
 
 GRACE_S = 1.0  # how long a replica that does not read may hold up the last packet
 
@@ -29,6 +31,8 @@ class Session:
     host: str
     since: float  # on the monotonic clock
     user: str = "unauthenticated user"
+    is_in: bool = False  # it has logged in
+    is_refused: bool = False  # its login was wrong
     command: str = "Connect"
     state: str = ""
     replica_server_id: int | None = None  # set by COM_REGISTER_SLAVE
@@ -39,12 +43,19 @@ class Session:
     reason: str = ""  # why it ended, for people; empty: the client left, or was cut off
     socket: trio.socket.SocketType | None = None  # what it comes through, in clear or not
     dump_start: GtidPosition | None = None  # what the replica had before its dump, if it said so by GTID
+    work: Work | None = None  # the statement that is carried out
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)  # the whole connection
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
 
     def note(self, command: str, state: str, now: float) -> None:
         """Say what the connection does now."""
         self.command, self.state, self.since = command, state, now
+
+    def cut_off(self, reason: BreakReason) -> None:
+        """End the connection, and what it does."""
+        if self.work is not None:
+            self.work.break_off(reason)
+        self.scope.cancel()
 
     def end_dump(self, reason: EndReason) -> None:
         """Ask a dump to say its last word; after `GRACE_S` it is cut off instead."""
@@ -61,6 +72,7 @@ class Registry:
     def __init__(self) -> None:
         self._sessions: dict[int, Session] = {}
         self._last_id = 0
+        self.dropped = 0  # how many had to go before they had logged in
 
     def open(self, host: str, now: float) -> Session:
         """A session for a new connection."""
@@ -83,6 +95,25 @@ class Registry:
         """The session of a connection id, if it is still there."""
         return self._sessions.get(connection_id)
 
+    @property
+    def opened(self) -> int:
+        """How many connections there were."""
+        return self._last_id
+
+    def make_room(self) -> bool:
+        """End a connection that has not logged in: the oldest of the address that has most of them; False: none has."""
+        waiting: dict[str, list[Session]] = {}
+        for session in self._sessions.values():
+            if not session.is_in and not session.scope.cancel_called:
+                waiting.setdefault(address_key(session.host), []).append(session)
+        if not waiting:
+            return False
+        oldest = max(waiting.values(), key=len)[0]
+        oldest.reason = "its place was needed, and it had not logged in"
+        oldest.scope.cancel()
+        self.dropped += 1
+        return True
+
     def end_dumps_of(self, server_id: int, *, but: Session) -> None:
         """End the dumps of a server id, as a primary does when that server asks again."""
         same = [session for session in self._sessions.values() if session.dump_server_id == server_id]
@@ -96,6 +127,8 @@ class Registry:
         if session is None:
             return
         if not query_only:
-            session.scope.cancel()
+            session.cut_off(BreakReason.KILLED)
         elif session.dump_server_id is not None:
             session.end_dump(EndReason.KILL_QUERY)
+        elif session.work is not None:
+            session.work.break_off(BreakReason.KILLED)

@@ -16,6 +16,7 @@ from ibbmaster.kernel.loading import load_in_background
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
+from ibbmaster.work import check_wanted, holding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,6 +78,7 @@ class PrimaryTables:
         missing = {gtid for gtid in position.values() if not _holds(state.seq_no(gtid.domain_id, gtid.server_id), gtid)}
         with contextlib.closing(engine.groups(plan)) as groups:
             while missing and (group := groups.next_group()) is not None:
+                check_wanted()
                 end = group.end
                 if group.gtid is None:
                     continue
@@ -93,7 +95,7 @@ class PrimaryTables:
         from ibbmaster.schema.model import SchemaPlace
 
         found = self._timeline(snapshot.end).at(SchemaPlace(snapshot.end, 0))
-        with self._lock:
+        with holding(self._lock):
             if found == self._catalog:  # who keeps what follows from it needs no other
                 return self._catalog
             self._catalog = found
@@ -108,7 +110,7 @@ class PrimaryTables:
 
     def _timeline(self, end: LogPosition) -> _Timeline:
         """The versions of tables, up to a position at least."""
-        with self._lock:
+        with holding(self._lock):
             if self._versions is None:
                 from ibbmaster.log.schema_history import LoggedSchema
 
@@ -144,7 +146,7 @@ class PrimaryTables:
 
     def _reader(self) -> TableReader:
         timeline = self._timeline(self._engine.end())
-        with self._lock:
+        with holding(self._lock):
             if self._table_reader is None:
                 from ibbmaster.sql.base_rows import BaseDump
                 from ibbmaster.sql.select import TableReader
@@ -178,18 +180,18 @@ class _Timeline:
 
     def follow(self, end: LogPosition) -> None:
         """Fold what is new, if the log does not end where it did."""
-        with self._lock:
+        with holding(self._lock):
             if self._end != end:
                 self._history = self._schema.history()
                 self._end = end
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
-        with self._lock:
+        with holding(self._lock):
             assert self._history is not None
             return self._history.at(place)
 
     def table_at(self, database: str, name: str, place: SchemaPlace | None = None) -> KnownTable | None:
-        with self._lock:
+        with holding(self._lock):
             assert self._history is not None
             return self._history.table_at(database, name, place)
 

@@ -13,6 +13,7 @@ from ibbmaster.sql.conditions import Condition
 from ibbmaster.sql.contents import TableContents, first_value
 from ibbmaster.sql.stored import Span, StoredColumn, StoredLayout
 from ibbmaster.sql.value_texts import Text, TextSettings, text_of
+from ibbmaster.work import check_wanted
 
 AGGREGATES = frozenset(("count", "min", "max"))
 
@@ -81,6 +82,7 @@ class Aggregates:
         conditions: dict[int, Condition] = {}
         sums = [_Sum(call.name) for call in self._calls]
         for place in places:
+            check_wanted()
             layout_no, image = self._contents.kept.rows.read(place)
             layout = self._contents.layouts[layout_no]
             spans = layout.spans(image)[0]

@@ -52,6 +52,7 @@ from ibbmaster.sql.conversion import keeps_values
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
+from ibbmaster.work import check_wanted
 
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
@@ -127,6 +128,7 @@ class RowFold:
             self._load(self._base)
         for log_range in self._engine.ranges(self.position, end, size=1 << 62):
             for group in self._engine.groups_in(log_range):
+                check_wanted()
                 if group.start < self.position:
                     continue
                 if group.start >= end:

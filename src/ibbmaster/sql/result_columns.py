@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ibbmaster.dialogue.describing import describe
-from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.sql_token import SqlTokens
 from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, Select, Subquery, Value
 from ibbmaster.sql.expression_types import type_of
@@ -14,6 +14,8 @@ from ibbmaster.sql.sqlite_text import SelectedItem, selected_items
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 
 NOT_NULL = 0x01
+TEXT_LENGTH_MAX = 65_532  # bytes, of a text of which not all values are known
+_TEXTS = (FieldType.VAR_STRING, FieldType.BLOB)
 _INTEGERS = (FieldType.LONG, FieldType.LONGLONG)
 
 
@@ -21,23 +23,29 @@ def result_columns(
     tokens: SqlTokens,
     select: Select | None,
     tables: Sequence[Relation],
-    rows: Sequence[tuple[Value, ...]],
+    rows: Sequence[RowValues],
     width: int,
+    *,
+    is_all: bool = True,
 ) -> tuple[ColumnDefinition, ...]:
-    """The columns of a query over these tables that gave these rows; `select` is it, where it is understood."""
-    return _ResultColumns(tokens, select, tables).columns(rows, width)
+    """The columns of a query over these tables that gave these rows; `select` is it, where it is understood.
+
+    Unless `is_all`, more rows follow, whose values may be longer, or NULL.
+    """
+    return _ResultColumns(tokens, select, tables, is_all=is_all).columns(rows, width)
 
 
 class _ResultColumns:
     """Describes one result."""
 
-    def __init__(self, tokens: SqlTokens, select: Select | None, tables: Sequence[Relation]) -> None:
+    def __init__(self, tokens: SqlTokens, select: Select | None, tables: Sequence[Relation], *, is_all: bool) -> None:
+        self._is_all = is_all
         self._items = selected_items(tokens.tokens, tokens.text_between)
         self._tables = tables
         is_read = select is not None and len(select.items) == len(self._items)
         self._expressions = [item.expression for item in select.items] if select is not None and is_read else []
 
-    def columns(self, rows: Sequence[tuple[Value, ...]], width: int) -> tuple[ColumnDefinition, ...]:
+    def columns(self, rows: Sequence[RowValues], width: int) -> tuple[ColumnDefinition, ...]:
         described = [one for no, item in enumerate(self._items) for one in self._described(no, item)]
         if len(described) != width:  # joins by NATURAL and USING, and queries in FROM
             described = [(SelectedItem(f"column{no}", None), None) for no in range(1, width + 1)]
@@ -58,7 +66,11 @@ class _ResultColumns:
         if found is not None:
             return replace(found, name=item.name)
         column = self._told(item, expression, values) or _by_values(item, expression, values)
-        return replace(column, flags=column.flags & ~NOT_NULL) if None in values else column
+        if not self._is_all:
+            is_text = column.column_type in _TEXTS
+            column = replace(column, length=max(column.length, TEXT_LENGTH_MAX) if is_text else column.length)
+        may_be_null = None in values or not self._is_all
+        return replace(column, flags=column.flags & ~NOT_NULL) if may_be_null else column
 
     def _told(
         self, item: SelectedItem, expression: Expression | None, values: Sequence[Value]

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Iterator
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.dialogue.refusal import broken_off
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.sql.conditions import Condition
@@ -14,6 +15,7 @@ from ibbmaster.sql.row_values import RowValues
 from ibbmaster.sql.stored import StoredLayout
 from ibbmaster.wire.packet import frame_packets
 from ibbmaster.wire.response import Err
+from ibbmaster.work import BrokenOffError, check_wanted
 
 BLOCK_SIZE = 1 << 20  # bytes of one block, about
 CHOSEN_ROWS = 1 << 12  # that a filter has left, to be written together
@@ -53,6 +55,7 @@ class StoredRowBlocks:
             if self._blocks is None:
                 self._blocks = self._chosen()
             while True:
+                check_wanted()
                 if self._writer is None:
                     places = next(self._blocks, None)
                     if places is None:
@@ -66,6 +69,9 @@ class StoredRowBlocks:
         except (IbbMasterError, ValueError) as error:
             self.close()
             return self._on_error(error)
+        except BrokenOffError as error:
+            self.close()
+            return broken_off(error.reason).err
 
     def close(self) -> None:
         """Nothing more is asked for."""
@@ -85,6 +91,7 @@ class StoredRowBlocks:
             return
         chosen = array("q")
         for place in self._places:
+            check_wanted()
             if self._left == 0:
                 break
             size, layout_no = HEAD.unpack_from(self._data, place)

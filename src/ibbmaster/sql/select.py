@@ -16,6 +16,7 @@ from ibbmaster.sql.folding import ROW_BYTES_MAX, RowFold, SchemaTimeline
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
+from ibbmaster.work import holding
 
 FOLDS_MAX = 4  # positions whose rows are kept
 FROZEN_MAX = 16  # if sessions have frozen them; the rows of others are read again each time
@@ -64,14 +65,14 @@ class TableReader:
         if self._base is not None and not _has_reached(query.snapshot.state, self._base.position):
             text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
             raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
-        with self._lock:
+        with holding(self._lock):
             contents = self._fold_at(query.snapshot).contents_of(query.table)
             answer.check_known(contents)
             return answer.rows(contents)
 
     def close(self) -> None:
         """Forget everything."""
-        with self._lock:
+        with holding(self._lock):
             for fold in self._folds:
                 fold.close()
             self._folds.clear()

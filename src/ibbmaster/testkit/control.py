@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hmac
 import json
+import secrets
 import socketserver
 import threading
 from collections.abc import Callable, Mapping
@@ -19,6 +21,8 @@ from ibbmaster.testkit.written import WrittenGroup, expect, only
 LINE_SIZE_MAX = 1 << 20
 CONNECTIONS_MAX = 16
 WAIT_S_MAX = 3600.0
+TOKEN_SIZE = 16  # bytes of chance
+WITHOUT_TOKEN = {"ok": False, "error": "the first question has to have the token"}
 
 Answer = Mapping[str, Any]
 
@@ -27,10 +31,15 @@ class ControlSocket:
     """Listens on a port of this machine, in threads of its own, until it is closed.
 
     A question is an object whose `do` names it; the answer has `ok`, and `error` if that is
-    false. `stop` calls `on_stop`.
+    false. `stop` calls `on_stop`. The first one on a connection has the `token`: a page that a browser on this
+    machine shows can connect here, too, but does not know it. A line that is no object ends the connection.
+
+    Attributes:
+        token: what who asks has to know.
     """
 
     def __init__(self, primary: FixturePrimary, on_stop: Callable[[], None] = lambda: None) -> None:
+        self.token = secrets.token_urlsafe(TOKEN_SIZE)
         self._primary = primary
         self._on_stop = on_stop
         self._places = threading.BoundedSemaphore(CONNECTIONS_MAX)
@@ -55,12 +64,15 @@ class ControlSocket:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def answer(self, line: bytes) -> Answer:
-        """The answer to one line."""
+    def is_known(self, asked: Mapping[str, Any]) -> bool:
+        """Whether who asks knows the token."""
+        token = asked.get("token")
+        return isinstance(token, str) and hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
+
+    def answer(self, question: Mapping[str, Any]) -> Answer:
+        """The answer to one question."""
+        asked = {name: value for name, value in question.items() if name != "token"}
         try:
-            if len(line) > LINE_SIZE_MAX:
-                raise ConfigurationError(f"a line of more than {LINE_SIZE_MAX} bytes")
-            asked = expect("a line", dict, json.loads(line))
             verb = asked.pop("do", None)
             do = _QUESTIONS.get(verb) if isinstance(verb, str) else None
             if do is None:
@@ -172,17 +184,33 @@ class _Handler(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         control = self.server.control
+        is_known = False
         if not control.take_place():
             self.wfile.write(b'{"ok": false, "error": "too many connections"}\n')
             return
         try:
             while line := self.rfile.readline(LINE_SIZE_MAX + 1):
-                answer = control.answer(line)
+                asked = _question(line)
+                if asked is None:
+                    return
+                is_known = is_known or control.is_known(asked)
+                answer = control.answer(asked) if is_known else WITHOUT_TOKEN
                 self.wfile.write(json.dumps(answer).encode() + b"\n")
-                if len(line) > LINE_SIZE_MAX:
+                if not is_known:
                     return
         finally:
             control.leave()
+
+
+def _question(line: bytes) -> dict[str, Any] | None:
+    """An object; None for anything else, as for the first line that a browser sends."""
+    if len(line) > LINE_SIZE_MAX:
+        return None
+    try:
+        asked = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return asked if isinstance(asked, dict) else None
 
 
 def _told(record: FaultRecord) -> Answer:

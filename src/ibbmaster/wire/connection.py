@@ -190,6 +190,11 @@ class ServerConnection:
             return max(PACKET_HEADER_SIZE + TLS_REQUEST_SIZE - received, 0) or RECEIVE_SIZE
         return RECEIVE_SIZE
 
+    @property
+    def unread_size(self) -> int:
+        """Bytes of a packet whose end has not come."""
+        return self._reader.unread_size
+
     def data_to_send(self) -> bytes:
         """Hand over what is to be sent; a second call returns only what is newer."""
         data = bytes(self._out)
@@ -253,6 +258,14 @@ class ServerConnection:
 
         Nothing is done, and no row is read, before the first piece is asked for.
         """
+        marked = [with_more_results(response) for response in responses[:-1]]
+        return self.answer_each([*marked, *responses[-1:]])
+
+    def answer_each(self, responses: Iterable[Response]) -> Iterator[Buffer]:
+        """As `answer`, where each response but the last says itself that another one follows.
+
+        None is asked for before the one before it was handed over as a whole.
+        """
         if self.state is not State.COMMAND and self.state is not State.DUMP:
             raise LocalProtocolError(f"an answer while the connection waits for {self.state.value}")
         return self._answer(responses)
@@ -277,12 +290,7 @@ class ServerConnection:
 
     def _answer(self, responses: Iterable[Response]) -> Iterator[Buffer]:
         piece = bytearray()
-        remaining = iter(responses)
-        response = next(remaining, None)
-        while response is not None:
-            following = next(remaining, None)
-            if following is not None:
-                response = with_more_results(response)
+        for response in responses:
             for payload in encode_response(response, self.capabilities):
                 piece += self._stream.frame(payload)
                 if len(piece) >= ANSWER_PIECE_SIZE:
@@ -292,7 +300,6 @@ class ServerConnection:
                 yield bytes(piece)
                 piece.clear()
                 piece += yield from self._send_blocks(response)
-            response = following
         if piece:
             yield bytes(piece)
 

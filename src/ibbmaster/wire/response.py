@@ -116,11 +116,19 @@ class ColumnDefinition:
 Row: TypeAlias = Sequence[bytes | None]
 
 
+class EndedRowsError(Exception):
+    """Rows cannot be given any further: the client gets `err` in place of the last EOF."""
+
+    def __init__(self, err: Err) -> None:
+        super().__init__(err.text)
+        self.err = err
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultSet:
     """Columns and rows. `rows` is read once, while the answer is sent, so it may be a generator.
 
-    With `error` set, the error follows the rows in place of the last EOF.
+    With `error` set, or where `rows` raises EndedRowsError, an error follows the rows in place of the last EOF.
     """
 
     columns: tuple[ColumnDefinition, ...]
@@ -277,16 +285,20 @@ def _encode_prepared(prepared: PreparedOk, capabilities: Capability) -> Iterator
 
 def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[bytes]:
     yield from _encode_columns(result.columns, result.status, result.warning_count, capabilities)
-    if result.is_binary:
-        from ibbmaster.wire.binary_row import encode_binary_row  # few clients prepare: not loaded for replicas
+    error = result.error
+    try:
+        if result.is_binary:
+            from ibbmaster.wire.binary_row import encode_binary_row  # few clients prepare: not loaded for replicas
 
-        for row in result.rows:
-            yield encode_binary_row(result.columns, row)
-    else:
-        for row in result.rows:
-            yield encode_row(row)
-    if result.error:
-        yield encode_err(result.error)
+            for row in result.rows:
+                yield encode_binary_row(result.columns, row)
+        else:
+            for row in result.rows:
+                yield encode_row(row)
+    except EndedRowsError as ended:
+        error = ended.err
+    if error:
+        yield encode_err(error)
     else:
         status = result.status if result.end_status is None else result.end_status
         yield encode_eof(Eof(status=status, warning_count=result.warning_count))

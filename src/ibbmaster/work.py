@@ -1,0 +1,121 @@
+"""Work that others may break off: a statement that reads a whole log, or joins large tables.
+
+Whoever starts it runs it in a context that has a `Work`; whoever works long asks `check_wanted`
+now and then, at least a few times a second. Nobody in between has to know of it: code that runs without
+a `Work` is never broken off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import math
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Protocol
+
+LOCK_LOOK_S = 0.1  # between two looks of who waits for a lock
+
+
+class BreakReason(enum.Enum):
+    """Why work is not wanted any more."""
+
+    KILLED = "it was killed"
+    TIMED_OUT = "its time is over"
+    STOPPED = "the server is shutting down"
+    LEFT = "the client has left"
+
+
+class BrokenOffError(Exception):
+    """Nobody wants the result any more. It is no IbbMasterError: whoever has a way around failures has none here."""
+
+    def __init__(self, reason: BreakReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason.value
+
+
+class Work:
+    """One piece of work. `clock` gives seconds that only grow.
+
+    Any thread may break it off. The first reason stays.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._deadline = math.inf
+        self.reason: BreakReason | None = None
+
+    def break_off(self, reason: BreakReason) -> None:
+        """Have `check` raise from now on."""
+        if self.reason is None:
+            self.reason = reason
+
+    def limit(self, seconds: float) -> None:
+        """Let it go on for so long, from now on."""
+        self._deadline = self._clock() + seconds
+
+    def check(self) -> None:
+        """
+        Raises:
+            BrokenOffError: it is not wanted any more.
+        """
+        if self.reason is None and self._clock() >= self._deadline:
+            self.reason = BreakReason.TIMED_OUT
+        if self.reason is not None:
+            raise BrokenOffError(self.reason)
+
+
+_current: ContextVar[Work | None] = ContextVar("work", default=None)
+
+
+@contextlib.contextmanager
+def doing(work: Work) -> Iterator[None]:
+    """What runs in this block is this work; worker threads that are started in it, too."""
+    token = _current.set(work)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def check_wanted() -> None:
+    """
+    Raises:
+        BrokenOffError: the work that runs here is not wanted any more.
+    """
+    work = _current.get()
+    if work is not None:
+        work.check()
+
+
+class Lock(Protocol):
+    """As `threading.Lock`."""
+
+    def acquire(self, *, timeout: float) -> bool: ...
+
+    def release(self) -> None: ...
+
+
+@contextlib.contextmanager
+def holding(lock: Lock) -> Iterator[None]:
+    """Hold a lock that others may have for long.
+
+    Raises:
+        BrokenOffError: while it is waited for, the work that runs here is not wanted any more.
+    """
+    while not lock.acquire(timeout=LOCK_LOOK_S):
+        check_wanted()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def limit_work(seconds: float) -> None:
+    """Let the work that runs here go on for so long, from now on; without a word if nobody breaks it off."""
+    work = _current.get()
+    if work is not None:
+        work.limit(seconds)

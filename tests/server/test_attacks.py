@@ -1,0 +1,195 @@
+"""What an account without any privilege can do to a server: its memory, its time and its end are bounded."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pymysql
+import pytest
+
+DOMAINS = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"
+JOINED = (
+    "SELECT a.*, b.*, c.* FROM information_schema.columns a, information_schema.columns b, information_schema.columns c"
+)
+ENDLESS = "WITH RECURSIVE x AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM x) SELECT COUNT(*) FROM x"
+SORTED = f"{JOINED} ORDER BY a.column_name, b.column_name, UPPER(c.column_name)"
+MIB = 1 << 20
+
+
+class Server:
+    """`ibbmaster serve` in a process of its own, with one account that may do nothing, and one that may dump."""
+
+    def __init__(self, directory: Path, home: Path) -> None:
+        accounts = home / "accounts"
+        accounts.write_text("[nobody]\npassword = pw\ngrant = USAGE\n")
+        accounts.chmod(0o600)
+        command = [sys.executable, "-m", "ibbmaster", "serve", directory, "--listen", "127.0.0.1:0", "--json"]
+        self.process = subprocess.Popen(
+            [*command, "--accounts", accounts, "--tls", "off"],
+            env={**os.environ, "IBBMASTER_PASSWORD": "pw", "IBBMASTER_KERNELS": "off"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.port = json.loads(self.process.stdout.readline())["port"]
+
+    def connect(self, user="nobody", **options):
+        return pymysql.connect(host="127.0.0.1", port=self.port, user=user, password="pw", ssl_disabled=True, **options)
+
+    def resident(self) -> int:
+        """Bytes of memory that it has."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) * 1024
+
+    def temporary_bytes(self) -> int:
+        """Bytes of files that nobody else sees."""
+        found = 0
+        for name in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                if "etilqs" in os.readlink(name):
+                    found += name.stat().st_size
+        return found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    home = tmp_path_factory.mktemp("attacked")
+    shutil.copytree(DOMAINS, home / "log")
+    server = Server(home / "log", home)
+    yield server
+    server.process.kill()
+    server.process.wait()
+    server.process.stdout.close()
+
+
+def send(connection: pymysql.Connection, text: bytes, command: bytes = b"\x03") -> socket.socket:
+    """A command whose answer nobody reads."""
+    payload = command + text
+    while payload:
+        piece, payload = payload[:0xFFFFFF], payload[0xFFFFFF:]
+        connection._sock.sendall(len(piece).to_bytes(3, "little") + b"\0" + piece)
+    return connection._sock
+
+
+def test_what_sessions_keep_is_bounded_for_all_of_them_together(server):
+    before = server.resident()
+    letters = "x" * 500_000
+    numbers = ",".join("1" * 20_000)
+    sessions, refused = [], set()
+    for _ in range(30):
+        session = server.connect()
+        sessions.append(session)
+        with session.cursor() as cursor:
+            for number in range(7):
+                try:
+                    cursor.execute(f"SET @v{number} = '{letters}'")
+                except pymysql.MySQLError as error:
+                    refused.add(error.args[0])
+                    break
+        if session.open:  # a text that has no room ends its connection
+            send(session, f"SELECT {numbers}".encode(), b"\x16")  # to be prepared
+    for session in [session for session in sessions if session.open][:10]:
+        with contextlib.suppress(OSError):  # a command of 16 MB of which the end never comes
+            session._sock.settimeout(5)
+            session._sock.sendall(b"\xff\xff\xff\0\x03" + bytes(8 * MIB))
+    assert 1041 in refused
+    with server.connect("repl") as replica, replica.cursor() as cursor:
+        cursor.execute("SET @slave_connect_state = '0-1-1'")
+        cursor.execute("SELECT @slave_connect_state")
+        assert cursor.fetchall() == (("0-1-1",),)
+    assert server.resident() - before < 300 * MIB
+    for session in sessions:
+        session._force_close()
+
+
+@pytest.mark.parametrize("way", ["KILL QUERY", "KILL", "max_statement_time", "leaves"])
+def test_a_statement_without_an_end_is_ended(server, way):
+    attacker, admin = server.connect(), server.connect()
+    with admin.cursor() as cursor:
+        if way == "max_statement_time":
+            attacker.query("SET SESSION max_statement_time = 0.2")
+            with pytest.raises(pymysql.MySQLError) as caught:
+                attacker.query(ENDLESS)
+            assert caught.value.args[0] == 1969
+            return
+        send(attacker, ENDLESS.encode())
+        number = attacker.thread_id()
+        if way == "leaves":
+            attacker._force_close()
+        else:
+            cursor.execute(f"{way} {number}")
+            attacker._next_seq_id = 1
+            if way == "KILL":
+                assert attacker._sock.recv(100) == b""
+            else:
+                with pytest.raises(pymysql.MySQLError) as caught:
+                    attacker._read_packet()
+                assert caught.value.args[0] == 1317
+                attacker.ping()
+        for _ in range(1000):
+            cursor.execute("SHOW PROCESSLIST")
+            if (number, "Query") not in {(row[0], row[4]) for row in cursor.fetchall()}:
+                return
+        pytest.fail("it is still there")
+
+
+COSTLY = {
+    "values that are alive together": f"SELECT COALESCE({','.join(['UPPER(@long)'] * 500)})",
+    "a row of them": f"SELECT {','.join(['UPPER(@long)'] * 500)}",
+    "a text of statements": ";".join(["SELECT UPPER(@long)"] * 500),
+    "many comparisons": f"SELECT @long IN ({','.join(['@long'] * 2000)})",
+    "a cunning pattern": f"SELECT @long LIKE CONCAT('{'_%' * 5000}', 'y')",
+    "brackets": f"SELECT {'(' * 5000}1{')' * 5000}",
+    "a chain": f"SELECT {' OR '.join(['0'] * 20000)}",
+    "signs": f"SELECT {'-+' * 20000}1",
+    "a chain over tables": f"SELECT 1 FROM information_schema.tables WHERE {' OR '.join(['0'] * 20000)}",
+    "subqueries": f"SELECT {'(SELECT ' * 500}1{')' * 500}",
+    "functions of SQLite": "SELECT zeroblob(1000000000), randomblob(1000000000) FROM information_schema.tables",
+    "a width": "SELECT printf('%1000000000d', 1) FROM information_schema.tables",
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_a_statement_that_wants_much_gets_an_answer_or_an_error_at_little_cost(server, name):
+    before = server.resident()
+    with server.connect(read_timeout=60) as session, session.cursor() as cursor:
+        cursor.execute(f"SET @long = '{'x' * 900_000}'")
+        with contextlib.suppress(pymysql.MySQLError):
+            cursor.execute(f"SET STATEMENT max_statement_time = 1 FOR {COSTLY[name]}")
+        with contextlib.suppress(pymysql.MySQLError):
+            session._result = None
+            session.ping()
+        assert server.process.poll() is None
+    assert server.resident() - before < 200 * MIB
+
+
+def test_costly_statements_fill_neither_memory_nor_disk_and_keep_nobody_waiting(server):
+    replica = server.connect("repl")
+    with replica.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM information_schema.columns")
+    before = server.resident()
+    attackers = [server.connect() for _ in range(24)]
+    for number, attacker in enumerate(attackers):
+        send(attacker, [JOINED, ENDLESS, SORTED][number % 3].encode())
+    peak = spilled = 0
+    for _ in range(30):
+        with server.connect("repl") as other, other.cursor() as cursor:
+            cursor.execute("SHOW MASTER STATUS")  # in a thread, as the statements of others
+        peak, spilled = max(peak, server.resident()), max(spilled, server.temporary_bytes())
+    assert peak - before < 300 * MIB
+    assert spilled < 4096 * MIB
+    server.process.send_signal(signal.SIGTERM)  # the last that is done to it
+    begun = time.monotonic()
+    assert server.process.wait(60) == 0
+    assert time.monotonic() - begun < 20  # a moment, on a machine that is not busy
+    for attacker in attackers:
+        attacker._force_close()

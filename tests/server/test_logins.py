@@ -1,0 +1,176 @@
+"""Logins that were wrong: who guesses waits, and nobody else does."""
+
+from __future__ import annotations
+
+import socket
+
+import pymysql
+import pytest
+import trio
+import trio.testing
+
+from ibbmaster.dialogue.privileges import READING
+from ibbmaster.server import logins
+from ibbmaster.server.logins import DELAY_MAX_S, FREE_TRIES, JUDGED_MAX, LoginGuard, address_key
+from ibbmaster.wire.auth import make_account
+
+
+@pytest.fixture
+def guard():
+    return LoginGuard(trio.current_time)
+
+
+async def guess(guard, host="10.0.0.1", user="repl"):
+    """One wrong login of somebody who waits for its answer."""
+    turn = await guard.wait_for_turn(host)
+    delay = guard.note_wrong(host, user)
+    turn.end(delay)
+    await trio.sleep(delay)
+    return delay
+
+
+async def test_the_delay_grows_from_the_free_tries_on(guard, autojump_clock):
+    delays = [guard.note_wrong("10.0.0.1", "repl") for _ in range(FREE_TRIES + 6)]
+    assert delays == [0.0] * FREE_TRIES + [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+    assert (guard.refused, guard.delayed) == (FREE_TRIES + 6, 6)
+    assert guard.slowed_addresses() == 1
+
+
+async def test_what_was_wrong_is_forgotten_with_time(guard, autojump_clock):
+    for _ in range(1000):
+        guard.note_wrong("10.0.0.1", "repl")
+    await trio.sleep(logins.DECAY_S * (logins.COUNT_MAX - FREE_TRIES) + 1)
+    assert guard.slowed_addresses() == 0
+    await trio.sleep(logins.DECAY_S * FREE_TRIES)
+    assert guard.note_wrong("10.0.0.1", "repl") == 0.0
+
+
+async def test_to_guess_in_parallel_and_not_to_wait_for_answers_gains_nothing(guard, autojump_clock):
+    async def try_once():
+        turn = await guard.wait_for_turn("10.0.0.1")
+        turn.end(guard.note_wrong("10.0.0.1", "repl"))  # and it leaves
+
+    for _ in range(20):
+        guard.note_wrong("10.0.0.1", "repl")
+    begun, before = trio.current_time(), guard.refused
+    async with trio.open_nursery() as nursery:
+        for _ in range(100):
+            nursery.start_soon(try_once)
+    tries_per_second = (guard.refused - before) / (trio.current_time() - begun)
+    assert tries_per_second <= 10
+    assert trio.current_time() - begun >= (100 - JUDGED_MAX) / JUDGED_MAX * DELAY_MAX_S * 0.9
+
+
+async def test_others_are_judged_at_once(guard, autojump_clock):
+    async with trio.open_nursery() as nursery:
+        for _ in range(50):
+            nursery.start_soon(guess, guard)
+        await trio.sleep(5)
+        begun = trio.current_time()
+        (await guard.wait_for_turn("10.0.0.2")).end()
+        assert trio.current_time() == begun
+        nursery.cancel_scope.cancel()
+
+
+async def test_from_the_address_of_one_who_guesses_one_after_the_other_a_right_login_is_judged_at_once(
+    guard, autojump_clock
+):
+    async with trio.open_nursery() as nursery:
+
+        async def guess_on():
+            while True:
+                await guess(guard)
+
+        nursery.start_soon(guess_on)
+        await trio.sleep(100)
+        begun = trio.current_time()
+        (await guard.wait_for_turn("10.0.0.1")).end()
+        assert trio.current_time() == begun
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_account_that_is_guessed_from_many_addresses_slows_wrong_answers_everywhere(guard, autojump_clock):
+    delays = [guard.note_wrong(f"10.0.0.{number}", "repl") for number in range(FREE_TRIES + 4)]
+    assert delays[-1] == DELAY_MAX_S
+    assert guard.note_wrong("10.0.1.1", "other") == 0.0
+    begun = trio.current_time()
+    (await guard.wait_for_turn("10.0.1.1")).end()
+    assert trio.current_time() == begun
+
+
+async def test_what_is_remembered_is_bounded(guard, autojump_clock, monkeypatch):
+    monkeypatch.setattr(logins, "REMEMBERED_MAX", 10)
+    for number in range(100):
+        guard.note_wrong(f"10.0.0.{number}", f"user {number}")
+    assert (len(guard._addresses), len(guard._accounts)) == (10, 10)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("10.0.0.1", "10.0.0.2", False),
+        ("::ffff:10.0.0.1", "10.0.0.1", True),
+        ("2001:db8::1", "2001:db8::ffff:2", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("fe80::1%eth0", "fe80::2%eth1", True),
+    ],
+)
+def test_an_address_of_ipv6_counts_as_its_network(one, other, is_same):
+    assert (address_key(one) == address_key(other)) is is_same
+
+
+def connect(port, password="replpw", user="repl"):
+    return pymysql.connect(host="127.0.0.1", port=port, user=user, password=password, ssl_disabled=True)
+
+
+async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archive, monkeypatch):
+    monkeypatch.setattr(logins, "DELAY_MAX_S", 0.01)
+
+    def guess_and_log_in(port):
+        for _ in range(FREE_TRIES + 3):
+            with pytest.raises(pymysql.MySQLError) as caught:
+                connect(port, "wrong")
+            assert caught.value.args[0] == 1045
+        with connect(port) as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW GLOBAL STATUS")
+            return dict(cursor.fetchall())
+
+    async with serving(archive) as (_, port):
+        status = await trio.to_thread.run_sync(guess_and_log_in, port)
+    counted = {name: status[name] for name in ("Access_denied_errors", "Ibb_logins_delayed", "Connections")}
+    assert counted == {"Access_denied_errors": "8", "Ibb_logins_delayed": "3", "Connections": "9"}
+    assert status["Ibb_login_addresses_slowed"] == "1"
+
+
+async def test_silent_connections_give_their_places_to_those_who_log_in(serving, archive):
+    def come(port):
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+        for one in silent[-5:]:
+            assert one.recv(1)
+        for _ in range(10):
+            connect(port).close()
+        kept = [connect(port) for _ in range(5)]
+        with pytest.raises(pymysql.MySQLError) as caught:
+            connect(port)
+        for one in (*silent, *kept):
+            one.close()
+        return caught.value.args[0]
+
+    async with serving(archive, connections_max=5) as (primary, port):
+        assert await trio.to_thread.run_sync(come, port) == 1040
+        assert primary.registry.dropped > 0
+
+
+async def test_an_account_leaves_places_to_others(serving, archive):
+    def come(port):
+        kept = [connect(port, "pw", "cdc") for _ in range(9)]
+        with pytest.raises(pymysql.MySQLError) as caught:
+            connect(port, "pw", "cdc")
+        kept.append(connect(port))
+        for one in kept:
+            one.close()
+        return caught.value.args[0]
+
+    other = (make_account("cdc", "pw"), READING)
+    async with serving(archive, connections_max=10, other_accounts=(other,)) as (_, port):
+        assert await trio.to_thread.run_sync(come, port) == 1226
