@@ -50,6 +50,12 @@ class Clock:
         return self.now
 
 
+def watch_of_a_written_log(disk, clock, **known):
+    """Files that are always written somewhere."""
+    disk.modified_at = lambda name: clock.now
+    return EndWatch(disk, clock=clock, now=clock, **known)
+
+
 def wait_at(watch, clock, end, seconds):
     """Ask like a reader that polls ten times a second."""
     for _ in range(round(seconds * 10)):
@@ -88,8 +94,8 @@ def test_verify_names_data_behind_a_blank_page(torn_log):
 
 def test_a_reader_waits_before_a_blank_page_and_is_told_of_damage_when_it_stays(torn_log):
     clock = Clock()
-    watch = EndWatch(torn_log.disk, clock=clock)
-    reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, at_end=watch.check)
+    watch = watch_of_a_written_log(torn_log.disk, clock)
+    reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, end_watch=watch)
     read_on(reader)
     lost = torn_log.lost_page
     with pytest.raises(ChunkError, match=GAP.format(lost, lost + 1)):
@@ -100,8 +106,8 @@ def test_a_reader_waits_before_a_blank_page_and_is_told_of_damage_when_it_stays(
 def test_pages_that_reach_the_disk_in_another_order_are_waited_for(new_log, event):
     log = new_log(size_pages=40, interval_pages=16)
     clock = Clock()
-    watch = EndWatch(log.disk, clock=clock)
-    reader = EventGroupReader(log.disk, file_no=0, page_no=1, at_end=watch.check)
+    watch = watch_of_a_written_log(log.disk, clock)
+    reader = EventGroupReader(log.disk, file_no=0, page_no=1, end_watch=watch)
     log.commit("0-1-1", event(50))
     assert reader.next_group() is not None
     late = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -23,10 +24,10 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.directory import END_POLL_PERIOD_S, BinlogDirectory
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
-from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
+from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.schema_history import LoggedSchema
@@ -250,8 +251,13 @@ class Log:
     def _read(self, plan: ReadPlan, judge: Skipping, shapes: RowShapes | None) -> Iterator[Group]:
         rows = RowReader(declarations=self._schema, find_version=self._table_at, asks_seldom=shapes is None)
         with closing(self._engine.groups(plan)) as reader:
-            while not judge.is_until_reached and (found := reader.next_group()) is not None:
-                if found.gtid is not None and judge.judge(found.gtid).is_wanted:
+            while not judge.is_until_reached:
+                found = reader.next_group()
+                if found is None:
+                    if not (are_paged(reader) and reader.expects_more):
+                        break
+                    time.sleep(END_POLL_PERIOD_S)  # another process writes there; an end before the end is damage
+                elif found.gtid is not None and judge.judge(found.gtid).is_wanted:
                     group = Group(found, rows=rows, shapes=shapes, find=self._find, place=self._place)
                     yield group
                     group.detach()

@@ -7,7 +7,7 @@ import functools
 import itertools
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import FormatError, Location, MissingFileError, StoreError
@@ -42,8 +42,8 @@ class BinlogDirectory(LogEngine):
         FormatError: a header or state that must be read is damaged.
     """
 
-    def __init__(self, disk: ReadDisk, *, is_end_known: bool = False) -> None:
-        """With `is_end_known` the disk shows nothing behind the end of the log."""
+    def __init__(self, disk: ReadDisk, *, known_end: Callable[[], LogPosition | None] | None = None) -> None:
+        """`known_end` is given by who knows where the log ends, and shows nothing behind that."""
         self._disk = disk
         self._records = StateRecords()
         self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
@@ -52,7 +52,9 @@ class BinlogDirectory(LogEngine):
         self._tail: EventGroupReader | None = None  # at the end
         self._seen_end: LogPosition | None = None
         self._misplacement = MisplacementCheck(disk)
-        self._end_watch = None if is_end_known else EndWatch(disk)
+        self._reached: LogPosition | None = None  # by `_tail`
+        self._is_end_known = known_end is not None
+        self._end_watch = EndWatch(disk, known_end=known_end or (lambda: self._reached), is_certain=self._is_end_known)
 
     def __str__(self) -> str:
         return str(self._disk)
@@ -147,13 +149,12 @@ class BinlogDirectory(LogEngine):
         page_no = plan.position.page_no
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
         state = plan.state if page_no == FULL_STATE_PAGE else None
-        at_end = None if self._end_watch is None else self._end_watch.check
         return EventGroupReader(
             self._disk,
             file_no=plan.position.file_no,
             page_no=page_no,
             state=state,
-            at_end=at_end,
+            end_watch=self._end_watch,
             at_step_back=self._misplacement.check,
         )
 
@@ -207,12 +208,12 @@ class BinlogDirectory(LogEngine):
         return self._is_behind(stopped_at)
 
     def _is_behind(self, stopped_at: Location | None) -> bool:
-        if self._end_watch is not None and stopped_at is not None:
+        if stopped_at is not None and not self._is_end_known:
             try:
                 self._end_watch.check(stopped_at)
             except FormatError:
                 return True  # waiting readers are notified
-        return False
+        return self._end_watch.is_due()
 
     def _find_active(self, pages: PageReader, numbers: Sequence[int]) -> int:
         for empty, number in enumerate(reversed(numbers), start=1):
@@ -267,6 +268,7 @@ class BinlogDirectory(LogEngine):
         while (group := self._tail.next_group()) is not None:
             if group.gtid is not None:
                 self._state.log(group.gtid)
+        self._reached = self._tail.position
 
     def _open_tail(self) -> tuple[GtidState, EventGroupReader]:
         """The state at the last state record of the active file, and a reader at that place."""
@@ -282,7 +284,8 @@ class BinlogDirectory(LogEngine):
             if record is not None:
                 # One on top of the other: after a restart MariaDB leaves out what was logged before it.
                 state, page_no = state_at(state, record), probe
-        return state, EventGroupReader(self._disk, file_no=file_no, page_no=page_no)
+        watch = self._end_watch if self._is_end_known else None
+        return state, EventGroupReader(self._disk, file_no=file_no, page_no=page_no, end_watch=watch)
 
     def _last_page_no(self, pages: PageReader, file_no: int) -> int:
         """The last page with data: known by the first byte of each page, so a search finds it."""

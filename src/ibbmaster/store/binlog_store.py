@@ -70,7 +70,7 @@ class BinlogStore(WritableLogEngine):
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
             self._visible = VisiblePages(disk, self._writer.fifo, lambda: self._writer.durable.mark)
-            self._directory = BinlogDirectory(self._visible, is_end_known=True)
+            self._directory = BinlogDirectory(self._visible, known_end=lambda: self._writer.durable.mark)
             self._writer.explain_order = self._explain_order
             self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)
             decide(self._writer, engines, was_replayed=found.replayed_records > 0)
