@@ -374,7 +374,10 @@ class Log:
     def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
         """Copy the log to a new directory, as it is at one moment, also while it is written.
 
+        The copy is read from its first page to its last, as by `verify`.
+
         Raises:
+            DamageError, FormatError: the log is damaged; nothing is left at `to`.
             StoreError: there is something at `to`, or the log cannot be copied.
         """
         with (

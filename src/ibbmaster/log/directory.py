@@ -17,6 +17,7 @@ from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.log.cut_check import cut_error
 from ibbmaster.log.end_check import EndWatch, gap_error, page_behind
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
@@ -120,17 +121,20 @@ class BinlogDirectory(LogEngine):
         Where another process may be writing, what was found must stay there for a while.
 
         Raises:
-            FormatError: there is data behind it, so it is not the end.
+            FormatError: there is data behind it, or the file was cut there, so it is not the end.
         """
         deadline = time.monotonic() + patience_s
         while True:
             with self._at_end() as (_, tail):
                 end = tail.stopped_at
-            found = None if end is None else page_behind(self._disk, end, pages_max=pages_max)
-            if end is None or found is None:
+            if end is None:
+                return
+            found = page_behind(self._disk, end, pages_max=pages_max)
+            problem = cut_error(self._disk, end.file_no) if found is None else gap_error(end, found)
+            if problem is None:
                 return
             if time.monotonic() >= deadline:
-                raise gap_error(end, found)
+                raise problem
             time.sleep(END_POLL_PERIOD_S)
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:

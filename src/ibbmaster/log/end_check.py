@@ -17,6 +17,7 @@ from ibbmaster.errors import ChunkError, IbbMasterError, Location, MissingFileEr
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.log.cut_check import cut_error
 from ibbmaster.position import LogPosition
 
 BLOCK_PAGES = 64
@@ -139,6 +140,7 @@ class EndWatch:
         self._looked_to = Location(file_no=-1, page_no=0)  # pages of the file before this one have been looked at
         self._found: Location | None = None  # data behind the end
         self._found_at = 0.0
+        self._cut: ChunkError | None = None  # the file has lost its end
         self._short: dict[Location, float] = {}  # where readers stopped before the known end, and since when
 
     def check(self, end: Location, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
@@ -159,7 +161,9 @@ class EndWatch:
         known_end = self.known_end()
         if known_end is not None and LogPosition.of(end) < known_end:
             return True
-        return not self._is_certain and _data_near(self._disk, end, STEP_PAGES) is not None
+        if self._is_certain:
+            return False
+        return _data_near(self._disk, end, STEP_PAGES) is not None or cut_error(self._disk, end.file_no) is not None
 
     def is_due(self) -> bool:
         """Whether a reader that stopped before the known end would be told of damage now."""
@@ -197,13 +201,17 @@ class EndWatch:
                 found = self._look(end)
                 if self._found is None and found is not None:
                     self._found, self._found_at = found, now
-            if self._found is not None and (now - self._found_at >= PATIENCE_S or self._is_quiet(end.file_no)):
-                raise gap_error(end, self._found, after=after)
+                self._cut = cut_error(self._disk, end.file_no)
+            if now - self._found_at >= PATIENCE_S or self._is_quiet(end.file_no):
+                if self._found is not None:
+                    raise gap_error(end, self._found, after=after)
+                if self._cut is not None:
+                    raise self._cut
         finally:
             self._lock.release()
 
     def _move(self, end: Location, now: float) -> None:
-        self._end, self._next_look, self._modified_at = end, now + STILL_S, None
+        self._end, self._next_look, self._modified_at, self._cut = end, now + STILL_S, None, None
         if end.file_no != self._looked_to.file_no:
             self._looked_to = Location(file_no=end.file_no, page_no=end.page_no)
         self._found_at = now

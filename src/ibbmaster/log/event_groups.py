@@ -21,6 +21,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.scan import NESTABLE, Misplaced
 from ibbmaster.log.cursor import ChunkCursor
+from ibbmaster.log.cut_check import check_not_cut
 from ibbmaster.log.end_check import EndWatch, check_reached
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
@@ -264,6 +265,7 @@ class EventGroupReader:
     def _enter_file(self, file_no: int) -> None:
         """A file begins; inside a commit record its state counts that group, too, and is compared behind it."""
         self._check_may_wait()
+        check_not_cut(self.disk, file_no - 1)
         if self._is_inside_other:
             self._check_file_begin(file_no)
 

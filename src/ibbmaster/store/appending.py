@@ -74,6 +74,7 @@ def open_log(
             gtid_strict=gtid_strict,
         )
         with BinlogStore(disk, options, initial_state=initial_state) as store:
+            store.check_unbroken()
             yield _Store(store)
         return
     behind = WriteBehindDisk(disk)
