@@ -59,6 +59,8 @@ def back_up(source: Disk, target: Disk, *, progress: Callable[[int], object] = l
         target.sync(name)
     target.sync_dir()
     with BinlogStore(target, StoreOptions(is_sparse=True), replay_from=replay_from or None) as store:
+        if store.files()[-1].size < PAGE_SIZE:
+            store.prepare_next_file()  # it was copied while it was made
         report = BackupReport(
             files=tuple(file.name for file in store.files()),
             copied_bytes=copier.copied_bytes,
