@@ -17,7 +17,7 @@ from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.log.cut_check import cut_error
+from ibbmaster.log.cut_check import check_not_cut, cut_error
 from ibbmaster.log.end_check import EndWatch, gap_error, page_behind
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
@@ -185,8 +185,14 @@ class BinlogDirectory(LogEngine):
                 first = start.offset if file_no == start.file_no else 0
                 last = end.offset if file_no == end.file_no else WHOLE_FILE
                 last = min(last, self._disk.size(format_file_name(file_no)))
+                if last <= PAGE_SIZE:
+                    self._check_without_pages(file_no)
                 ranges += ranges_of_file(file_no, self.header(file_no), first, last, size=size)
         return ranges
+
+    def _check_without_pages(self, file_no: int) -> None:
+        """Raise ChunkError for a file of which nothing is left but its header: no range of it would tell."""
+        check_not_cut(self._disk, file_no)
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         return groups_in_range(self._disk, log_range, on_fault)

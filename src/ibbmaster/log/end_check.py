@@ -7,6 +7,7 @@ the log is known to reach.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -154,7 +155,8 @@ class EndWatch:
             if self._is_certain or self._is_over(end):
                 check_reached(self._disk, end, known_end, after=after)
         elif not self._is_certain:
-            self._look_behind(end, after)
+            with contextlib.suppress(MissingFileError):  # there is no log yet, or it was purged or reset
+                self._look_behind(end, after)
 
     def expects_more(self, end: Location) -> bool:
         """Whether more comes behind a place where a reader has found nothing: `check` will say so later."""
@@ -163,7 +165,8 @@ class EndWatch:
             return True
         if self._is_certain:
             return False
-        return _data_near(self._disk, end, STEP_PAGES) is not None or cut_error(self._disk, end.file_no) is not None
+        found = _data_near(self._disk, end, STEP_PAGES) or self._in_next_file(end)
+        return found is not None or cut_error(self._disk, end.file_no) is not None
 
     def is_due(self) -> bool:
         """Whether a reader that stopped before the known end would be told of damage now."""
@@ -211,7 +214,8 @@ class EndWatch:
             self._lock.release()
 
     def _move(self, end: Location, now: float) -> None:
-        self._end, self._next_look, self._modified_at, self._cut = end, now + STILL_S, None, None
+        self._end, self._modified_at, self._cut = end, None, None
+        self._next_look = now if self._is_quiet(end.file_no) else now + STILL_S
         if end.file_no != self._looked_to.file_no:
             self._looked_to = Location(file_no=end.file_no, page_no=end.page_no)
         self._found_at = now
@@ -229,4 +233,11 @@ class EndWatch:
         page_no = self._disk.next_data(name, first.page_no * PAGE_SIZE) // PAGE_SIZE
         first = Location(file_no=end.file_no, page_no=max(page_no, first.page_no, end.page_no + 1))
         self._looked_to = Location(file_no=end.file_no, page_no=first.page_no + STEP_PAGES)
-        return found or first_data(self._disk, first, pages_max=STEP_PAGES)
+        return found or first_data(self._disk, first, pages_max=STEP_PAGES) or self._in_next_file(end)
+
+    def _in_next_file(self, end: Location) -> Location | None:
+        """Data near the beginning of the next file, whose header was lost: readers do not go there without one."""
+        first = Location(file_no=end.file_no + 1, page_no=0)
+        if format_file_name(first.file_no) not in self._disk.list():
+            return None
+        return first_data(self._disk, first, pages_max=NEAR_PAGES)
