@@ -204,7 +204,6 @@ class EndWatch:
                 found = self._look(end)
                 if self._found is None and found is not None:
                     self._found, self._found_at = found, now
-                self._cut = cut_error(self._disk, end.file_no)
             if now - self._found_at >= PATIENCE_S or self._is_quiet(end.file_no):
                 if self._found is not None:
                     raise gap_error(end, self._found, after=after)
@@ -228,12 +227,13 @@ class EndWatch:
         modified_at = self._disk.modified_at(name)
         if modified_at != self._modified_at:
             self._modified_at = modified_at
-            found = _data_near(self._disk, end, NEAR_PAGES)
+            found = _data_near(self._disk, end, NEAR_PAGES) or self._in_next_file(end)
+            self._cut = cut_error(self._disk, end.file_no)
         first = self._looked_to
         page_no = self._disk.next_data(name, first.page_no * PAGE_SIZE) // PAGE_SIZE
         first = Location(file_no=end.file_no, page_no=max(page_no, first.page_no, end.page_no + 1))
         self._looked_to = Location(file_no=end.file_no, page_no=first.page_no + STEP_PAGES)
-        return found or first_data(self._disk, first, pages_max=STEP_PAGES) or self._in_next_file(end)
+        return found or first_data(self._disk, first, pages_max=STEP_PAGES)
 
     def _in_next_file(self, end: Location) -> Location | None:
         """Data near the beginning of the next file, whose header was lost: readers do not go there without one."""
