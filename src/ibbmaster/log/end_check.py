@@ -165,8 +165,11 @@ class EndWatch:
             return True
         if self._is_certain:
             return False
-        found = _data_near(self._disk, end, STEP_PAGES) or self._in_next_file(end)
-        return found is not None or cut_error(self._disk, end.file_no) is not None
+        try:
+            found = _data_near(self._disk, end, STEP_PAGES) or self._in_next_file(end)
+            return found is not None or cut_error(self._disk, end.file_no) is not None
+        except MissingFileError:
+            return False  # there is no log yet, or it was purged or reset
 
     def is_due(self) -> bool:
         """Whether a reader that stopped before the known end would be told of damage now."""
