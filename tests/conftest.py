@@ -73,6 +73,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--mutation-seed", type=int, help="seed of the first of them (default: of --seed)")
     group.addoption(
+        "--salvages", type=int, default=120, help="damaged logs of each kind that are salvaged; 0: every one of each"
+    )
+    group.addoption(
+        "--holes",
+        type=int,
+        default=24,
+        help="damaged logs that every reader and writer is given (default: %(default)s)",
+    )
+    group.addoption(
         "--ddl-steps",
         type=int,
         default=120,

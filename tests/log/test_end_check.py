@@ -15,6 +15,7 @@ from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.log.verify import verify
+from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
@@ -48,6 +49,12 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+
+def watch_of_a_written_log(disk, clock, **known):
+    """Files that are always written somewhere."""
+    disk.modified_at = lambda name: clock.now
+    return EndWatch(disk, clock=clock, now=clock, **known)
 
 
 def wait_at(watch, clock, end, seconds):
@@ -88,8 +95,8 @@ def test_verify_names_data_behind_a_blank_page(torn_log):
 
 def test_a_reader_waits_before_a_blank_page_and_is_told_of_damage_when_it_stays(torn_log):
     clock = Clock()
-    watch = EndWatch(torn_log.disk, clock=clock)
-    reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, at_end=watch.check)
+    watch = watch_of_a_written_log(torn_log.disk, clock)
+    reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, end_watch=watch)
     read_on(reader)
     lost = torn_log.lost_page
     with pytest.raises(ChunkError, match=GAP.format(lost, lost + 1)):
@@ -100,8 +107,8 @@ def test_a_reader_waits_before_a_blank_page_and_is_told_of_damage_when_it_stays(
 def test_pages_that_reach_the_disk_in_another_order_are_waited_for(new_log, event):
     log = new_log(size_pages=40, interval_pages=16)
     clock = Clock()
-    watch = EndWatch(log.disk, clock=clock)
-    reader = EventGroupReader(log.disk, file_no=0, page_no=1, at_end=watch.check)
+    watch = watch_of_a_written_log(log.disk, clock)
+    reader = EventGroupReader(log.disk, file_no=0, page_no=1, end_watch=watch)
     log.commit("0-1-1", event(50))
     assert reader.next_group() is not None
     late = None
@@ -126,7 +133,8 @@ def test_pages_that_reach_the_disk_in_another_order_are_waited_for(new_log, even
 def test_a_served_directory_tells_its_readers_of_data_behind_a_blank_page(torn_log):
     directory = BinlogDirectory(torn_log.disk)
     clock = Clock()
-    directory._end_watch._clock = clock
+    torn_log.disk.modified_at = lambda name: clock.now
+    directory._end_watch._clock = directory._end_watch._now = clock
     reader = directory.groups(directory.seek(GtidPosition()))
     read_on(reader)
     with pytest.raises(ChunkError, match="nothing was written here, but"):
@@ -191,8 +199,7 @@ def test_a_file_that_is_ready_costs_nothing_where_it_has_holes_and_is_read_once_
     assert page_behind(holes, end) is None
     assert len(reads) <= 3
     clock = Clock()
-    watch = EndWatch(log.disk, clock=clock)
-    log.disk.modified_at = lambda name: clock.now  # it is always written somewhere
+    watch = watch_of_a_written_log(log.disk, clock)
     wait_at(watch, clock, end, 1)
     assert log.disk.pages_read <= 1024 + 256 + 2 * 64
     wait_at(watch, clock, end, 5)
@@ -216,7 +223,8 @@ def test_data_far_behind_the_end_is_found_after_a_while(new_log, event):
 def test_a_directory_that_is_waited_for_wakes_its_readers_to_be_told(torn_log):
     directory = BinlogDirectory(torn_log.disk)
     clock = Clock()
-    directory._end_watch._clock = clock
+    torn_log.disk.modified_at = lambda name: clock.now
+    directory._end_watch._clock = directory._end_watch._now = clock
     grown = []
     for _ in range(100):
         clock.now += 0.1
@@ -238,3 +246,72 @@ def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monk
         (tmp_path / name).write_bytes(data)
     with pytest.raises(ChunkError, match="nothing was written here, but"):
         StrictDirectory(RealDisk(tmp_path)).end()
+
+
+def test_a_hole_in_files_that_nobody_writes_is_told_at_once_with_the_last_group_before_it(torn_log):
+    directory = BinlogDirectory(torn_log.disk)
+    reader = directory.groups(directory.start_of_file())
+    with pytest.raises(ChunkError, match=GAP.format(torn_log.lost_page, torn_log.lost_page + 1)) as told:
+        read_on(reader)
+    whole = [gtid for gtid, _ in torn_log.groups if f"the last group before it is {gtid}" in str(told.value)]
+    assert whole
+
+
+def test_a_reader_that_stops_before_a_certain_end_is_told_at_once(torn_log):
+    """Whoever owns the log knows its end, whatever is written elsewhere."""
+    clock = Clock()
+    end = torn_log.appender.end
+    watch = watch_of_a_written_log(torn_log.disk, clock, known_end=lambda: end, is_certain=True)
+    reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, end_watch=watch)
+    with pytest.raises(ChunkError, match=GAP.format(torn_log.lost_page, torn_log.lost_page + 1)):
+        read_on(reader)
+
+
+def test_a_reader_is_not_told_of_an_end_that_moved_while_it_read(new_log, event):
+    """The end is asked for after nothing was found: what came meanwhile is looked for once more."""
+    log = new_log(size_pages=40, interval_pages=16)
+    log.commit("0-1-1", event(50))
+
+    def moved_end():
+        log.commit(f"0-1-{len(log.groups) + 1}", event(9000))
+        return log.appender.end
+
+    watch = EndWatch(log.disk, known_end=moved_end, is_certain=True)
+    reader = EventGroupReader(log.disk, file_no=0, page_no=1, end_watch=watch)
+    found = [reader.next_group().gtid for _ in range(20)]
+    assert found == [gtid for gtid, _ in log.groups][:20]
+
+
+def test_a_reader_before_an_end_that_another_has_seen_waits_while_the_files_are_written(torn_log):
+    clock = Clock()
+    end = torn_log.appender.end
+    watch = watch_of_a_written_log(torn_log.disk, clock, known_end=lambda: end)
+    reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, end_watch=watch)
+    read_on(reader)
+    assert reader.expects_more
+    assert not watch.is_due()
+    begun = clock.now
+    with pytest.raises(ChunkError, match="nothing was written here, but"):
+        poll(reader, clock, seconds=10)
+    assert clock.now - begun >= PATIENCE_S
+    assert watch.is_due()
+
+
+def test_a_range_that_is_not_read_to_its_end_is_damaged(torn_log):
+    directory = BinlogDirectory(torn_log.disk)
+    end = torn_log.appender.end
+    [log_range] = directory.ranges(LOG_START, end, size=1 << 30)
+    with pytest.raises(ChunkError, match=GAP.format(torn_log.lost_page, torn_log.lost_page + 1)):
+        list(directory.groups_in(log_range))
+    told = []
+    list(directory.groups_in(log_range, on_fault=lambda place, problem: told.append(problem)))
+    assert "nothing was written here, but" in told[0]
+
+
+def test_a_newest_file_whose_header_was_lost_is_behind_the_end_for_readers_too(long_log):
+    """Else an archive without a redo log would silently lose its newest file."""
+    blank(long_log.disk, 2, 0)
+    directory = BinlogDirectory(long_log.disk)
+    reader = directory.groups(directory.start_of_file())
+    with pytest.raises(ChunkError, match=r"binlog-000002\.ibb page 1 has data"):
+        read_on(reader)

@@ -517,7 +517,7 @@ def test_a_search_after_a_reset_knows_no_state_of_the_old_log(store):
     store.reset()
     for number in range(1, 200):
         feed(store, number, size=1000)
-    assert searched(store) == searched(BinlogDirectory(store._visible, is_end_known=True)) != old
+    assert searched(store) == searched(BinlogDirectory(store._visible, known_end=store.end)) != old
 
 
 def test_a_group_that_is_being_read_when_the_log_is_reset_goes_on_with_nothing_of_the_new_one(disk):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -24,11 +25,11 @@ from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.directory import END_POLL_PERIOD_S, BinlogDirectory
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
+from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
 from ibbmaster.log.locating import locate
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.schema_history import LoggedSchema
@@ -268,8 +269,13 @@ class Log:
             declarations=self._schema, keeps_bytes=True, find_version=self._table_at, asks_seldom=shapes is None
         )
         with closing(self._engine.groups(plan)) as reader:
-            while not judge.is_until_reached and (found := reader.next_group()) is not None:
-                if found.gtid is not None and judge.judge(found.gtid).is_wanted:
+            while not judge.is_until_reached:
+                found = reader.next_group()
+                if found is None:
+                    if not (are_paged(reader) and reader.expects_more):
+                        break
+                    time.sleep(END_POLL_PERIOD_S)  # another process writes there; an end before the end is damage
+                elif found.gtid is not None and judge.judge(found.gtid).is_wanted:
                     group = Group(found, rows=rows, shapes=shapes, find=self._find, place=self._place)
                     yield group
                     group.detach()
@@ -388,7 +394,10 @@ class Log:
     def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
         """Copy the log to a new directory, as it is at one moment, also while it is written.
 
+        The copy is read from its first page to its last, as by `verify`.
+
         Raises:
+            DamageError, FormatError: the log is damaged; nothing is left at `to`.
             StoreError: there is something at `to`, or the log cannot be copied.
         """
         with (

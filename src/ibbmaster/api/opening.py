@@ -167,6 +167,11 @@ def _open_store(
     has_background: bool,
 ) -> WritableLog:
     store = BinlogStore(RealDisk(path), store_options(options), initial_state=state)
+    try:
+        store.check_unbroken()
+    except BaseException:
+        store.close()
+        raise
     log.info("%d redo records applied, %d transactions rolled back", store.replayed_records, store.rolled_back)
     return WritableLog(path, store, schema=schema, has_background=has_background)
 

@@ -208,6 +208,7 @@ class IbbBatches(GroupBatches):
             else:
                 group = self._reader.next_group()
                 if group is None:
+                    self._reader.check_reached(LogPosition(self._range.file_no, self._range.end_offset))
                     break
                 if group.gtid is not None and self._range.holds(group.start):
                     self._boundary.log([group.gtid])

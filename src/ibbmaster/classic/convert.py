@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.group_converter import GroupConverter
+from ibbmaster.classic.overlap import Overlap, check_overlap
 from ibbmaster.classic.series import find_series
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.buffer import Buffer
@@ -53,9 +54,10 @@ def import_classic(
     """Write every event group of traditional binlog files into a directory.
 
     With `append` the directory may hold a log that these files continue; groups it has
-    already are skipped. A log with a redo log is recovered first, and continued with it:
-    killed at any moment, it has all it had, and some of what was imported. GTIDs are kept as
-    they are, also where they go back or repeat. `progress` is called with (bytes read, bytes in all) from time to time.
+    already are skipped if they are equal, event for event; nothing is written before that is known. A log with
+    a redo log is recovered first, and continued with it: killed at any moment, it has all it had, and some of
+    what was imported. GTIDs are kept as they are, also where they go back or repeat. `progress` is called with
+    (bytes read, bytes in all) from time to time.
     When a file turns out to be damaged, the groups before the damage are in the log, durable.
 
     Raises:
@@ -64,10 +66,11 @@ def import_classic(
         ConfigurationError: a size the format does not allow.
         FormatError: the log in the directory is damaged where it must be read.
         StoreError: the directory cannot be written, holds a log although `append` is not
-            set, or one that the files do not continue.
+            set, or one that the files do not continue, or that has other groups than they have.
     """
     if not append and holds_log(disk):
         raise StoreError(f"{disk} holds a binlog already: give an empty directory, or ask to append")
+    paths = tuple(paths)
     reader = ClassicReader(find_series(paths))
     with open_log(
         disk,
@@ -79,7 +82,13 @@ def import_classic(
         if not append and not log.is_new:
             raise StoreError(f"{disk} holds a binlog already: another process has begun it just now")
         first_file_no = log.end.file_no
-        joint = _Joint(log=log.state, classic=reader.initial_state)
+        overlap = Overlap(log=log.state, classic=reader.initial_state)
+        if not log.is_new:
+            check_overlap(
+                ClassicReader(find_series(paths)).groups(),
+                log.logged,
+                Overlap(log=log.state, classic=reader.initial_state),
+            )
         counts = _Counts()
 
         converter: GroupConverter | None = None  # once the kernels are ready
@@ -88,12 +97,12 @@ def import_classic(
             nonlocal converter
             if converter is None and log.in_bulk is not None and (ready := kernels()) is not None:
                 converter = GroupConverter(log.in_bulk, ready)
-            return () if converter is None else converter.take(window, joint.joined_pairs(log.state))
+            return () if converter is None else converter.take(window, overlap.joined_pairs(log.state))
 
         for group in reader.groups(take):
             gtid = group.gtid
             assert gtid is not None
-            if joint.has(gtid):
+            if overlap.has(gtid):
                 counts.skipped += 1
             else:
                 if not is_newer(log.state, gtid):
@@ -153,46 +162,3 @@ class _Counts:
                 f"{self.out_of_order} groups are not newer than what their domain had, the first is "
                 f"{self.first_out_of_order}: their primary ran without gtid_strict_mode, and they are kept as they are"
             )
-
-
-class _Joint:
-    """Where the files meet the log they are added to, domain by domain.
-
-    A domain is joined once the files have logged exactly what the log holds of it. Groups
-    before that must be in the log already.
-    """
-
-    def __init__(self, *, log: GtidState, classic: GtidState) -> None:
-        self._log = log.copy()
-        self._classic = classic.copy()
-        self.joined: set[int] = set()
-
-    def has(self, gtid: Gtid) -> bool:
-        """Whether the log has the next group of the files already.
-
-        Raises:
-            StoreError: it neither has the group nor ends right before it.
-        """
-        domain_id = gtid.domain_id
-        if domain_id in self.joined:
-            return False
-        log, classic = _domain(self._log, domain_id), _domain(self._classic, domain_id)
-        if log == classic:
-            self.joined.add(domain_id)
-            return False
-        seq_no = self._log.seq_no(domain_id, gtid.server_id)
-        if seq_no is None or seq_no < gtid.seq_no:
-            raise StoreError(
-                f"the log ends at GTID state [{log}] in domain {domain_id}, but before {gtid} the files are at "
-                f"[{classic}]: they do not continue it"
-            )
-        self._classic.log(gtid)
-        return True
-
-    def joined_pairs(self, state: GtidState) -> Iterator[Gtid]:
-        """The pairs of the domains whose groups only have to be written."""
-        return (gtid for gtid in state if gtid.domain_id in self.joined)
-
-
-def _domain(state: GtidState, domain_id: int) -> GtidState:
-    return GtidState(gtid for gtid in state if gtid.domain_id == domain_id)

@@ -15,7 +15,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "backup",
         help="copy a directory, even while another process writes it",
         description="Copy DIR to a new directory and recover the copy, so that it holds the log as it was at one "
-        "moment. The process that writes DIR is not held up.",
+        "moment. The process that writes DIR is not held up. The copy is read to its last page: nothing is left of one "
+        "that is damaged.",
     )
     add_directory(parser)
     parser.add_argument("--to", type=Path, required=True, metavar="DIR2", help="directory to make")
@@ -26,10 +27,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Copy, and print where the copy ends."""
     import ibbmaster
-    from ibbmaster.cli.progress import progress
+    from ibbmaster.cli.progress import load_kernels, progress
+    from ibbmaster.kernel.cache import KernelSet
 
-    with ibbmaster.open(args.directory) as log, progress(total=sum(file.size for file in log.files)) as bar:
-        report = log.back_up(args.to, on_bytes=bar.add)
+    with ibbmaster.open(args.directory) as log:
+        load_kernels(KernelSet.VERIFY, log.stored_bytes)
+        with progress(total=sum(file.size for file in log.files)) as bar:
+            report = log.back_up(args.to, on_bytes=bar.add)
     if args.json:
         print(
             json.dumps(

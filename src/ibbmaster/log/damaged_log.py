@@ -144,6 +144,7 @@ class DamagedLog:
     def _check_start(self, file_no: int) -> None:
         """Whether the groups before a file are those that it says were logged."""
         location = Location(file_no=file_no, page_no=FULL_STATE_PAGE)
+        found: GtidState | None = None
         try:
             record = read_state_record(PageReader(self._disk), file_no, FULL_STATE_PAGE)
             found = None if record is None else GtidState(record.gtids)

@@ -7,7 +7,7 @@ import functools
 import itertools
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import FormatError, Location, MissingFileError, StoreError
@@ -17,6 +17,7 @@ from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.log.cut_check import check_not_cut, cut_error
 from ibbmaster.log.end_check import EndWatch, gap_error, page_behind
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
@@ -42,8 +43,8 @@ class BinlogDirectory(LogEngine):
         FormatError: a header or state that must be read is damaged.
     """
 
-    def __init__(self, disk: ReadDisk, *, is_end_known: bool = False) -> None:
-        """With `is_end_known` the disk shows nothing behind the end of the log."""
+    def __init__(self, disk: ReadDisk, *, known_end: Callable[[], LogPosition | None] | None = None) -> None:
+        """`known_end` is given by who knows where the log ends, and shows nothing behind that."""
         self._disk = disk
         self._records = StateRecords()
         self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
@@ -52,7 +53,9 @@ class BinlogDirectory(LogEngine):
         self._tail: EventGroupReader | None = None  # at the end
         self._seen_end: LogPosition | None = None
         self._misplacement = MisplacementCheck(disk)
-        self._end_watch = None if is_end_known else EndWatch(disk)
+        self._reached: LogPosition | None = None  # by `_tail`
+        self._is_end_known = known_end is not None
+        self._end_watch = EndWatch(disk, known_end=known_end or (lambda: self._reached), is_certain=self._is_end_known)
 
     def __str__(self) -> str:
         return str(self._disk)
@@ -118,17 +121,20 @@ class BinlogDirectory(LogEngine):
         Where another process may be writing, what was found must stay there for a while.
 
         Raises:
-            FormatError: there is data behind it, so it is not the end.
+            FormatError: there is data behind it, or the file was cut there, so it is not the end.
         """
         deadline = time.monotonic() + patience_s
         while True:
             with self._at_end() as (_, tail):
                 end = tail.stopped_at
-            found = None if end is None else page_behind(self._disk, end, pages_max=pages_max)
-            if end is None or found is None:
+            if end is None:
+                return
+            found = page_behind(self._disk, end, pages_max=pages_max)
+            problem = cut_error(self._disk, end.file_no) if found is None else gap_error(end, found)
+            if problem is None:
                 return
             if time.monotonic() >= deadline:
-                raise gap_error(end, found)
+                raise problem
             time.sleep(END_POLL_PERIOD_S)
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
@@ -147,13 +153,12 @@ class BinlogDirectory(LogEngine):
         page_no = plan.position.page_no
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
         state = plan.state if page_no == FULL_STATE_PAGE else None
-        at_end = None if self._end_watch is None else self._end_watch.check
         return EventGroupReader(
             self._disk,
             file_no=plan.position.file_no,
             page_no=page_no,
             state=state,
-            at_end=at_end,
+            end_watch=self._end_watch,
             at_step_back=self._misplacement.check,
         )
 
@@ -180,8 +185,14 @@ class BinlogDirectory(LogEngine):
                 first = start.offset if file_no == start.file_no else 0
                 last = end.offset if file_no == end.file_no else WHOLE_FILE
                 last = min(last, self._disk.size(format_file_name(file_no)))
+                if last <= PAGE_SIZE:
+                    self._check_without_pages(file_no)
                 ranges += ranges_of_file(file_no, self.header(file_no), first, last, size=size)
         return ranges
+
+    def _check_without_pages(self, file_no: int) -> None:
+        """Raise ChunkError for a file of which nothing is left but its header: no range of it would tell."""
+        check_not_cut(self._disk, file_no)
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         return groups_in_range(self._disk, log_range, on_fault)
@@ -207,12 +218,12 @@ class BinlogDirectory(LogEngine):
         return self._is_behind(stopped_at)
 
     def _is_behind(self, stopped_at: Location | None) -> bool:
-        if self._end_watch is not None and stopped_at is not None:
+        if stopped_at is not None and not self._is_end_known:
             try:
                 self._end_watch.check(stopped_at)
             except FormatError:
                 return True  # waiting readers are notified
-        return False
+        return self._end_watch.is_due()
 
     def _find_active(self, pages: PageReader, numbers: Sequence[int]) -> int:
         for empty, number in enumerate(reversed(numbers), start=1):
@@ -267,6 +278,7 @@ class BinlogDirectory(LogEngine):
         while (group := self._tail.next_group()) is not None:
             if group.gtid is not None:
                 self._state.log(group.gtid)
+        self._reached = self._tail.position
 
     def _open_tail(self) -> tuple[GtidState, EventGroupReader]:
         """The state at the last state record of the active file, and a reader at that place."""
@@ -282,7 +294,8 @@ class BinlogDirectory(LogEngine):
             if record is not None:
                 # One on top of the other: after a restart MariaDB leaves out what was logged before it.
                 state, page_no = state_at(state, record), probe
-        return state, EventGroupReader(self._disk, file_no=file_no, page_no=page_no)
+        watch = self._end_watch if self._is_end_known else None
+        return state, EventGroupReader(self._disk, file_no=file_no, page_no=page_no, end_watch=watch)
 
     def _last_page_no(self, pages: PageReader, file_no: int) -> int:
         """The last page with data: known by the first byte of each page, so a search finds it."""

@@ -1,26 +1,32 @@
 """Whether a log really ends where nothing was written: what lies behind is damage, not a later part.
 
 A file that is ready before it is needed is all zeros, and a page that was lost looks the
-same. So a zero is never taken for the end without looking behind it.
+same. So a zero is never taken for the end without looking behind it, nor before a place that
+the log is known to reach.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 
 from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.errors import ChunkError, Location
+from ibbmaster.errors import ChunkError, IbbMasterError, Location, MissingFileError
+from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.log.cut_check import cut_error
+from ibbmaster.position import LogPosition
 
 BLOCK_PAGES = 64
 STILL_S = 0.5  # a writer that moves on is not looked behind; so often it is looked
 PATIENCE_S = 5.0  # pages of a running writer may reach the disk in another order than it filled them
 NEAR_PAGES = 256  # behind the end that are looked at again when the file was changed
 STEP_PAGES = 1024  # of those farther away, at a time
+FORGOTTEN_S = 60.0  # a place where a reader stopped; it will be noted anew if it matters
 
 
 def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) -> Location | None:
@@ -66,28 +72,68 @@ def first_data(disk: ReadDisk, first: Location, *, pages_max: int | None = None)
     return None
 
 
-def gap_error(end: Location, found: Location) -> ChunkError:
-    """What to raise where the log stops and continues behind."""
+def gap_error(end: Location, found: Location, *, after: Gtid | None = None) -> ChunkError:
+    """What to raise where the log stops, behind the group `after`, and continues at `found`."""
+    last = "" if after is None else f"; the last group before it is {after}"
     if found == end:
-        return ChunkError(end, "nothing was written here, but there are bytes behind it on the same page")
+        return ChunkError(end, f"nothing was written here, but there are bytes behind it on the same page{last}")
     return ChunkError(
         end,
         f"nothing was written here, but {format_file_name(found.file_no)} page {found.page_no} has data: what belongs "
-        "in between is lost; take this file from a backup",
+        f"in between is lost; take this file from a backup{last}",
+    )
+
+
+def check_reached(disk: ReadDisk, stopped_at: Location | None, end: LogPosition, *, after: Gtid | None = None) -> None:
+    """A reader has found nothing at a place, None if it went on to where it was to stop; the log reaches to `end`.
+
+    Raises:
+        ChunkError: the place is before that.
+        MissingFileError: so it is, as its file is not there.
+    """
+    if stopped_at is None or LogPosition.of(stopped_at) >= end:
+        return
+    if (name := format_file_name(stopped_at.file_no)) not in disk.list():
+        raise MissingFileError(f"{disk}: {name} is missing: the log reaches to {end}")
+    found = _data_near(disk, stopped_at, None)
+    if found is not None and LogPosition.of(found) < end:
+        raise gap_error(stopped_at, found, after=after)
+    last = "" if after is None else f"; the last group before it is {after}"
+    raise ChunkError(
+        stopped_at,
+        f"nothing is written here, but the log reaches to {end}: what belongs in between is lost; "
+        f"take this file from a backup{last}",
     )
 
 
 class EndWatch:
-    """Looks behind the end of a log that may be written by another process meanwhile. Thread-safe.
+    """Judges the places where readers of a log find nothing. Thread-safe.
 
-    An end that does not move is looked behind: every page of its file once, some at a time, and
-    the nearest again whenever the file was changed. Data that is found there, and stays
-    there while the end does not move, is damage.
+    `known_end` says how far the log is known to reach: who finds nothing before that has met
+    damage. If it `is_certain`, as the log's owner knows it, at once. Else somebody has read to
+    there in files that another process may write, whose pages may come in another order: then at
+    once in a file that nobody has written for a while, and later in others.
+
+    An end that does not move is looked behind, unless it is certain: every page of its file
+    once, some at a time, and the nearest again whenever the file was changed. Data that is found
+    there, and stays there while the end does not move, is damage; at once, if nobody writes.
     """
 
-    def __init__(self, disk: ReadDisk, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        disk: ReadDisk,
+        *,
+        known_end: Callable[[], LogPosition | None] = lambda: None,
+        is_certain: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`clock` measures seconds, `now` is that of the files: seconds since 1970."""
+        self.known_end = known_end
         self._disk = disk
+        self._is_certain = is_certain
         self._clock = clock
+        self._now = now
         self._lock = threading.Lock()
         self._end: Location | None = None
         self._next_look = 0.0
@@ -95,18 +141,64 @@ class EndWatch:
         self._looked_to = Location(file_no=-1, page_no=0)  # pages of the file before this one have been looked at
         self._found: Location | None = None  # data behind the end
         self._found_at = 0.0
+        self._cut: ChunkError | None = None  # the file has lost its end
+        self._short: dict[Location, float] = {}  # where readers stopped before the known end, and since when
 
-    def check(self, end: Location) -> None:
-        """A reader has found nothing at `end`, and waits there.
+    def check(self, end: Location, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
+        """A reader has found nothing at `end`, and did so once more after it had asked for the `known_end`.
 
         Raises:
-            ChunkError: there is data behind it, and has been for long enough.
+            ChunkError: it is not the end; the last group before it is `after`.
+            MissingFileError: its file is not there any more.
         """
+        if known_end is not None and LogPosition.of(end) < known_end:
+            if self._is_certain or self._is_over(end):
+                check_reached(self._disk, end, known_end, after=after)
+        elif not self._is_certain:
+            with contextlib.suppress(MissingFileError):  # there is no log yet, or it was purged or reset
+                self._look_behind(end, after)
+
+    def expects_more(self, end: Location) -> bool:
+        """Whether more comes behind a place where a reader has found nothing: `check` will say so later."""
+        known_end = self.known_end()
+        if known_end is not None and LogPosition.of(end) < known_end:
+            return True
+        if self._is_certain:
+            return False
+        try:
+            found = _data_near(self._disk, end, STEP_PAGES) or self._in_next_file(end)
+            return found is not None or cut_error(self._disk, end.file_no) is not None
+        except MissingFileError:
+            return False  # there is no log yet, or it was purged or reset
+
+    def is_due(self) -> bool:
+        """Whether a reader that stopped before the known end would be told of damage now."""
+        now = self._clock()
+        with self._lock:
+            return any(now - since >= PATIENCE_S for since in self._short.values())
+
+    def _is_over(self, end: Location) -> bool:
+        """Whether what is missing before the known end will not come any more."""
+        if self._is_quiet(end.file_no):
+            return True
+        now = self._clock()
+        with self._lock:
+            self._short = {place: since for place, since in self._short.items() if now - since < FORGOTTEN_S}
+            return now - self._short.setdefault(end, now) >= PATIENCE_S
+
+    def _is_quiet(self, file_no: int) -> bool:
+        """Whether nobody has written a file for a while."""
+        try:
+            return abs(self._now() - self._disk.modified_at(format_file_name(file_no))) >= PATIENCE_S
+        except IbbMasterError:
+            return True
+
+    def _look_behind(self, end: Location, after: Gtid | None) -> None:
         if not self._lock.acquire(blocking=False):
             return  # another reader looks
         try:
             now = self._clock()
-            if self._end is None or _order(end) > _order(self._end):
+            if self._end is None or LogPosition.of(end) > LogPosition.of(self._end):
                 self._move(end, now)
             if end != self._end:
                 return  # it will come to where others are
@@ -115,17 +207,21 @@ class EndWatch:
                 found = self._look(end)
                 if self._found is None and found is not None:
                     self._found, self._found_at = found, now
-            if self._found is not None and now - self._found_at >= PATIENCE_S:
-                raise gap_error(end, self._found)
+            if now - self._found_at >= PATIENCE_S or self._is_quiet(end.file_no):
+                if self._found is not None:
+                    raise gap_error(end, self._found, after=after)
+                if self._cut is not None:
+                    raise self._cut
         finally:
             self._lock.release()
 
     def _move(self, end: Location, now: float) -> None:
-        self._end, self._next_look, self._modified_at = end, now + STILL_S, None
+        self._end, self._modified_at, self._cut = end, None, None
+        self._next_look = now if self._is_quiet(end.file_no) else now + STILL_S
         if end.file_no != self._looked_to.file_no:
             self._looked_to = Location(file_no=end.file_no, page_no=end.page_no)
         self._found_at = now
-        if self._found is not None and _order(self._found) <= _order(end):
+        if self._found is not None and LogPosition.of(self._found) <= LogPosition.of(end):
             self._found = None
 
     def _look(self, end: Location) -> Location | None:
@@ -134,13 +230,17 @@ class EndWatch:
         modified_at = self._disk.modified_at(name)
         if modified_at != self._modified_at:
             self._modified_at = modified_at
-            found = _data_near(self._disk, end, NEAR_PAGES)
+            found = _data_near(self._disk, end, NEAR_PAGES) or self._in_next_file(end)
+            self._cut = cut_error(self._disk, end.file_no)
         first = self._looked_to
         page_no = self._disk.next_data(name, first.page_no * PAGE_SIZE) // PAGE_SIZE
         first = Location(file_no=end.file_no, page_no=max(page_no, first.page_no, end.page_no + 1))
         self._looked_to = Location(file_no=end.file_no, page_no=first.page_no + STEP_PAGES)
         return found or first_data(self._disk, first, pages_max=STEP_PAGES)
 
-
-def _order(place: Location) -> tuple[int, int, int]:
-    return place.file_no, place.page_no, place.page_offset
+    def _in_next_file(self, end: Location) -> Location | None:
+        """Data near the beginning of the next file, whose header was lost: readers do not go there without one."""
+        first = Location(file_no=end.file_no + 1, page_no=0)
+        if format_file_name(first.file_no) not in self._disk.list():
+            return None
+        return first_data(self._disk, first, pages_max=NEAR_PAGES)

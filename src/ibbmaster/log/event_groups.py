@@ -21,6 +21,8 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.scan import NESTABLE, Misplaced
 from ibbmaster.log.cursor import ChunkCursor
+from ibbmaster.log.cut_check import check_not_cut
+from ibbmaster.log.end_check import EndWatch, check_reached
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
@@ -46,9 +48,9 @@ class EventGroupReader:
     The page may begin with the rest of a record, which is skipped. `state` is what was
     logged before the page, if that is known for sure; from the first full state record on it
     is, and each file must begin with what the groups before it come to: a log with a hole is
-    damaged. With `end`, no record that begins there or behind it is looked at. `at_end` is
-    called, where nothing is written yet, with that place, and may raise; `at_step_back`
-    likewise where groups begin whose numbers are not above the last of their domain and server.
+    damaged. With `end`, no record that begins there or behind it is looked at. `end_watch` judges
+    the places where nothing is written yet; `at_step_back` is called, and may raise, where groups
+    begin whose numbers are not above the last of their domain and server.
     Not thread-safe, one for each reader of the log.
     """
 
@@ -60,14 +62,15 @@ class EventGroupReader:
         page_no: int,
         state: GtidState | None = None,
         end: LogPosition | None = None,
-        at_end: Callable[[Location], None] | None = None,
+        end_watch: EndWatch | None = None,
         at_step_back: Callable[[Location], None] | None = None,
     ) -> None:
-        self.stopped_at: Location | None = None  # where nothing is written yet, as far as was seen last
+        self.stopped_at: Location | None = None  # where nothing is written yet, if that is why there was no group
         self._end = end
-        self._at_end = at_end
+        self._end_watch = end_watch
         self._at_step_back = at_step_back
         self._last = GtidState() if state is None else state.copy()  # of each pair, as far as is known
+        self._last_gtid: Gtid | None = None  # that was read
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
         self._cursor.on_file = self._enter_file
@@ -141,11 +144,38 @@ class EventGroupReader:
         """
         self._pages.only_cached = only_cached
         try:
-            return self._next_group()
+            group = self._next_group()
+            watch = self._end_watch
+            if group is not None or watch is None or self.stopped_at is None:
+                return group
+            known_end = watch.known_end()
+            if known_end is not None and LogPosition.of(self.stopped_at) < known_end:
+                group = self._next_group()  # the end may have moved meanwhile; what is before it now can be read
+            if group is None and self.stopped_at is not None:
+                watch.check(self.stopped_at, known_end, after=self._last_gtid)
+            return group
         finally:
             self._pages.only_cached = False
 
+    @property
+    def expects_more(self) -> bool:
+        """Where there was no group: whether what comes next is known to be there, and only not readable yet."""
+        return (
+            self._end_watch is not None
+            and self.stopped_at is not None
+            and (self._end_watch.expects_more(self.stopped_at))
+        )
+
+    def check_reached(self, end: LogPosition) -> None:
+        """Where there was no group: whether the log, which is known to reach to `end`, was read so far.
+
+        Raises:
+            ChunkError, MissingFileError: it was not.
+        """
+        check_reached(self.disk, self.stopped_at, end, after=self._last_gtid)
+
     def _next_group(self) -> EventGroup | None:
+        self.stopped_at = None
         cursor = self._cursor
         inside: ChunkCursor | None = None  # before the rest of a record whose end was not seen yet
         if self._behind is not None:
@@ -215,14 +245,13 @@ class EventGroupReader:
         if self._at_step_back is not None and gtid.seq_no <= (self._last.seq_no(gtid.domain_id, gtid.server_id) or 0):
             self._at_step_back(position.location)
         self._last.log(gtid)
+        self._last_gtid = gtid
 
     def _wait(self, start: ChunkCursor) -> None:
         """Stay before what is not whole yet, unless it never will be."""
         self._check_may_wait()
         self.stopped_at = self._cursor.location
         self._cursor.go_to(start)
-        if self._at_end is not None:
-            self._at_end(self.stopped_at)
 
     def _check_may_wait(self) -> None:
         """Whether what comes next may be read from the disk.
@@ -236,6 +265,7 @@ class EventGroupReader:
     def _enter_file(self, file_no: int) -> None:
         """A file begins; inside a commit record its state counts that group, too, and is compared behind it."""
         self._check_may_wait()
+        check_not_cut(self.disk, file_no - 1)
         if self._is_inside_other:
             self._check_file_begin(file_no)
 

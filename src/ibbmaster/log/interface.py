@@ -91,6 +91,13 @@ class PagedEventGroups(FramedEventGroups, Protocol):
     @property
     def disk(self) -> ReadDisk: ...
 
+    @property
+    def expects_more(self) -> bool:
+        """Where `next_group` gave None: whether more is known to be there, which another process has still to write.
+
+        If it does not, `next_group` raises after some seconds.
+        """
+
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         """The next durable group, or None at the durable end; with `only_cached` one of which all is in memory.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.errors import FormatError
+from ibbmaster.errors import FormatError, Location
 from ibbmaster.event.group import EventGroup
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.boundary import FileBoundary
+from ibbmaster.log.end_check import gap_error, page_behind_in_file
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.interface import OnFault
 from ibbmaster.log.log_range import LogRange
@@ -42,6 +43,14 @@ def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | Non
                     yield group
                     if boundary is not None and group.gtid is not None:
                         boundary.log([group.gtid])
+            if on_fault is None:
+                reader.check_reached(end)
+            elif (found := _behind_gap(disk, reader.stopped_at, end)) is not None:
+                assert reader.stopped_at is not None
+                boundary = None
+                on_fault(LogPosition.of(reader.stopped_at), gap_error(reader.stopped_at, found).problem)
+                page_no = found.page_no + (found == reader.stopped_at)
+                continue
             if reader.position.file_no == log_range.file_no and boundary is not None:
                 _check(boundary, on_fault)
             return
@@ -58,6 +67,14 @@ def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | Non
             if location.file_no == log_range.file_no:
                 page_no = max(page_no, location.page_no)
             page_no += 1
+
+
+def _behind_gap(disk: ReadDisk, stopped_at: Location | None, end: LogPosition) -> Location | None:
+    """Where the log continues behind a place where nothing is written, if it does before the end of a range."""
+    if stopped_at is None or LogPosition.of(stopped_at) >= end:
+        return None
+    found = page_behind_in_file(disk, stopped_at)
+    return None if found is None or LogPosition.of(found) >= end else found
 
 
 def _boundary(disk: ReadDisk, log_range: LogRange, *, is_strict: bool) -> FileBoundary | None:

@@ -39,6 +39,9 @@ class LenientDirectory(BinlogDirectory):
             raise StoreError(f"{self}: no binlog files (binlog-000000.ibb and so on)")
         return numbers
 
+    def _check_without_pages(self, file_no: int) -> None:
+        """There is nothing to read in it, and nothing to report a place of."""
+
     def header(self, file_no: int) -> FileHeader | None:
         try:
             return super().header(file_no)

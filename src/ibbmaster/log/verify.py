@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.errors import FormatError, IbbMasterError, Location, StoreError
+from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, StoreError
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, next_chunk
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.log.cut_check import check_not_cut
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.order_checks import OrderChecks
 from ibbmaster.log.page_checks import Checked, PageChecks, node_head
@@ -153,11 +154,21 @@ class _Verifier:
                 yield Fault(problem=f"{problem}: {why}", severity=Severity.NOTE)
             else:
                 yield Fault(problem=problem)
+        if header is not None and size < header.size_pages * PAGE_SIZE:
+            yield from self._check_cut(file_no)
         self._checksums = {number: kept for number, kept in self._checksums.items() if number == file_no - 1}
         self._checksums[file_no] = {}
         self._records.header = header
         self._ended_at, self._has_complained = None, False
         yield from self._check_pages(file_no, name)
+
+    def _check_cut(self, file_no: int) -> Iterator[Fault]:
+        try:
+            check_not_cut(self._disk, file_no)
+        except ChunkError as error:
+            yield Fault(location=error.location, problem=error.problem)
+        except FormatError:
+            pass  # of the last page: it is checked with the others
 
     def _check_pages(self, file_no: int, name: str) -> Iterator[Fault]:
         page_no, offset = 1, 0

@@ -14,6 +14,8 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
 from ibbmaster.disk.write_behind import WriteBehindDisk
 from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
@@ -33,6 +35,10 @@ class AppendedLog(Protocol):
 
     @property
     def is_new(self) -> bool: ...
+
+    @property
+    def logged(self) -> LogEngine:
+        """What was there before anything was written here, to be read until then."""
 
     @property
     def state(self) -> GtidState:
@@ -74,6 +80,7 @@ def open_log(
             gtid_strict=gtid_strict,
         )
         with BinlogStore(disk, options, initial_state=initial_state) as store:
+            store.check_unbroken()
             yield _Store(store)
         return
     behind = WriteBehindDisk(disk)
@@ -86,14 +93,15 @@ def open_log(
             is_sparse=True,
             gtid_strict=gtid_strict,
         ) as writer:
-            yield _Files(writer)
+            yield _Files(writer, BinlogDirectory(disk))
     finally:
         behind.close()
 
 
 class _Files:
-    def __init__(self, writer: BinlogWriter) -> None:
+    def __init__(self, writer: BinlogWriter, logged: LogEngine) -> None:
         self.in_bulk = writer
+        self.logged = logged
         self.is_new = writer.is_new
         self.flush = writer.flush
 
@@ -114,7 +122,7 @@ class _Store:
     is_new = False
 
     def __init__(self, store: BinlogStore) -> None:
-        self._store = store
+        self._store = self.logged = store
         self.state = store.state()
         self.flush = store.sync
 

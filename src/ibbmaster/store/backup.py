@@ -19,6 +19,8 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_NAMES, RedoScan, scan_redo
 from ibbmaster.store.store_options import StoreOptions
@@ -43,7 +45,7 @@ def back_up(source: Disk, target: Disk, *, progress: Callable[[int], object] = l
 
     Raises:
         StoreError: the target is not empty, the source changes faster than it can be copied, or a disk fails.
-        DamageError, FormatError: the source is damaged where recovery must read it.
+        DamageError, FormatError: the source is damaged.
     """
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
@@ -57,12 +59,26 @@ def back_up(source: Disk, target: Disk, *, progress: Callable[[int], object] = l
         target.sync(name)
     target.sync_dir()
     with BinlogStore(target, StoreOptions(is_sparse=True), replay_from=replay_from or None) as store:
-        return BackupReport(
+        if store.files()[-1].size < PAGE_SIZE:
+            store.prepare_next_file()  # it was copied while it was made
+        report = BackupReport(
             files=tuple(file.name for file in store.files()),
             copied_bytes=copier.copied_bytes,
             lsn=copier.lsn,
             gtid_state=store.state(),
         )
+    _check_sound(target)
+    return report
+
+
+def _check_sound(target: Disk) -> None:
+    """Read the copy from its first page to its last: a backup is not the place where damage is found."""
+    try:
+        for fault in verify(target, Totals()):
+            if fault.is_damage:
+                raise DamageError(f"{fault}; what was copied is not sound, `ibbmaster verify` lists all that is wrong")
+    finally:
+        target.close()
 
 
 class _Copier:
@@ -84,6 +100,8 @@ class _Copier:
         try:
             before = self._scan()
             numbers = sorted(number for name in self._source.list() if (number := parse_file_name(name)) is not None)
+            if not numbers and before is not None:
+                return None  # in the middle of a reset
             if not numbers:
                 raise StoreError(f"{self._source}: no binlog files (binlog-000000.ibb and so on)")
             names = set(self._target.list())

@@ -25,6 +25,7 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.log.seek import SeekPlan, seek
 from ibbmaster.log.states import StateRecords
+from ibbmaster.log.unbroken import check_unbroken
 from ibbmaster.position import LogPosition
 from ibbmaster.store.in_doubt import Cleaning, decide
 from ibbmaster.store.log_writer import LogWriter
@@ -70,7 +71,7 @@ class BinlogStore(WritableLogEngine):
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
             self._visible = VisiblePages(disk, self._writer.fifo, lambda: self._writer.durable.mark)
-            self._directory = BinlogDirectory(self._visible, is_end_known=True)
+            self._directory = BinlogDirectory(self._visible, known_end=lambda: self._writer.durable.mark)
             self._writer.explain_order = self._explain_order
             self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)
             decide(self._writer, engines, was_replayed=found.replayed_records > 0)
@@ -366,6 +367,14 @@ class BinlogStore(WritableLogEngine):
     def checkpoint(self) -> None:
         """Make the files hold everything that is in the log now; recovery then has nothing to do."""
         self._writer.checkpoint()
+
+    def check_unbroken(self) -> None:
+        """Read the active file up to where the log ends, before anything is appended behind it.
+
+        Raises:
+            FormatError: a page of it is damaged, or was lost.
+        """
+        check_unbroken(self._visible, self._writer.durable.mark)
 
     def needs_checkpoint(self) -> bool:
         return self._writer.needs_checkpoint()

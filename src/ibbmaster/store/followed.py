@@ -158,8 +158,11 @@ class FollowedDirectory(LogEngine):
         return None
 
     def _directory(self) -> BinlogDirectory:
-        """The log as it is seen now; behind the end of a redo log there is nothing to look for."""
-        return BinlogDirectory(self._view, is_end_known=self._view.tail is not None)
+        """The log as it is seen now; the end of a redo log is known."""
+        view = self._view
+        if view.tail is None:
+            return BinlogDirectory(view)
+        return BinlogDirectory(view, known_end=lambda: None if view.tail is None else view.tail.mark)
 
     def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:
         """As `_ask`, where nothing has to be looked for first.
@@ -347,7 +350,12 @@ class FollowedReader(StoreReader):
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         before = self.position
-        group = super().next_group(only_cached=only_cached)
+        try:
+            group = super().next_group(only_cached=only_cached)
+        except IbbMasterError:
+            self._directory.look(is_urgent=True)
+            self.check_log()  # what was purged or reset under a reader is no damage
+            raise
         if self.position.file_no != before.file_no:  # was its rest still there when it was read?
             self._directory.look(is_urgent=True)
             self._directory.check(before, self._began_at)

@@ -356,14 +356,22 @@ def _loss_of(group: EventGroup, reason: str) -> Loss:
 
 
 def _sizes_of(disk: Disk, log: DamagedLog) -> tuple[int, int]:
-    """File size and state interval of the log, or the usual ones."""
+    """File size and state interval of the log, or the usual ones; a header that its file agrees with is believed first.
+
+    One that speaks of more than any file of a server has is not believed: it would fill the disk.
+    """
+    found: list[tuple[bool, tuple[int, int]]] = []
     for file_no in log.numbers:
         try:
             header = PageReader(disk).header(file_no)
             if header is not None:
                 sizes = header.size_pages * PAGE_SIZE, header.state_interval_pages * PAGE_SIZE
                 LogLimits(max_file_bytes=sizes[0], state_interval_bytes=sizes[1])
-                return sizes
+                size = disk.size(format_file_name(file_no))
+                if sizes[0] <= max(size, MAX_FILE_BYTES):
+                    found.append((sizes[0] != size, sizes))
         except IbbMasterError:
             continue
-    return MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+    if not found:
+        return MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+    return min(found, key=lambda one: one[0])[1]

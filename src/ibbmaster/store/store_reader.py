@@ -51,6 +51,10 @@ class StoreReader:
     def disk(self) -> ReadDisk:
         return self._reader.disk
 
+    @property
+    def expects_more(self) -> bool:
+        return self._reader.expects_more
+
     def close(self) -> None:
         self._closed(self)
 

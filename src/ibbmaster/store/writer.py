@@ -37,6 +37,7 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.log.group_writer import GroupWriter, write_whole_group
 from ibbmaster.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogLimits
+from ibbmaster.log.unbroken import check_unbroken
 from ibbmaster.position import LogPosition
 from ibbmaster.store.flusher import make_file
 from ibbmaster.store.page_writer import PageWriter
@@ -103,6 +104,8 @@ class BinlogWriter(StepWriter):
         if has_redo_log(disk):
             raise StoreError(f"{disk} has a redo log, which knows where its files end: a BinlogStore goes on with both")
         end = find_continuation(disk)
+        if end is not None:
+            check_unbroken(disk, end.position)
         self.is_new = end is None
         self.xa = XaTable(() if end is None else find_pending_xa(disk, end))
         state = end.state if end is not None else initial_state or GtidState()

@@ -1,0 +1,188 @@
+"""Pages that were lost, or are not those that were written: each reader gives everything right, or an error.
+
+`pytest tests/simulation/test_holes.py --holes 5000` for a long run; a failure prints its seed.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+
+import pytest
+
+from ibbmaster.arrow.collecting import event_batches
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel import loading
+from ibbmaster.log import verify as verifying
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
+from ibbmaster.position import LOG_START
+from ibbmaster.store.backup import back_up
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.streaming import shared
+from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.events import make_event, make_gtid_event
+
+GROUPS, BEHIND = 150, 110  # of the log; those that a consumer has that begins behind most of it
+OPTIONS = StoreOptions(
+    max_file_bytes=24 * PAGE_SIZE,
+    state_interval_bytes=4 * PAGE_SIZE,
+    redo_bytes=1 << 20,
+    spill_bytes=9000,
+    oob_piece_bytes=9000,
+    full_disk_retry_s=0,
+)
+STATE = f"0-1-{GROUPS}"
+
+
+@pytest.fixture(scope="module")
+def written():
+    """A closed file and an active one with groups of all kinds, and every image that a page ever had."""
+    disk, images = MemoryDisk(), {}
+    with BinlogStore(disk, OPTIONS) as store:
+        for seq_no in range(1, GROUPS + 1):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            size = 20_000 if seq_no % 16 == 9 else 1500 + 11 * seq_no
+            store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes([seq_no % 251]) * size)])
+            if seq_no % 3 == 0:
+                store.checkpoint()
+                for key, page in pages_of(disk.files):
+                    images.setdefault(key, {})[page] = None
+    assert sorted(disk.files)[1] == "binlog-000001.ibb"
+    return {name: bytes(data) for name, data in disk.files.items()}, images
+
+
+def pages_of(files):
+    """File and number of each page with data, and the page."""
+    for name, data in sorted(files.items()):
+        for page_no in range(len(data) // PAGE_SIZE if name.endswith(".ibb") else 0):
+            page = bytes(data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE])
+            if any(page):
+                yield (name, page_no), page
+
+
+def damaged(files, images, rng):
+    """A page blank, older, or in the place of another, or the file cut before it; what was done, and to which page."""
+    pages = dict(pages_of(files))
+    name, page_no = rng.choice(list(pages))
+    data = bytearray(files[name])
+    here = slice(page_no * PAGE_SIZE, (page_no + 1) * PAGE_SIZE)
+    kind = rng.choice(("zeroed", "stale", "swapped", "cut"))
+    if kind == "zeroed":
+        data[here] = bytes(PAGE_SIZE)
+    elif kind == "stale":
+        older = [image for image in images.get((name, page_no), {}) if image != pages[name, page_no]]
+        data[here] = rng.choice(older or [bytes(PAGE_SIZE)])
+    elif kind == "swapped":
+        other = rng.choice([number for found, number in pages if found == name])
+        data[here], data[other * PAGE_SIZE : (other + 1) * PAGE_SIZE] = (
+            pages[name, other],
+            pages[name, page_no],
+        )
+    else:
+        del data[page_no * PAGE_SIZE :]
+    is_last = (name, page_no) == list(pages)[-1]
+    return {**files, name: bytes(data)}, f"{name} page {page_no} {kind}", is_last
+
+
+def gtids(events):
+    return [event[19:27] for event in events if event[4] == EventType.GTID]
+
+
+def read(log, plan):
+    with closing(log.groups(plan)) as reader:
+        return [b"".join((group.gtid_event, *group.body)) for group in iter(reader.next_group, None) if group.gtid]
+
+
+def read_ranges(log, kernels):
+    """As a batch query does: every range by itself."""
+    found = []
+    log.check_end()
+    for log_range in log.ranges(LOG_START, log.end(), size=8 * PAGE_SIZE):
+        if kernels is None:
+            found += [b"".join((one.gtid_event, *one.body)) for one in log.groups_in(log_range) if one.gtid]
+        else:
+            for batch in event_batches(log, log_range, kernels):
+                found += batch.groups[:, 2].tolist()  # sequence numbers
+    return found
+
+
+def judged(call):
+    """What a reader gives, or its error."""
+    try:
+        return call()
+    except IbbMasterError as error:
+        return error
+
+
+def expect_right(call, wanted, what):
+    found = judged(call)
+    if "swapped" in what and isinstance(found, list):
+        found, wanted = len(found), len(wanted)  # of pages inside the data of large groups only `verify` tells
+    is_right = isinstance(found, IbbMasterError) or found == wanted
+    assert is_right, f"{what}: {found if isinstance(found, int) else len(found)}"
+
+
+def continued(make, files):
+    """The state of a log that a writer goes on with."""
+    disk = MemoryDisk(files)
+    with make(disk) as writer:
+        if isinstance(writer, BinlogStore):
+            writer.check_unbroken()
+            return str(writer.state())
+        return str(writer.state)
+
+
+def copied(files):
+    target = MemoryDisk()
+    return str(back_up(MemoryDisk(files), target).gtid_state)
+
+
+@pytest.mark.parametrize("has_redo", [True, False], ids=["with a redo log", "without a redo log"])
+def test_every_reader_of_a_damaged_log_gives_all_or_an_error(written, dumped, monkeypatch, request, has_redo):
+    files, images = written
+    if not has_redo:
+        files = {name: data for name, data in files.items() if name not in SEGMENT_NAMES}
+    ready = loading.load()
+    sound = BinlogDirectory(MemoryDisk(files))
+    whole, behind = read(sound, sound.start_of_file()), GtidPosition.parse(f"0-1-{BEHIND}")
+    numbers = list(range(1, GROUPS + 1))
+    assert len(whole) == GROUPS
+    open_to_write = (lambda disk: BinlogStore(disk, OPTIONS)) if has_redo else BinlogWriter
+    seed = random.randrange(2**32)
+    for number in range(request.config.getoption("--holes")):
+        rng = random.Random(seed + number)
+        broken, what, is_last = damaged(files, images, rng)
+        what = f"seed {seed + number}: {what}"
+        faults = [fault for fault in verify(MemoryDisk(broken), Totals()) if fault.is_damage]
+        is_sound = broken == files
+        assert not (faults and is_sound), what
+        if not has_redo and is_last:
+            continue  # nothing tells that there was more
+        if not is_sound:
+            assert faults, what
+        for kernels in (ready, None):
+            monkeypatch.setattr(verifying, "kernels", lambda kernels=kernels: kernels)
+            monkeypatch.setattr(shared, "kernels", lambda kernels=kernels: kernels)
+
+            def opened(broken=broken):
+                return BinlogDirectory(MemoryDisk(broken))
+
+            expect_right(lambda: read(log := opened(), log.start_of_file()), whole, what)
+            expect_right(lambda: read(log := opened(), log.seek(behind))[-(GROUPS - BEHIND) :], whole[BEHIND:], what)
+            expect_right(lambda: read_ranges(opened(), None), whole, what)
+            if kernels is not None:
+                expect_right(lambda kernels=kernels: read_ranges(opened(), kernels), numbers, what)
+            for position, wanted in ((GtidPosition(), numbers), (behind, numbers[BEHIND:])):
+                served = judged(lambda position=position: dumped(opened(), position))
+                if not isinstance(served, IbbMasterError) and served[1] is None:
+                    assert [int.from_bytes(one, "little") for one in gtids(served[0])] == wanted, what
+        expect_right(lambda broken=broken: copied(broken), STATE, what)
+        expect_right(lambda broken=broken: continued(open_to_write, broken), STATE, what)

@@ -1,0 +1,160 @@
+"""Salvage of damaged logs: no traceback, everything that can be read is saved, and what was saved is a sound log.
+
+`pytest tests/simulation/test_last_resort.py --salvages 0` changes every byte of the first pages; a failure prints what
+it changed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from ibbmaster.codec.crc32c import crc32c
+from ibbmaster.errors import FormatError
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE, seal_page
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.salvage import SalvageReport, salvage
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.testing.disk import MemoryDisk
+from ibbmaster.testing.events import make_event, make_gtid_event
+
+FIRST, PAGES = "binlog-000000.ibb", 3
+SHORT_CHECKSUM = 508  # of a header page, over what is before it
+OPTIONS = StoreOptions(
+    max_file_bytes=6 * PAGE_SIZE,
+    state_interval_bytes=2 * PAGE_SIZE,
+    redo_bytes=1 << 20,
+    spill_bytes=9000,
+    oob_piece_bytes=9000,
+    full_disk_retry_s=0,
+)
+Files = dict[str, bytes]
+
+
+def group(seq_no: int) -> tuple[Gtid, bytes, bytes]:
+    value = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+    size = 20_000 if seq_no % 7 == 4 else 1700 + 7 * seq_no
+    return value, make_gtid_event(value), make_event(160, 1, bytes([seq_no % 251]) * size)
+
+
+@pytest.fixture(scope="module")
+def sound() -> Files:
+    """Three files with groups of one chunk, of several, and out of band; states on every second page."""
+    disk = MemoryDisk()
+    with BinlogStore(disk, OPTIONS) as store:
+        for seq_no in range(1, 71):
+            value, gtid_event, body = group(seq_no)
+            store.write_direct(value, gtid_event, [body])
+    return {name: bytes(data) for name, data in disk.files.items()}
+
+
+def without_redo(files: Files) -> Files:
+    return {name: data for name, data in files.items() if name not in SEGMENT_NAMES}
+
+
+def pages_of(files: Files) -> dict[str, int]:
+    return {name: len(data.rstrip(b"\0")) // PAGE_SIZE + 1 for name, data in files.items() if name.endswith(".ibb")}
+
+
+def with_byte(files: Files, page_no: int, offset: int, value: int) -> Files:
+    """Change a byte of the first file, and give the page a right checksum."""
+    data = bytearray(files[FIRST])
+    page = data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE]
+    page[offset] = value
+    if page_no == 0 and offset < SHORT_CHECKSUM:
+        CHECKSUM.pack_into(page, SHORT_CHECKSUM, crc32c(bytes(page[:SHORT_CHECKSUM])))
+    seal_page(page)
+    data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = page
+    return {**files, FIRST: bytes(data)}
+
+
+def saved(files: Files) -> tuple[list[tuple[Gtid, bytes]], SalvageReport]:
+    target, conflicts = MemoryDisk(), MemoryDisk()
+    report = salvage(MemoryDisk(files), target, lambda: conflicts)
+    assert [str(fault) for fault in verify(target, Totals()) if fault.is_damage] == []
+    log = BinlogDirectory(target)
+    reader = log.groups(log.start_of_file())
+    found = [(one.gtid, one.gtid_event + b"".join(one.body)) for one in iter(reader.next_group, None)]
+    return [(gtid, data) for gtid, data in found if gtid is not None], report
+
+
+def expect_saved(files: Files, *, lost_pages: int, what: object) -> None:
+    """Groups that were not touched are there byte for byte; whatever is missing is listed."""
+    found, report = saved(files)
+    wanted = {value: gtid_event + body for value, gtid_event, body in map(group, range(1, 71))}
+    sound = [gtid for gtid, data in found if wanted.get(gtid) == data]
+    assert len(sound) == 70 or report.losses or report.duplicates or len(found) == 70, what
+    # a page holds eight groups, and part of a large one; a state that is damaged costs none
+    assert len(sound) >= 70 - 12 * lost_pages, (what, len(sound), [str(loss) for loss in report.losses])
+
+
+def changed_bytes(count: int, rng: random.Random) -> Iterator[tuple[int, int, int]]:
+    """Page, offset and value: every byte of the first pages, or some, most of them where structure is."""
+    if not count:
+        for page_no in range(PAGES):
+            for offset in range(DATA_SIZE):
+                yield page_no, offset, rng.randrange(256)
+        return
+    for _ in range(count):
+        page_no = rng.choice((0, 1, 1, 2, 2))
+        yield page_no, rng.choice((rng.randrange(64), rng.randrange(DATA_SIZE))), rng.randrange(256)
+
+
+def test_a_changed_byte_in_the_first_pages_costs_what_is_there_and_no_more(sound, request) -> None:
+    rng = random.Random(request.config.getoption("--seed"))
+    files = without_redo(sound)
+    for page_no, offset, value in changed_bytes(request.config.getoption("--salvages"), rng):
+        expect_saved(with_byte(files, page_no, offset, value), lost_pages=2, what=(page_no, offset, value))
+
+
+def test_a_state_record_that_makes_no_sense_costs_no_group(sound) -> None:
+    files = without_redo(sound)
+    for offset in range(3, 5):
+        for value in (1, 3, 9, 0x2A, 0x7F, 0x80, 0xFF):
+            found, report = saved(with_byte(files, 1, offset, value))
+            assert len(found) == 70, (offset, value, [str(loss) for loss in report.losses])
+
+
+@pytest.mark.parametrize("with_redo", [False, True])
+def test_random_damage_leaves_no_traceback_and_a_sound_log(sound, request, with_redo) -> None:
+    rng = random.Random(request.config.getoption("--seed"))
+    files = sound if with_redo else without_redo(sound)
+    for number in range(request.config.getoption("--salvages") // 2 or 5000):
+        damaged, lost = dict(files), 0
+        for _ in range(rng.randint(1, 4)):
+            name = rng.choice([name for name in damaged if damaged[name]])
+            data = bytearray(damaged[name])
+            place = rng.randrange(len(data))
+            page = place // PAGE_SIZE * PAGE_SIZE
+            lost += 1
+            match rng.randrange(5):
+                case 0:
+                    data[place] ^= 1 << rng.randrange(8)
+                case 1:
+                    data[page : page + PAGE_SIZE] = bytes(PAGE_SIZE)
+                case 2:
+                    data[page : page + PAGE_SIZE] = rng.randbytes(PAGE_SIZE)
+                case 3:
+                    del data[place:]
+                    lost += 6
+                case 4:
+                    other = rng.randrange(len(data)) // PAGE_SIZE * PAGE_SIZE
+                    data[page : page + PAGE_SIZE] = data[other : other + PAGE_SIZE]
+            damaged[name] = bytes(data)
+        expect_saved(damaged, lost_pages=2 * lost, what=f"number {number}")
+
+
+def test_a_directory_without_a_readable_page_is_an_error_or_an_empty_log(sound) -> None:
+    files = {name: bytes(len(data)) for name, data in without_redo(sound).items()}
+    try:
+        found, _ = saved(files)
+    except FormatError as error:
+        pytest.fail(f"{error}")
+    assert found == []
