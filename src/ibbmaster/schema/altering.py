@@ -43,7 +43,7 @@ from ibbmaster.schema.column_type import converted, zero_of
 from ibbmaster.schema.indexing import as_definitions
 from ibbmaster.schema.model import UNKNOWN_VALUE, TableColumn, TableVersion
 from ibbmaster.schema.partitioning import altered_partitions
-from ibbmaster.schema.reading import with_new_names
+from ibbmaster.schema.reading import named_in, with_new_names
 from ibbmaster.schema.session import SchemaSession
 
 _LITERAL = re.compile(
@@ -202,7 +202,7 @@ class _Alteration:
                 column = replace(column, name=names[key])
             column = _with_new_names(column, new_names)
             if key in defaults:
-                column = replace(column, default=_new_default(column, defaults[key]))
+                column = replace(column, default=_new_default(column, defaults[key]), on_update=None)
             draft.columns.append(column)
         waiting = {id(one): column for one, column in moving}
         for one in self._clauses:
@@ -213,16 +213,19 @@ class _Alteration:
                 self._insert(draft.column_of(one.definition), one.after)
         draft.settle_timestamps()
         old = {column.id for column in self._old.columns}
-        draft.columns = [
-            one if one.id in old else replace(one, first_value=_first_value(one, draft.session))
-            for one in draft.columns
-        ]
+        draft.columns = [one if one.id in old else self._as_new(one) for one in draft.columns]
         draft.columns += hidden
         if self._versioned and not self._old.is_versioned and not self._has_system_period():
             draft.columns += hidden_period(draft.new_id)
         if loses_period:
             draft.periods = [period for period in draft.periods if period[0].upper() != SYSTEM_TIME]
         self._rename_parts(new_names)
+
+    def _as_new(self, column: TableColumn) -> TableColumn:
+        """A column that the statement adds."""
+        is_unversioned = column.is_unversioned and self._versioned
+        first_value = _first_value(column, self._draft.session)
+        return replace(column, first_value=first_value, is_unversioned=is_unversioned)
 
     def _has_system_period(self) -> bool:
         added = [one.definition for one in self._clauses if isinstance(one, AddDefinition)]
@@ -287,7 +290,13 @@ class _Alteration:
         ]
         if draft.engine != WITH_FOREIGN_KEYS:
             draft.foreign_keys = []
-        draft.checks = [check for check in self._checks if check.name.lower() not in gone["constraint"]]
+        dropped = {one.name.lower() for one in self._clauses if isinstance(one, RemovePart) and one.what == "column"}
+        draft.checks = [
+            check
+            for old, check in zip(self._old.checks, self._checks, strict=True)
+            if check.name.lower() not in gone["constraint"]
+            and not (dropped and dropped & named_in(old.expression))  # only if it names no other: else it is refused
+        ]
         draft.periods = [period for period in draft.periods if period[0].lower() not in gone["period"]]
 
 

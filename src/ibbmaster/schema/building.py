@@ -170,7 +170,7 @@ class TableDraft:
 
     def _add_foreign(self, definition: ForeignDefinition) -> None:
         parts = tuple(PartDefinition(name, None, False) for name in definition.columns)
-        name = definition.index_name or definition.name
+        name = definition.name or definition.index_name
         self.indexes.append(IndexDefinition(kind=IndexKind.PLAIN, name=name, parts=parts, is_of_foreign_key=True))
         if self.engine != WITH_FOREIGN_KEYS:
             return
@@ -296,6 +296,8 @@ def create_table(
         if isinstance(definition, NewColumn):
             draft.columns.append(draft.column_of(definition))
     draft.settle_timestamps()
+    if not statement.options.is_versioned:
+        draft.columns = [replace(one, is_unversioned=False) for one in draft.columns]
     for definition in statement.definitions:
         draft.add(definition)
     is_versioned = statement.options.is_versioned

@@ -156,6 +156,11 @@ def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> AlterTable:
     index = parse_index(cursor, kind, name, is_conditional=is_conditional)
     if algorithm is not None and index.algorithm is None:
         index = replace(index, algorithm=algorithm)
+    while cursor.peek().is_word("ALGORITHM", "LOCK"):  # how it was made
+        cursor.take()
+        expect_option(cursor)
+    if not cursor.is_at_end:
+        return AlterTable(table=table, problem=str(fail(cursor, "the end of CREATE INDEX")))
     return AlterTable(table=table, clauses=(AddDefinition(definition=index, is_conditional=is_conditional),))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.altering import altered
-from ibbmaster.schema.building import copied_table, create_table, sequence_table
+from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options
 from ibbmaster.schema.case_finding import CaseFinder, ambiguous
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.clause import (
@@ -27,6 +27,7 @@ from ibbmaster.schema.clause import (
     NotUnderstoodError,
     RemoveDatabase,
     RenameTables,
+    SetOptions,
     SplitTable,
     TruncateTable,
 )
@@ -308,11 +309,19 @@ class SchemaFold:
         elif isinstance(table, UnknownTable):
             self._split_unknown(statement)
         elif table.kind is not TableKind.BASE:
-            pass  # of a sequence or a view only the name changes so
+            self._comment(table, statement)  # of a sequence or a view nothing else changes so
         else:
             self._alter_known(table, statement, session, is_temporary=is_temporary)
         if statement.to is not None and statement.to != name:
             self._rename(name, statement.to)
+
+    def _comment(self, table: TableVersion, statement: AlterTable) -> None:
+        """ALTER TABLE of a sequence, which may give it another comment."""
+        named = [one.options.named for one in statement.clauses if isinstance(one, SetOptions)]
+        comments = [options["COMMENT"] for options in named if "COMMENT" in options]
+        if comments and statement.table in self.tables:
+            options = table_options({"COMMENT": comments[-1]}, table.options)
+            self._put(statement.table, replace(table, options=options), is_new=False)
 
     def _alter_known(
         self, table: TableVersion, statement: AlterTable, session: SchemaSession, *, is_temporary: bool

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 
+from ibbmaster.event.rows import eucjpms
 from ibbmaster.event.rows.byte_charsets import codec_name
 
 BINARY_COLLATION = 63
@@ -59,7 +60,7 @@ _TABLE: tuple[tuple[str, str | None, str], ...] = (
     ("binary", None, "63"),
     ("geostd8", codec_name("geostd8"), "92-93"),
     ("cp932", "cp932", "95-96"),
-    ("eucjpms", "euc_jp", "97-98"),
+    ("eucjpms", eucjpms.NAME, "97-98"),
 )
 CODECS = {name: codec for name, codec, _ in _TABLE}
 LETTER_BYTES_MAX = 4

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 ANSI_QUOTES = 1 << 2  # of sql_mode: "…" is a name
+MSSQL = 1 << 10  # […] is a name
 NO_BACKSLASH_ESCAPES = 1 << 20
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
@@ -48,13 +49,14 @@ class StatementToken(NamedTuple):
 def _pattern(sql_mode: int) -> re.Pattern[str]:
     texts = r"(?:[^']|'')*" if sql_mode & NO_BACKSLASH_ESCAPES else r"(?:[^'\\]|\\.|'')*"
     doubled = texts.replace("'", '"')
+    bracketed = r"|\[(?:[^\]]|\]\])*\]?" if sql_mode & MSSQL else ""
     return re.compile(
         rf"""
         (?P<space>\s+|/\*(?!M?!(?!999999)).*?(?:\*/|\Z)|\#[^\n]*|--(?=\s|\Z)[^\n]*)
-      | (?P<code>/\*M?!(?:\d{{5,6}})?)
+      | (?P<code>/\*M?!!?(?:\d{{5,6}})?)
       | (?P<text>'{texts}'?)
       | (?P<double>"{doubled}"?)
-      | (?P<name>`(?:[^`]|``)*`?)
+      | (?P<name>`(?:[^`]|``)*`?{bracketed})
       | (?P<word>[\w$\u0080-\U0010ffff]+)
       | (?P<sign>.)
         """,
@@ -64,7 +66,7 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
 
 def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
     """The tokens of a statement, one by one: of a long one only those are cut that the caller takes."""
-    find = _pattern(sql_mode & NO_BACKSLASH_ESCAPES).match
+    find = _pattern(sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
     offset, depth = 0, 0
     is_spaced = False
     while (match := find(sql, offset)) is not None:
@@ -90,7 +92,7 @@ def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
 
 def _inside(text: str) -> str:
     """What is between quotes, a doubled quote taken once."""
-    quote = text[0]
+    quote = "]" if text[0] == "[" else text[0]
     inner = text[1:-1] if len(text) > 1 and text.endswith(quote) else text[1:]
     return inner.replace(quote * 2, quote)
 
