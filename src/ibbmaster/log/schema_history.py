@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ibbmaster.errors import EventError, IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
@@ -48,6 +49,16 @@ LOOKED_BYTES = 16 << 20  # of rows, for the names in them
 SAVED_BYTES_MIN = 1 << 20  # of the log, behind which a history is saved again; who reads less of it folds it anew
 DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
 _SOURCES = ("schema/*.py", "event/statement/*.py")
+
+
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,2})\.(\d{1,2})", re.ASCII)
+
+
+@runtime_checkable
+class VersionedLog(Protocol):
+    """A log whose files say which server wrote them."""
+
+    def server_version_of(self, file_no: int) -> str: ...
 
 
 class LastScanned(NamedTuple):
@@ -112,6 +123,7 @@ class LoggedSchema:
         self._state = GtidState()  # before the last group
         self._saved_at = LogPosition(-1, 0)
         self._looked = NamesInRows()
+        self._versions: dict[int, int | None] = {}  # of servers, by file
 
     def history(self) -> SchemaHistory:
         """All that is durable now, folded.
@@ -174,7 +186,8 @@ class LoggedSchema:
             if self._is_passed_over(gtid):
                 return
             try:
-                history.add(place, str(gtid), timestamp, decode_statement(event))
+                statement = decode_statement(event)._replace(server_version=self._version_of(place))
+                history.add(place, str(gtid), timestamp, statement)
             except EventError as error:
                 raise EventError(f"group {gtid}: {error}") from error
             if history.fold.temporary:
@@ -253,10 +266,21 @@ class LoggedSchema:
                 self._state.log(before)
             last, before = group, group.gtid
             if not self._is_passed_over(group.gtid):
-                fold_group(history, group)
+                fold_group(history, group, self._version_of(SchemaPlace(group.start, 0)))
             history.end = group.end
         if last is not None:
             self._last = self._identified(LastFolded(last.start, str(last.gtid), "", str(self._state), self._rules))
+
+    def _version_of(self, place: SchemaPlace) -> int | None:
+        """Of the server that wrote a statement, as far as the log says it: files of the engine do not."""
+        if not isinstance(self._log, VersionedLog):
+            return None
+        file_no = place.position.file_no
+        if file_no not in self._versions:
+            match = _VERSION.match(self._log.server_version_of(file_no))
+            major, minor, patch = (0, 0, 0) if match is None else map(int, match.groups())
+            self._versions[file_no] = major * 10_000 + minor * 100 + patch or None
+        return self._versions[file_no]
 
     def _is_passed_over(self, gtid: Gtid) -> bool:
         reached = None if self._behind is None else self._behind.get(gtid.domain_id)
@@ -347,8 +371,8 @@ class NamesInRows:
         return None
 
 
-def fold_group(history: SchemaHistory, group: EventGroup) -> None:
-    """Fold the statements of a group.
+def fold_group(history: SchemaHistory, group: EventGroup, version: int | None = None) -> None:
+    """Fold the statements of a group; `version` is of the server that wrote it, if that is known.
 
     Raises:
         EventError: one is damaged; it names the group.
@@ -359,6 +383,7 @@ def fold_group(history: SchemaHistory, group: EventGroup) -> None:
     gtid = str(group.gtid)
     try:
         for event_no, statement in statements_in(group):
+            statement = statement._replace(server_version=version)
             history.add(SchemaPlace(group.start, event_no), gtid, timestamp, statement)
     except EventError as error:
         raise EventError(f"group {gtid}: {error}") from error

@@ -92,7 +92,7 @@ class SchemaFold:
             return None
         self._place, self._gtid, self._thread = place, gtid, statement.thread_id
         try:
-            found = parse_ddl(statement.text, statement.database, statement.sql_mode)
+            found = parse_ddl(statement.text, statement.database, statement.sql_mode, statement.server_version)
         except NotUnderstoodError as error:
             reason = f"DDL that is not understood: {error}"
             for name in list(self._known):

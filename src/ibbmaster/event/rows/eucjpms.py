@@ -11,6 +11,8 @@ from __future__ import annotations
 import codecs
 import functools
 
+from ibbmaster.codec.buffer import Buffer
+
 NAME = "ibbmaster_eucjpms"
 _FIRST, _END = 0xA1, 0xFF  # of the bytes behind each other
 _ROW = _END - _FIRST
@@ -60,7 +62,7 @@ def _codes() -> dict[str, bytes]:
     return found | katakana | {chr(n): bytes((n,)) for n in range(128)}
 
 
-def _decode(data: bytes, errors: str = "strict") -> tuple[str, int]:
+def _decode(data: Buffer, errors: str = "strict") -> tuple[str, int]:
     data = bytes(data)
     if data.isascii():
         return data.decode("ascii"), len(data)
@@ -98,7 +100,9 @@ def _encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
 
 
 def _find(name: str) -> codecs.CodecInfo | None:
-    return codecs.CodecInfo(_encode, _decode, name=NAME) if name == NAME else None
+    if name != NAME:
+        return None
+    return codecs.CodecInfo(_encode, _decode, name=NAME)  # type: ignore[arg-type]
 
 
 codecs.register(_find)

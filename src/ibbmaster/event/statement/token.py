@@ -16,6 +16,7 @@ from typing import NamedTuple
 ANSI_QUOTES = 1 << 2  # of sql_mode: "…" is a name
 MSSQL = 1 << 10  # […] is a name
 NO_BACKSLASH_ESCAPES = 1 << 20
+OLDEST_REVERSED = 130000  # the first version that knows /*!! … */: what an older one has run has none
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -64,8 +65,11 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
     )
 
 
-def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
-    """The tokens of a statement, one by one: of a long one only those are cut that the caller takes."""
+def tokens(sql: str, sql_mode: int = 0, version: int | None = None) -> Iterator[StatementToken]:
+    """The tokens of a statement, one by one: of a long one only those are cut that the caller takes.
+
+    `version` is of the server that ran it, as 110806; it decides on comments that only older ones run.
+    """
     find = _pattern(sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
     offset, depth = 0, 0
     is_spaced = False
@@ -76,7 +80,11 @@ def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
             continue
         offset = match.end()
         if group in ("space", "code"):
-            depth += group == "code"
+            if group == "code" and _is_for_older(text, version):
+                end = sql.find("*/", offset)
+                offset = len(sql) if end < 0 else end + 2
+            else:
+                depth += group == "code"
             is_spaced = True
             continue
         if group == "word":
@@ -88,6 +96,12 @@ def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
         else:
             yield StatementToken(TokenKind.TEXT, _unescaped(_inside(text), sql_mode), is_spaced)
         is_spaced = False
+
+
+def _is_for_older(opening: str, version: int | None) -> bool:
+    """Whether a comment is code for servers older than its number alone, and this one is not."""
+    _, _, number = opening.partition("!!")
+    return number.isdecimal() and int(number) <= (version or OLDEST_REVERSED)
 
 
 def _inside(text: str) -> str:
