@@ -55,7 +55,7 @@ _VERSION = re.compile(r"(\d{1,3})\.(\d{1,2})\.(\d{1,2})", re.ASCII)
 
 
 @runtime_checkable
-class VersionedLog(Protocol):
+class LogOfServers(Protocol):
     """A log whose files say which server wrote them."""
 
     def server_version_of(self, file_no: int) -> str: ...
@@ -273,7 +273,7 @@ class LoggedSchema:
 
     def _version_of(self, place: SchemaPlace) -> int | None:
         """Of the server that wrote a statement, as far as the log says it: files of the engine do not."""
-        if not isinstance(self._log, VersionedLog):
+        if not isinstance(self._log, LogOfServers):
             return None
         file_no = place.position.file_no
         if file_no not in self._versions:
