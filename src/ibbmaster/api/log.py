@@ -264,9 +264,7 @@ class Log:
         """The version of a table; the statements of the log are folded as far as they are asked for."""
         with self._history_lock:
             if self._logged_schema is None:
-                self._logged_schema = schema_of_log(
-                    self._engine, self._schema, self.history_cache, case=self.name_case
-                )
+                self._logged_schema = schema_of_log(self._engine, self._schema, self.history_cache, case=self.name_case)
             if self._history is None or place.position >= self._history.end:
                 self._history = self._logged_schema.history()
             return self._history.table_at(database, table, place)

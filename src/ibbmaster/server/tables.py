@@ -130,9 +130,7 @@ class PrimaryTables:
 
                 base = self._base = self._read_base()
                 catalog, behind = (None, None) if base is None else (base.catalog, base.position)
-                schema = LoggedSchema(
-                    self._engine, cache=self._cache, base=catalog, behind=behind, case=self._case
-                )
+                schema = LoggedSchema(self._engine, cache=self._cache, base=catalog, behind=behind, case=self._case)
                 self._versions = _Timeline(schema)
             self._versions.follow(end)
             return self._versions
