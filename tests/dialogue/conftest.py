@@ -58,6 +58,9 @@ class Tables:
     def table_columns(self, query):
         return tuple(ColumnDefinition(name=item.name, column_type=3, length=11) for item in query.select.items)
 
+    def name_case(self):
+        return 0
+
     def information_engine(self):
         return SqliteEngine()
 

@@ -189,10 +189,10 @@ def test_a_part_that_was_folded_before_an_error_is_not_folded_twice(log, monkeyp
     log.append(ADD, "ALTER TABLE t ADD c INT")
     fold = schema_history.fold_group
 
-    def fail_at_the_last(history, group):
+    def fail_at_the_last(history, group, version):
         if group.gtid.seq_no == 3:
             raise StoreError("gone for a moment")
-        fold(history, group)
+        fold(history, group, version)
 
     monkeypatch.setattr(schema_history, "fold_group", fail_at_the_last)
     with pytest.raises(StoreError):

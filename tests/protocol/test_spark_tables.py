@@ -70,6 +70,7 @@ READ_SAMPLES = {  # a value that is not what holds without the option
     "schemaMode": "asWritten",
     "zeroDates": "text",
     "onUndecodable": "binary",
+    "lowerCaseTableNames": "1",
     "failOnDataLoss": "false",
     "partitionBytes": "1m",
     "startingOffsets": "latest",

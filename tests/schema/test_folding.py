@@ -52,7 +52,7 @@ A, B, C = "a int(11) default NULL", "b varchar(10) utf8mb4_general_ci default NU
          "varchar(3) utf8mb4_general_ci default (CONCAT('(', `a`)) comment it's"),
         ("INT /*! NOT NULL */ /*M!100201 DEFAULT */ 5 -- end\n # more", "int(11) not null default 5"),
         ("INT CHECK (x > 0 AND x <> ',') WITHOUT SYSTEM VERSIONING",
-         "int(11) default NULL unversioned check (x > 0 AND x <> ',')"),
+         "int(11) default NULL check (x > 0 AND x <> ',')"),
         ("POINT REF_SYSTEM_ID=4326 NOT NULL", "point not null"),
         ("BIT", "bit(1) default NULL"),
         ("YEAR", "year(4) default NULL"),
@@ -332,3 +332,87 @@ def test_partitions_follow_their_clauses(folded, alter, partitions):
         f"ALTER TABLE t {alter}",
     )
     assert folded.known().partitioning == partitions
+
+
+def test_without_explicit_defaults_the_first_timestamp_of_the_table_follows_changes(folded):
+    folded.run("CREATE TABLE t (a INT, b TIMESTAMP, c TIMESTAMP)", flags=0)
+    folded.run("ALTER TABLE t ADD d TIMESTAMP", "ALTER TABLE t ADD e TIMESTAMP FIRST", flags=0)
+    zero, now = "default '0000-00-00 00:00:00'", "default current_timestamp() on update current_timestamp()"
+    assert folded.columns() == [
+        f"e timestamp not null {now}",
+        "a int(11) default NULL",
+        f"b timestamp not null {now}",
+        f"c timestamp not null {zero}",
+        f"d timestamp not null {zero}",
+    ]
+    assert folded.known().column("d").first_value == "'0000-00-00 00:00:00'"
+    assert folded.known().column("e").first_value == "'1970-01-01 00:16:43'"
+
+
+def test_convert_to_takes_what_the_same_statement_defines_along_but_not_the_table(folded):
+    folded.run(
+        "CREATE TABLE t (a TEXT CHARACTER SET latin1)",
+        "ALTER TABLE t MODIFY a TEXT CHARACTER SET cp1251, "
+        "ADD b VARCHAR(9) CHARACTER SET ucs2, ADD c BLOB, CONVERT TO CHARACTER SET utf8mb4, CHARACTER SET latin1",
+    )
+    assert [column.type.charset for column in folded.known().columns] == ["utf8mb4", "utf8mb4", None]
+    assert folded.known().charset == "latin1"
+
+
+def test_labels_keep_their_bytes_through_convert_to(folded):
+    folded.run("CREATE TABLE t (e ENUM('ab','é','cde')) CHARSET utf8mb4")
+    for charset, labels in (
+        ("ucs2", ("慢", "쎩", "捤?")),
+        ("utf32", ("??", "??", "???")),
+        ("latin1", ("ab", "Ã©", "cde")),
+        ("utf8mb4", ("ab", "é", "cde")),
+    ):
+        folded.run(f"ALTER TABLE t CONVERT TO CHARACTER SET {charset}")
+        assert folded.known().columns[0].type.labels == labels
+    folded.run("ALTER TABLE t MODIFY e ENUM('ж','€') CHARACTER SET koi8r")
+    assert folded.known().columns[0].type.labels == ("ж", "?")
+
+
+def test_what_follows_an_index_on_how_it_is_made_is_no_option_of_it(folded):
+    folded.run("CREATE TABLE t (a INT)", "CREATE INDEX i ON t (a) ALGORITHM=INPLACE LOCK=NONE")
+    assert folded.known().indexes[0].options == ()
+    folded.run("CREATE INDEX j ON t (a) SOMETHING NEW")
+    assert "the end of CREATE INDEX" in folded.table_at("d", "t").reason
+
+
+def test_a_check_goes_with_its_only_column(folded):
+    folded.run("CREATE TABLE t (a INT, x INT, CHECK (x IN (1, 2)), CHECK (a > 0))", "ALTER TABLE t DROP x")
+    assert [check.expression for check in folded.known().checks] == ["a > 0"]
+
+
+def test_the_index_of_a_foreign_key_is_called_as_its_constraint(folded):
+    folded.run("CREATE TABLE p (a INT PRIMARY KEY)")
+    folded.run("CREATE TABLE t (x INT, CONSTRAINT c FOREIGN KEY i (x) REFERENCES p (a))")
+    assert folded.indexes() == [" c (x)"] or folded.indexes() == ["KEY c (x)"]
+
+
+def test_brackets_are_around_names_under_mssql(folded):
+    folded.run("CREATE TABLE [t t] ([a]]b] INT, [select] VARCHAR(5) DEFAULT 'x]y')", sql_mode=1 << 10)
+    assert [column.name for column in folded.known("t t").columns] == ["a]b", "select"]
+    folded.run("CREATE TABLE [u] (a INT)")
+    assert folded.table_at("d", "u") is None
+
+
+def test_utf8_is_what_it_was_for_the_server_that_wrote_the_log(folded):
+    folded.run("CREATE TABLE t (a CHAR(3) CHARACTER SET utf8, b CHAR(3) COLLATE utf8_bin)", server_version=130001)
+    folded.run("CREATE TABLE u (a CHAR(3) CHARACTER SET utf8, b CHAR(3) COLLATE utf8_bin)", server_version=130100)
+    assert [one.type.collation for one in folded.known("t").columns] == ["utf8mb3_general_ci", "utf8mb3_bin"]
+    assert [one.type.collation for one in folded.known("u").columns] == ["utf8mb4_general_ci", "utf8mb4_bin"]
+
+
+def test_a_comment_for_older_servers_is_read_by_the_version_that_wrote_it(folded):
+    text = "CREATE TABLE {} (a INT /*!!130100 NOT NULL */ /*!100100 DEFAULT 5 */)"
+    for name, version in (("t", 130000), ("u", 130100), ("v", None)):
+        folded.run(text.format(name), server_version=version)
+    assert [folded.known(name).columns[0].is_nullable for name in "tuv"] == [False, True, False]
+    assert {folded.known(name).columns[0].default for name in "tuv"} == {"5"}
+
+
+def test_a_json_arrow_is_kept_in_an_expression(folded):
+    folded.run("CREATE TABLE t (a JSON, b INT AS (a->'$.x') VIRTUAL)")
+    assert folded.known().columns[1].expression == "a->'$.x'"

@@ -6,9 +6,11 @@ import json
 import random
 
 import pytest
+from tests.schema.conftest import Folded, logged, place
 
 from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.saved_history import (
     FORMAT,
     HEADER,
@@ -40,6 +42,20 @@ def with_header(content):
 
 def content_of(data):
     return json.loads(data[HEADER.size :])
+
+
+@pytest.mark.parametrize("case", [None, *NameCase])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_names_are_compared_as_before(case, is_whole):
+    history = Folded(case=case, is_whole=is_whole).run("CREATE DATABASE Shop", "CREATE TABLE Shop.Orders (a INT)")
+    kept, _ = decode_history(encode_history(history, UP_TO))
+    assert (kept.case, kept.is_whole, kept.fold.finder is None) == (history.case, is_whole, case is not None)
+    assert kept.at() == history.at()
+    for name in ("Orders", "orders", "ORDERS"):
+        assert kept.table_at("Shop", name) == history.table_at("Shop", name)
+    kept.add(place(9), "0-1-9", 0, logged("ALTER TABLE shop.orders ADD b INT"))
+    history.add(place(9), "0-1-9", 0, logged("ALTER TABLE shop.orders ADD b INT"))
+    assert kept.at() == history.at()
 
 
 def test_what_was_kept_is_the_same_history(folded):

@@ -18,6 +18,7 @@ def evaluator():
     """A session whose user is repl, and which has chosen no database."""
     profile = PROFILES["classic-11.8"]
     facts = SimpleNamespace(
+        tables=SimpleNamespace(name_case=lambda: 0),
         server_id=1,
         server_version=profile.server_version,
         profile=profile,

@@ -38,6 +38,7 @@ from ibbmaster.log.verify import verify
 from ibbmaster.position import LOG_START, LogPosition, NamedPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.shape import SchemaMode
 from ibbmaster.schema.versions import TableState
 from ibbmaster.store.backup import BackupReport, back_up
@@ -158,10 +159,19 @@ class Log:
 
     is_written = False
 
-    def __init__(self, path: Path, engine: LogEngine, *, schema: Mapping[str, Declaration] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        engine: LogEngine,
+        *,
+        schema: Mapping[str, Declaration] | None = None,
+        name_case: NameCase | None = None,
+    ) -> None:
         self.path = path
+        self.name_case = name_case  # how its server compares names of tables; None: what the log says
         self._engine = engine
-        self._schema = dict(schema or {})
+        key = (name_case or NameCase.EXACT).key
+        self._schema = {key(table): declared for table, declared in (schema or {}).items()}
         self._logged_schema: LoggedSchema | None = None
         self._history: SchemaHistory | None = None  # as far as it was asked for
         self._history_lock = threading.Lock()
@@ -254,7 +264,7 @@ class Log:
         """The version of a table; the statements of the log are folded as far as they are asked for."""
         with self._history_lock:
             if self._logged_schema is None:
-                self._logged_schema = schema_of_log(self._engine, self._schema, self.history_cache)
+                self._logged_schema = schema_of_log(self._engine, self._schema, self.history_cache, case=self.name_case)
             if self._history is None or place.position >= self._history.end:
                 self._history = self._logged_schema.history()
             return self._history.table_at(database, table, place)
@@ -351,7 +361,7 @@ class Log:
             import pyarrow as pa
 
         from ibbmaster.arrow.plan import find_fields, plan_tasks
-        from ibbmaster.arrow.read_options import ReadOptions
+        from ibbmaster.arrow.read_options import ReadOptions, with_keys
         from ibbmaster.arrow.reading import read_task
         from ibbmaster.arrow.shape import arrow_schema
         from ibbmaster.kernel.cache import KernelSet
@@ -372,7 +382,9 @@ class Log:
             schema_mode=mode,
             schema_at=schema_at,
             uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
+            name_case=self.name_case,
         )
+        options = with_keys(options)
         fields = find_fields(options)
         batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
         return pa.Table.from_batches(batches, schema=arrow_schema(fields))

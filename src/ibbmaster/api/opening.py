@@ -17,6 +17,7 @@ from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import holds_log
 
@@ -27,12 +28,15 @@ _CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}(\.xz)?", re.DOTALL)
 
 
 @overload
-def open(path: PathLike, *, schema: str = "", writable: Literal[False] = False) -> Log: ...
+def open(
+    path: PathLike, *, schema: str = "", lower_case_table_names: int | None = None, writable: Literal[False] = False
+) -> Log: ...
 @overload
 def open(
     path: PathLike,
     *,
     schema: str = "",
+    lower_case_table_names: int | None = None,
     writable: Literal[True],
     has_background: bool = True,
     **options: Unpack[WritingOptions],
@@ -41,6 +45,7 @@ def open(
     path: PathLike,
     *,
     schema: str = "",
+    lower_case_table_names: int | None = None,
     writable: bool = False,
     has_background: bool = True,
     **options: Unpack[WritingOptions],
@@ -53,6 +58,8 @@ def open(
     `options` are those of `create`.
 
     `schema` has CREATE TABLE statements for tables of which the log has no column names.
+    `lower_case_table_names` is what the server that wrote the log has: 0, 1 or 2; without it that is
+    found out, as far as the log says it.
 
     Raises:
         BusyError: it is to be written, and another process writes there.
@@ -62,16 +69,17 @@ def open(
     """
     where = _directory(path)
     declared = _declarations(schema)
+    case = parse_name_case("lower_case_table_names", lower_case_table_names)
     if not writable:
         if options:
             raise TypeError(f"{', '.join(options)}: for a log that is written, with writable=True")
-        return _open_to_read(where, declared)
+        return _open_to_read(where, declared, case)
     disk = RealDisk(where)
     if holds_classic_files(disk.list()):
         raise StoreError(f"{where} holds traditional binlog files, which are only read; `ibbmaster import` copies them")
     if not holds_log(disk):
         raise StoreError(f"{where}: no binlog files (binlog-000000.ibb and so on)")
-    return _open_store(where, options, None, declared, has_background)
+    return _open_store(where, options, None, declared, has_background, case)
 
 
 def create(
@@ -138,7 +146,7 @@ def _directory(path: PathLike) -> Path:
     return where
 
 
-def _open_to_read(path: Path, schema: Mapping[str, Declaration]) -> Log:
+def _open_to_read(path: Path, schema: Mapping[str, Declaration], case: NameCase | None) -> Log:
     is_file = path.exists() and not path.is_dir()
     if is_file and parse_file_name(path.name) is not None:
         raise StoreError(f"{path} is one file of a log: open the directory it is in")
@@ -148,10 +156,10 @@ def _open_to_read(path: Path, schema: Mapping[str, Declaration]) -> Log:
 
         engine = ClassicBinlog([path])
         engine.start_of_file()  # looks at each head, so that what is no binlog is refused at once
-        return Log(path, engine, schema=schema)
+        return Log(path, engine, schema=schema, name_case=case)
     from ibbmaster.store.followed import FollowedDirectory
 
-    return Log(path, FollowedDirectory(disk), schema=schema)
+    return Log(path, FollowedDirectory(disk), schema=schema, name_case=case)
 
 
 def holds_classic_files(names: Sequence[str]) -> bool:
@@ -165,6 +173,7 @@ def _open_store(
     state: GtidState | None,
     schema: dict[str, Declaration],
     has_background: bool,
+    case: NameCase | None = None,
 ) -> WritableLog:
     store = BinlogStore(RealDisk(path), store_options(options), initial_state=state)
     try:
@@ -173,7 +182,7 @@ def _open_store(
         store.close()
         raise
     log.info("%d redo records applied, %d transactions rolled back", store.replayed_records, store.rolled_back)
-    return WritableLog(path, store, schema=schema, has_background=has_background)
+    return WritableLog(path, store, schema=schema, name_case=case, has_background=has_background)
 
 
 def _declarations(schema: str) -> dict[str, Declaration]:

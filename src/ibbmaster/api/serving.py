@@ -24,6 +24,7 @@ from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
+from ibbmaster.schema.name_case import parse_name_case
 from ibbmaster.server.certificate import Certificate, load_certificate, make_certificate
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
@@ -55,6 +56,7 @@ class PlainServingOptions(TypedDict, total=False):
     server_id: int
     max_connections: int
     base: opening.PathLike | None
+    lower_case_table_names: int | None
 
 
 class ServingOptions(PlainServingOptions, total=False):
@@ -74,17 +76,19 @@ class CheckedOptions:
 
     def for_log(self, log: Log) -> PrimaryOptions:
         """Traditional files are served as the server did that wrote them, where no profile is given."""
+        case = self.primary.name_case if self.primary.name_case is not None else log.name_case
+        primary = replace(self.primary, name_case=case)
         written = log.classic
         if written is None:
-            return self.primary
-        profile = self.primary.profile
+            return primary
+        profile = primary.profile
         if not self.has_profile:
             base = PROFILES["classic-10.11" if written.server_version.startswith("10.") else "classic-11.8"]
             version = profile.server_version if self.has_version else written.server_version
             profile = replace(base.with_version(version), opening_timestamp=profile.opening_timestamp)
         elif not self.has_version:
             profile = profile.with_version(written.server_version)
-        return replace(self.primary, profile=profile)
+        return replace(primary, profile=profile)
 
 
 @needed_for("serving a log")
@@ -106,6 +110,7 @@ def check_options(
     server_id: int = 1,
     max_connections: int = 151,
     base: opening.PathLike | None = None,
+    lower_case_table_names: int | None = None,
 ) -> CheckedOptions:
     """Check the options of `serve`, before a log is touched.
 
@@ -139,6 +144,7 @@ def check_options(
         server_id=server_id,
         connections_max=max_connections,
         base=None if base is None else Path(base),
+        name_case=parse_name_case("lower_case_table_names", lower_case_table_names),
     )
     return CheckedOptions(
         primary=options,
@@ -315,7 +321,8 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
     `grant` of the first account, `accounts`, a file with others; `tls` ("auto", "off" or
     "required"), `tls_cert` and `tls_key` (a self-signed certificate is made); `profile`, which
     server to emulate ("engine"; for traditional files the server that wrote them),
-    `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151).
+    `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151);
+    `lower_case_table_names`, as the server that wrote the log has it (what the log says).
 
     Raises:
         ConfigurationError: an option cannot be used, or the address cannot be listened on.

@@ -21,6 +21,7 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.log.purge import PurgeRequest, PurgeResult
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sizes import parse_size
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
@@ -182,9 +183,10 @@ class WritableLog(Log):
         store: BinlogStore,
         *,
         schema: Mapping[str, Declaration] | None = None,
+        name_case: NameCase | None = None,
         has_background: bool = True,
     ) -> None:
-        super().__init__(path, store, schema=schema)
+        super().__init__(path, store, schema=schema, name_case=name_case)
         self._store = store
         self._replica_counts: list[Callable[[], int]] = []
         store.connected_replicas = lambda: sum(count() for count in self._replica_counts)

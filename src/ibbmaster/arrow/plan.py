@@ -95,7 +95,7 @@ def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersion
     with closing(open_log(options)) as log:
         on_fault = damage_handler(is_strict=options.is_strict)
         if on_fault is not None:
-            history = readable_history(log, options.declarations, on_fault)
+            history = readable_history(log, options.declarations, on_fault, options.name_case)
         else:
             history = _history_of(options, log)
         versions = versions_of(history, TableFilter(options.tables).takes)
@@ -107,7 +107,8 @@ def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersion
 def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     """The schema history of a log; one that has not changed since is folded once in a process."""
     files = tuple((file.name, file.size, _modified_at(options.path, file.name)) for file in log.files())
-    key = (options.path, options.uses_kernels, files, str(log.end()), str(log.state()), repr(options.declarations))
+    told = repr((options.declarations, options.name_case))
+    key = (options.path, options.uses_kernels, files, str(log.end()), str(log.state()), told)
     found = _HISTORIES.get(key)
     if found is None:
         found = logged_schema(options, log).history()
@@ -128,7 +129,8 @@ def _modified_at(path: str, name: str) -> int:
 def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
     """The schema history of the log of options."""
     scan = scan_ddl if options.uses_kernels else None
-    return schema_of_log(log, options.declarations, HistoryCache(Path(options.path), is_written=False), scan=scan)
+    cache = HistoryCache(Path(options.path), is_written=False)
+    return schema_of_log(log, options.declarations, cache, scan=scan, case=options.name_case)
 
 
 def _end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:

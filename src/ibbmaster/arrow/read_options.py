@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.shape import SchemaMode
 
 SERVER_ID = 4_000_000_001  # as a replica of a primary
@@ -71,6 +72,20 @@ class ReadOptions:
     server_id: int = SERVER_ID
     undecodable: Undecodable = Undecodable.FAIL
     uses_kernels: bool = True
+    name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: what the log says
+
+
+def with_keys(options: ReadOptions) -> ReadOptions:
+    """Options whose tables are called as they are found by, where it is said how names are compared."""
+    case = options.name_case
+    if case is None or not case.folds:
+        return options
+    return replace(
+        options,
+        table=None if options.table is None else case.key(options.table),
+        tables=tuple(map(case.key, options.tables)),
+        declarations={case.key(name): declared for name, declared in options.declarations.items()},
+    )
 
 
 def parse_schema_mode(where: str, text: str) -> tuple[SchemaMode, str | None]:

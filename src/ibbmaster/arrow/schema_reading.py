@@ -16,6 +16,7 @@ from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.reading import quoted_name
 from ibbmaster.schema.versions import TableVersions
 
@@ -26,21 +27,24 @@ def schema_of_log(
     cache: HistoryCache,
     *,
     scan: Scan | None = None,
+    case: NameCase | None = None,
 ) -> LoggedSchema:
     """The schema history of a log; `declarations` are what its tables were when it began.
 
     It is taken from its cache, and kept there; one that begins with declarations is not. `scan` is a faster way to
-    begin.
+    begin, `case` how the log's server compares names.
     """
     base = declared_schema(declarations)
     if base.tables:
-        return LoggedSchema(log, base=base, scan=scan)
-    return LoggedSchema(log, cache=cache, scan=scan)
+        return LoggedSchema(log, base=base, scan=scan, case=case)
+    return LoggedSchema(log, cache=cache, scan=scan, case=case)
 
 
-def readable_history(log: LogEngine, declarations: Mapping[str, Declaration], on_fault: OnFault) -> SchemaHistory:
+def readable_history(
+    log: LogEngine, declarations: Mapping[str, Declaration], on_fault: OnFault, case: NameCase | None = None
+) -> SchemaHistory:
     """The history of what can be read of a log that is damaged."""
-    history = SchemaHistory(declared_schema(declarations))
+    history = SchemaHistory(declared_schema(declarations), case, is_whole=False)
     for group in readable_groups(log, LOG_START, on_fault):
         if group.gtid is not None:
             fold_group(history, group)
@@ -76,4 +80,4 @@ def _create_table(table: str, declaration: Declaration) -> str:
 def versions_of(history: SchemaHistory, takes: Callable[[str], bool]) -> TableVersions:
     """The versions of the tables whose names are taken."""
     wanted = [(database, table) for database, table in history.names() if takes(f"{database}.{table}")]
-    return TableVersions({name: history.versions(*name) for name in wanted})
+    return TableVersions({name: history.versions(*name) for name in wanted}, history.case)

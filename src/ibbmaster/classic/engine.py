@@ -59,6 +59,10 @@ class ClassicBinlog(LogEngine):
         """Of the server that wrote the last file."""
         return self._heads[-1].server_version
 
+    def server_version_of(self, file_no: int) -> str:
+        """Of the server that wrote a file."""
+        return self._heads[file_no].server_version
+
     def files(self) -> list[LogFile]:
         return [LogFile(file_no=file.index, name=file.name, size=file.size_bytes) for file in self._files]
 

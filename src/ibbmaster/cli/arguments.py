@@ -25,6 +25,17 @@ def add_log(parser: argparse.ArgumentParser, *, is_needed: bool = True) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", nargs=None if is_needed else "?", help=what)
 
 
+def add_name_case(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add how the server of a log compares names of tables."""
+    parser.add_argument(
+        "--lower-case-table-names",
+        type=int,
+        choices=(0, 1, 2),
+        metavar="N",
+        help="lower_case_table_names of the server that wrote the log: 0, 1 or 2 (default: what the log says)",
+    )
+
+
 def size(text: str) -> int:
     """A number of bytes, with K, M, G or T behind it or not."""
     from ibbmaster.sizes import parse_size

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import expect_log, expect_writable
+from ibbmaster.cli.arguments import add_name_case, expect_log, expect_writable
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="FILE",
         help="CREATE TABLE statements, or JSON, of tables whose columns the log does not name",
     )
+    add_name_case(declared)
     declared.add_argument(
         "--zero-dates",
         choices=("null", "text"),
@@ -187,6 +188,7 @@ def run_export(args: argparse.Namespace) -> int:
             args.to,
             tables=args.table,
             schema=args.schema,
+            name_case=args.lower_case_table_names,
             zero_dates=args.zero_dates,
             keeps_going=args.keep_going,
             as_delta=args.format == "delta",
@@ -221,6 +223,7 @@ def run_snapshot(args: argparse.Namespace) -> int:
             with_history=args.history,
             at=args.at,
             schema=args.schema,
+            name_case=args.lower_case_table_names,
             zero_dates=args.zero_dates,
             on_doubt=doubts.append if args.accept_inexact else None,
         )
@@ -265,7 +268,8 @@ def run_find(args: argparse.Namespace) -> int:
 
     values = dict(pair_of(text, "COLUMN=VALUE") for text in args.values)
     with session_of(args, "find") as session:
-        frame = find_changes(session, args.directory, args.table, values, schema=args.schema)
+        case = args.lower_case_table_names
+        frame = find_changes(session, args.directory, args.table, values, schema=args.schema, name_case=case)
         rows = frame.collect()
     if args.json:
         print(json.dumps([row.asDict(recursive=True) for row in rows], default=as_json))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.cli import credentials
-from ibbmaster.cli.arguments import add_log
+from ibbmaster.cli.arguments import add_log, add_name_case
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="tables as they were before the log: what mariadb-dump writes, with rows and their position under "
         "--master-data --gtid; or CREATE TABLE statements",
     )
+    add_name_case(shape)
     shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
     life = parser.add_argument_group("the directory")
     life.add_argument(
@@ -277,6 +278,7 @@ def serving_options(args: argparse.Namespace) -> ServingOptions:
         "server_id": args.server_id,
         "max_connections": args.max_connections,
         "base": args.base,
+        "lower_case_table_names": args.lower_case_table_names,
     }
 
 

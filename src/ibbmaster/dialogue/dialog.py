@@ -179,6 +179,7 @@ class Dialog:
             database = self._tables.schema().database(name)
             self._settings.values["character_set_database"] = database.charset
             self._settings.values["collation_database"] = database.collation
+            name = database.name
         self._who.database = name
 
     def query(self, sql: bytes) -> list[Response | Kill]:

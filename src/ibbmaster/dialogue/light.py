@@ -28,7 +28,7 @@ from ibbmaster.dialogue.statement import (
     Use,
     UserVariable,
 )
-from ibbmaster.dialogue.variables import OF_THE_LOG
+from ibbmaster.dialogue.variables import FROM_THE_DISK
 
 LIGHT_SIZE_MAX = 1024  # bytes of a text that may be light
 POSITION = UserVariable("ibb_position")  # to be set, it is looked for in the log
@@ -65,7 +65,7 @@ def is_light(statement: Statement) -> bool:
         case Select(items=items, tables=(), where=None, group_by=(), having=None, order_by=()):
             return all(_is_light(item.expression) for item in items)
         case Show(what="VARIABLES", pattern=str() as pattern, where=None):
-            return not any(map(matcher(pattern), OF_THE_LOG))
+            return not any(map(matcher(pattern), FROM_THE_DISK))
         case Transaction(has_snapshot=has_snapshot):
             return not has_snapshot
         case Use(database=database):
@@ -81,7 +81,7 @@ def _is_light(expression: Expression) -> bool:
         case Literal() | UserVariable():
             return True
         case SystemVariable(name=name):
-            return name not in OF_THE_LOG
+            return name not in FROM_THE_DISK
         case Call(name=name, arguments=arguments):
             return name in _CALLS and all(map(_is_light, arguments))
         case _:

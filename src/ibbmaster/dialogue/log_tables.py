@@ -103,6 +103,9 @@ class LogTables(Protocol):
     def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
         """Databases and tables as they are there."""
 
+    def name_case(self) -> int:
+        """`lower_case_table_names`: how the server of the log compares names of tables."""
+
     def read_table(self, query: TableQuery) -> ResultSet | BlockResultSet:
         """The rows of a query."""
 

@@ -12,6 +12,7 @@ from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.view_columns import with_columns
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import DatabaseVersion, TableKind, TableVersion, UnknownTable
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.system_tables import GTID_SLAVE_POS
 
 UNKNOWN_SCHEMA = 1105
@@ -31,14 +32,19 @@ class SessionSchema:
         """Whether it is what a session with these privileges sees of a catalog."""
         return self._catalog is catalog and self._held == held
 
+    @property
+    def case(self) -> NameCase:
+        """How names of databases and tables are compared."""
+        return self._catalog.case
+
     @functools.cached_property
     def databases(self) -> dict[str, DatabaseVersion]:
-        """Every database, the server's own among them, sorted by name."""
+        """Every database by what it is found by, the server's own among them, sorted."""
         if not self._sees_databases:
             return {SYSTEM_DATABASES[0]: self._own[SYSTEM_DATABASES[0]]}
         found = dict(self._own)
-        for name in {database for database, _ in self._catalog.tables}:
-            found.setdefault(name, DatabaseVersion(name=name))
+        for place, table in self._catalog.tables.items():
+            found.setdefault(place[0], DatabaseVersion(name=table.database))
         of_log = self._catalog.databases.items()
         found |= {name: database for name, database in of_log if name.lower() not in SYSTEM_DATABASES}
         return dict(sorted(found.items()))
@@ -49,7 +55,7 @@ class SessionSchema:
         Raises:
             RefusedError: there is none.
         """
-        found = self._own.get(name.lower()) or self.databases.get(name)
+        found = self._own.get(name.lower()) or self.databases.get(self.case.key(name))
         if found is None:
             raise unknown_database(name)
         return found
@@ -65,8 +71,9 @@ class SessionSchema:
 
     def all_tables(self, database: str | None = None) -> Iterator[TableVersion | UnknownTable]:
         """Every table, or those of a database, sorted by name; also those whose columns are not known."""
-        for table in self._tables.values():
-            if database is None or table.database == database:
+        wanted = None if database is None else self.case.key(database)
+        for place, table in self._tables.items():
+            if wanted is None or place[0] == wanted:
                 yield table
 
     def tables(self, database: str | None = None) -> Iterator[TableVersion]:
@@ -89,7 +96,7 @@ class SessionSchema:
 
     def _find(self, database: str, name: str) -> TableVersion:
         known = database.lower() if database.lower() in SYSTEM_DATABASES else database
-        found = self._tables.get((known, name))
+        found = self._tables.get(self.case.table_key(known, name))
         if found is None:
             raise unknown_table(database, name)
         if isinstance(found, UnknownTable):

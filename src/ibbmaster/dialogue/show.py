@@ -115,7 +115,9 @@ class Shower:
                 return self._grants(show)
             case "DATABASES":
                 name = f"Database ({show.pattern})" if show.pattern is not None else "Database"
-                return Relation(_renamed("DATABASES", name), [(each,) for each in self.schema().databases])
+                return Relation(
+                    _renamed("DATABASES", name), [(each.name,) for each in self.schema().databases.values()]
+                )
             case "COLLATION":
                 return Relation(read_columns(SHOWN[what]), list(collation_rows(facts)))
             case "CHARACTER SET":

@@ -47,6 +47,7 @@ class TableShower:
             rows += [(table.name, *before, table.reason, *behind) for table in unknown]  # as of a broken view
             return Relation(columns, sorted(rows, key=lambda row: str(row[0])))
         suffix = f" ({show.pattern})" if show.pattern is not None else ""
+        name = database if self.schema.case.folds else name
         columns = read_columns("Tables_in_ v292, Table_type v256")
         columns = (replace(columns[0], name=f"Tables_in_{name}{suffix}"), *columns[1:])
         if not show.is_full and show.where is None:

@@ -24,8 +24,10 @@ from ibbmaster.dialogue.statement import (
     TableName,
     Unread,
 )
+from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT
 
 #: A table of every server as its rows, or one of a user.
@@ -129,7 +131,7 @@ class Resolver:
 
     def _item(self, item: SelectItem) -> Sequence[SelectItem]:
         if isinstance(item.expression, Star):
-            if item.expression.table and tuple(item.expression.table) not in self._qualifiers:
+            if item.expression.table and not self._is_this(tuple(item.expression.table)):
                 raise unknown_column(".".join(item.expression.table) + ".*", "SELECT")
             shown = (column for column in self._columns.values() if not column.is_invisible)
             return [SelectItem(ColumnName((column.name,)), column.name) for column in shown]
@@ -165,9 +167,16 @@ class Resolver:
 
     def _column(self, parts: tuple[str, ...], where: str) -> TableColumn:
         found = self._columns.get(parts[-1].lower())
-        if found is None or (len(parts) > 1 and parts[:-1] not in self._qualifiers):
+        if found is None or (len(parts) > 1 and not self._is_this(parts[:-1])):
             raise unknown_column(".".join(parts), where)
         return found
+
+    def _is_this(self, name: tuple[str, ...]) -> bool:
+        """Whether a name in front of a column is that of the table."""
+        if name in self._qualifiers:
+            return True
+        key = NameCase(int(self._evaluator.settings.value(LOWER_CASE_TABLE_NAMES) or 0)).key
+        return tuple(map(key, name)) in {tuple(map(key, one)) for one in self._qualifiers}
 
 
 def _names_column(expression: Expression) -> bool:

@@ -124,7 +124,6 @@ FIXED: Mapping[str, SystemValue] = {
     "log_bin": True,
     "log_bin_compress": False,
     "log_slave_updates": False,
-    "lower_case_table_names": 0,
     "master_verify_checksum": False,
     "max_allowed_packet": 1048576,  # characters of a statement, as `dialog` takes it
     "max_binlog_size": 1073741824,
@@ -153,6 +152,7 @@ FIXED: Mapping[str, SystemValue] = {
     "wait_timeout": 28800,
 }
 
+LOWER_CASE_TABLE_NAMES = "lower_case_table_names"
 #: Values that follow from the server.
 COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "collation_connection": lambda facts: _default_collation(facts),
@@ -160,6 +160,7 @@ COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "collation_server": lambda facts: _default_collation(facts),
     "binlog_row_event_max_size": lambda facts: 65536 if version_number(facts) >= LARGE_EVENTS_SINCE else 8192,
     "binlog_checksum": lambda facts: facts.profile.event_checksum.name,
+    LOWER_CASE_TABLE_NAMES: lambda facts: facts.tables.name_case(),
     "server_id": lambda facts: facts.server_id,
     "version": lambda facts: facts.server_version,
     "version_comment": lambda facts: facts.profile.version_comment,
@@ -170,6 +171,7 @@ OF_THE_LOG: Mapping[str, Callable[[GtidState, int], SystemValue]] = {
     "gtid_binlog_state": lambda state, _: str(state),
     "gtid_current_pos": lambda state, server_id: str(own_position(state, server_id)),
 }
+FROM_THE_DISK = frozenset((*OF_THE_LOG, LOWER_CASE_TABLE_NAMES))  # to ask for them may take long
 #: Values that only primaries have that keep their binlog in the engine.
 OF_THE_ENGINE: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "binlog_directory": lambda _: "",  # where files lie is nothing for clients
@@ -177,7 +179,12 @@ OF_THE_ENGINE: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "innodb_binlog_state_interval": lambda _: 2 << 20,  # bytes: the default
 }
 _NAMES = sorted({*FIXED, *COMPUTED, *OF_THE_LOG, *SESSION_DEFAULTS, *OF_THE_ENGINE})
-READ_ONLY = frozenset(("version", "version_comment", "server_id", "gtid_binlog_pos", "gtid_current_pos", "log_bin"))
+READ_ONLY = frozenset(
+    (
+        *(LOWER_CASE_TABLE_NAMES, "version", "version_comment", "server_id"),
+        *("gtid_binlog_pos", "gtid_current_pos", "log_bin"),
+    )
+)
 LARGE_EVENTS_SINCE = 130000
 UCA_DEFAULT_SINCE = 110500  # the version whose Unicode character sets have collations of UCA 14.0 by default
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)

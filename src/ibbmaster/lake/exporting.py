@@ -21,7 +21,7 @@ from ibbmaster.arrow.plan import open_log
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.failure import plain_errors
 from ibbmaster.lake.placing import make_directory, only_writer
-from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.options import parse_options, schema_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +40,7 @@ def export(
     *,
     tables: Sequence[str] = (),
     schema: str | None = None,
+    name_case: int | None = None,
     zero_dates: str = "null",
     keeps_going: bool = False,
     as_delta: bool = False,
@@ -57,7 +58,7 @@ def export(
         StoreError: the directory holds something else, or cannot be written.
     """
     place = Path(target)
-    source = {"path": path, "failOnDataLoss": str(not keeps_going).lower()} | ({"schema": schema} if schema else {})
+    source = {"path": path, "failOnDataLoss": str(not keeps_going).lower(), **schema_options(schema or None, name_case)}
     with only_writer(place), plain_errors(place):
         runs = read_runs(place)
         clean(place, runs)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.arrow.shape import RESERVED, field_name
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.lake.text import named
+from ibbmaster.spark.options import schema_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +22,13 @@ def own_columns(columns: Iterable[str]) -> list[str]:
 
 
 def find_changes(
-    session: SparkSession, path: str, table: str, values: Mapping[str, str], *, schema: str | None = None
+    session: SparkSession,
+    path: str,
+    table: str,
+    values: Mapping[str, str],
+    *,
+    schema: str | None = None,
+    name_case: int | None = None,
 ) -> DataFrame:
     """The changes of rows that have these values, as text, in the order of the log; with all columns of the table.
 
@@ -30,7 +37,7 @@ def find_changes(
     """
     from pyspark.sql import functions as f
 
-    options = {"table": table} | ({"schema": schema} if schema else {})
+    options = {"table": table, **schema_options(schema or None, name_case)}
     frame = session.read.format("ibb").options(**options).load(path)
     for given, value in values.items():
         name = given if given in own_columns(frame.columns) else field_name(given)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.plan import find_shape
+from ibbmaster.arrow.plan import find_shape, find_versions
 from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, field_name
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.rows.column import TableSchema
@@ -16,7 +16,7 @@ from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.statements import Logged, completions, read_statements
 from ibbmaster.lake.stories import Stories, Truncation
 from ibbmaster.lake.text import named, struct_of, text_literal
-from ibbmaster.spark.options import listed, parse_options
+from ibbmaster.spark.options import listed, parse_options, schema_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,10 +31,13 @@ def snapshot(
     with_history: bool = False,
     at: str | None = None,
     schema: str | None = None,
+    name_case: int | None = None,
     zero_dates: str = "null",
     on_doubt: Callable[[str], object] | None = None,
 ) -> DataFrame:
     """The rows of a table, at a GTID position or at the end; with history each version, and when it held.
+
+    `name_case` is `lower_case_table_names` of the log's server; without it that is found out as far as the log says it.
 
     Without `on_doubt` rows must be those that the table had; else it hears, in words, from which
     GTID on they may not be, and why.
@@ -46,7 +49,10 @@ def snapshot(
     """
     from pyspark.sql import functions as f
 
-    given = {"path": path, "table": table, "zeroDates": zero_dates} | ({"schema": schema} if schema else {})
+    declared = schema_options(schema or None, name_case)
+    case = find_versions(parse_options({"path": path, **declared})).case
+    table = case.key(table)
+    given = {"path": path, "table": table, "zeroDates": zero_dates, **declared}
     if at:
         given["endingGtid"] = at
     options = parse_options(given)
@@ -57,7 +63,7 @@ def snapshot(
     changes = session.read.format("ibb").options(**given, columns=listed(columns)).load()
     statements = read_statements(session, path, at)
     changes = _effective(changes, dict(completions(statements)))
-    stories = Stories.declared(options.declarations).tell(statements)
+    stories = Stories.declared(options.declarations, case).tell(statements)
     doubts = find_doubts(session, options, changes, stories, shape, keys, with_history=with_history)
     if doubts and on_doubt is None:
         raise InexactError(table, doubts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ibbmaster.event.statement.altering import (
@@ -32,12 +32,14 @@ from ibbmaster.event.statement.operations import (
     CreateRoutine,
     Drop,
     DropDatabase,
+    Operation,
     Rename,
     Truncate,
     Write,
 )
 from ibbmaster.event.statement.token import tokens
 from ibbmaster.lake.statements import Logged
+from ibbmaster.schema.name_case import NameCase
 
 Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)
@@ -108,17 +110,21 @@ class Stories:
     """All tables of a log. `declared` has columns by table that a user names and no statement."""
 
     @classmethod
-    def declared(cls, declarations: Mapping[str, Mapping[str, str]]) -> Stories:
+    def declared(cls, declarations: Mapping[str, Mapping[str, str]], case: NameCase = NameCase.EXACT) -> Stories:
         """With the columns that a user has declared, by table: name and type."""
         return cls(
             {
-                table: {name: parse_column(list(tokens(text))) for name, text in columns.items()}
+                case.key(table): {name: parse_column(list(tokens(text))) for name, text in columns.items()}
                 for table, columns in declarations.items()
-            }
+            },
+            case,
         )
 
-    def __init__(self, declared: Mapping[str, dict[str, ColumnClause]] | None = None) -> None:
+    def __init__(
+        self, declared: Mapping[str, dict[str, ColumnClause]] | None = None, case: NameCase = NameCase.EXACT
+    ) -> None:
         self._declared = declared or {}
+        self._case = case
         self._tables: dict[str, Story] = {}
         self._dropped: dict[str, list[Truncation]] = {}  # databases
         self._temporary: set[tuple[int, str]] = set()  # by thread
@@ -129,7 +135,7 @@ class Stories:
         """Fold some more of a log."""
         for one in statements:
             for operation in one.operations:
-                self._apply(one, operation)
+                self._apply(one, _found_by(operation, self._case) if self._case.folds else operation)
         return self
 
     def of(self, table: str) -> Story:
@@ -310,6 +316,37 @@ class Stories:
         for table in write.tables:
             story = self._story(table)
             story.doubts.append(_doubt(one, reason, rows_of=None if write.adds else table, since=story.begin))
+
+
+def _found_by(operation: Operation, case: NameCase) -> Operation:
+    """An operation whose tables are called as they are found by."""
+    key = case.key
+    match operation:
+        case Create():
+            foreign = tuple(replace(one, parent=key(one.parent)) for one in operation.foreign_keys)
+            like = None if operation.like is None else key(operation.like)
+            return replace(operation, table=key(operation.table), like=like, foreign_keys=foreign)
+        case Rename():
+            return replace(operation, table=key(operation.table), to=key(operation.to))
+        case Alter():
+            clauses = tuple(_clause_found_by(clause, case) for clause in operation.clauses)
+            return replace(operation, table=key(operation.table), clauses=clauses)
+        case Drop() | Truncate():
+            return replace(operation, table=key(operation.table))
+        case DropDatabase():
+            return replace(operation, database=key(operation.database))
+        case Write(tables=tuple() as tables):
+            return replace(operation, tables=tuple(map(key, tables)))
+    return operation
+
+
+def _clause_found_by(clause: Clause, case: NameCase) -> Clause:
+    match clause:
+        case AddForeignKey():
+            return replace(clause, key=replace(clause.key, parent=case.key(clause.key.parent)))
+        case MoveRows():
+            return replace(clause, other=case.key(clause.other))
+    return clause
 
 
 def _doubt(

@@ -7,29 +7,35 @@ as it was written, is not used.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ibbmaster.errors import EventError, IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.event.statement.logged import LoggedStatement, decode_statement
+from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.group_content import group_events
 from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups
+from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups, ReadPlan
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.clause import FullName
+from ibbmaster.schema.folding import TABLE
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.saved_history import (
     LastFolded,
     SavedHistoryError,
@@ -39,9 +45,20 @@ from ibbmaster.schema.saved_history import (
 
 MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
 QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
+LOOKED_BYTES = 16 << 20  # of rows, for the names in them
 SAVED_BYTES_MIN = 1 << 20  # of the log, behind which a history is saved again; who reads less of it folds it anew
 DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
 _SOURCES = ("schema/*.py", "event/statement/*.py")
+
+
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,2})\.(\d{1,2})", re.ASCII)
+
+
+@runtime_checkable
+class LogOfServers(Protocol):
+    """A log whose files say which server wrote them."""
+
+    def server_version_of(self, file_no: int) -> str: ...
 
 
 class LastScanned(NamedTuple):
@@ -79,7 +96,8 @@ class LoggedSchema:
 
     `base` is the schema before the log, `behind` the position up to which it holds already: what
     was logged up to there is passed over. The history is taken from `cache`, and kept there. `scan` is
-    a faster way to begin.
+    a faster way to begin. `case` says how the server of the log compares names; without it that is found
+    out, as far as the log says it.
     """
 
     def __init__(
@@ -90,18 +108,22 @@ class LoggedSchema:
         base: SchemaCatalog | None = None,
         behind: GtidPosition | None = None,
         scan: Scan | None = None,
+        case: NameCase | None = None,
     ) -> None:
+        self._case = self._given_case = case
         self._log = log
         self._cache = cache
         self._base = base
         self._behind = behind
         self._scan = scan
-        self._rules = _rules(base, behind)
+        self._rules = _rules(base, behind, case)
         self._lock = threading.Lock()  # for all below
         self._history: SchemaHistory | None = None
         self._last: LastFolded | None = None
         self._state = GtidState()  # before the last group
         self._saved_at = LogPosition(-1, 0)
+        self._looked = NamesInRows()
+        self._versions: dict[int, int | None] = {}  # of servers, by file
 
     def history(self) -> SchemaHistory:
         """All that is durable now, folded.
@@ -114,17 +136,39 @@ class LoggedSchema:
             try:
                 is_followed = self._history is not None and self._continue(self._history)
                 if not is_followed and not any(map(self._continue, self._kept())):
+                    self._case = self._given_case
+                    self._looked = NamesInRows()
                     self._begin_anew()
+                self._settle_case()
             except BaseException:
                 self._history = self._last = None  # a part may be folded
                 raise
             assert self._history is not None
             return self._history
 
+    def _settle_case(self) -> None:
+        """Find out how names are compared, and fold once more if that is not as they are written."""
+        history = self._history
+        if history is None or history.fold.finder is None:
+            return
+        case = self._looked.look(self._log, history) or history.fold.finder.found
+        if case is None:
+            return
+        if case.folds:
+            self._case = case
+            self._begin_anew()
+        else:
+            history.settle()
+            self._save(history)
+
+    def _new_history(self) -> SchemaHistory:
+        is_whole = self._base is not None or not list(self._log.start_of_file().state)
+        return SchemaHistory(self._base, self._case, is_whole=is_whole)
+
     def _begin_anew(self) -> None:
         if self._scan is not None and self._scanned(self._scan):
             return
-        history = SchemaHistory(self._base)
+        history = self._new_history()
         self._last, self._state = None, GtidState()
         plan = self._log.start_of_file()
         for gtid in plan.state:
@@ -136,13 +180,14 @@ class LoggedSchema:
 
     def _scanned(self, scan: Scan) -> bool:
         """Begin with a scan of all that there is; False if that cannot be done."""
-        history = SchemaHistory(self._base)
+        history = self._new_history()
 
         def take(place: SchemaPlace, gtid: Gtid, timestamp: int, event: bytes) -> None:
             if self._is_passed_over(gtid):
                 return
             try:
-                history.add(place, str(gtid), timestamp, decode_statement(event))
+                statement = decode_statement(event)._replace(server_version=self._version_of(place))
+                history.add(place, str(gtid), timestamp, statement)
             except EventError as error:
                 raise EventError(f"group {gtid}: {error}") from error
             if history.fold.temporary:
@@ -221,10 +266,21 @@ class LoggedSchema:
                 self._state.log(before)
             last, before = group, group.gtid
             if not self._is_passed_over(group.gtid):
-                fold_group(history, group)
+                fold_group(history, group, self._version_of(SchemaPlace(group.start, 0)))
             history.end = group.end
         if last is not None:
             self._last = self._identified(LastFolded(last.start, str(last.gtid), "", str(self._state), self._rules))
+
+    def _version_of(self, place: SchemaPlace) -> int | None:
+        """Of the server that wrote a statement, as far as the log says it: files of the engine do not."""
+        if not isinstance(self._log, LogOfServers):
+            return None
+        file_no = place.position.file_no
+        if file_no not in self._versions:
+            match = _VERSION.match(self._log.server_version_of(file_no))
+            major, minor, patch = (0, 0, 0) if match is None else map(int, match.groups())
+            self._versions[file_no] = major * 10_000 + minor * 100 + patch or None
+        return self._versions[file_no]
 
     def _is_passed_over(self, gtid: Gtid) -> bool:
         reached = None if self._behind is None else self._behind.get(gtid.domain_id)
@@ -258,8 +314,65 @@ class LoggedSchema:
         return history.end.file_no > begin.file_no or history.end.offset >= SAVED_BYTES_MIN
 
 
-def fold_group(history: SchemaHistory, group: EventGroup) -> None:
-    """Fold the statements of a group.
+class NamesInRows:
+    """Looks at the names in the TABLE_MAP events of a log, which is by how its server finds tables.
+
+    Only if there is a table whose name has capitals, and no further than LOOKED_BYTES behind its statement:
+    a server that tells them apart has written the first name with a capital there, another one none.
+    """
+
+    def __init__(self) -> None:
+        self._at: LogPosition | None = None  # up to where it has looked
+        self._bytes = 0
+
+    def look(self, log: LogEngine, history: SchemaHistory) -> NameCase | None:
+        """EXACT or LOWER; None if the names say nothing."""
+        wanted: dict[FullName, set[FullName]] = {}
+        places = []
+        for database, table in history.names():
+            key = NameCase.LOWER.table_key(database, table)
+            if key != (database, table):
+                wanted.setdefault(key, set()).add(FullName(database, table))
+                places += [one.since.position for one in history.versions(database, table) if one.since is not None]
+        if not places or self._bytes > LOOKED_BYTES:
+            return None
+        start = min(places) if self._at is None else self._at
+        with contextlib.suppress(PositionPurgedError, KeyError):
+            plan = self._log_plan(log, start)
+            with closing(log.groups(plan)) as groups:
+                while self._bytes <= LOOKED_BYTES and (group := groups.next_group()) is not None:
+                    if group.start < start:
+                        continue
+                    found = self._named_in(group, wanted, history)
+                    if found is not None:
+                        return found
+                    self._at = group.end
+        return None
+
+    @staticmethod
+    def _log_plan(log: LogEngine, start: LogPosition) -> ReadPlan:
+        return log.start_of_file(max(start.file_no, log.start_of_file().position.file_no))
+
+    def _named_in(
+        self, group: EventGroup, wanted: dict[FullName, set[FullName]], history: SchemaHistory
+    ) -> NameCase | None:
+        for event in group_events(group):
+            self._bytes += len(event)
+            if event[TYPE_OFFSET] != EventType.TABLE_MAP:
+                continue
+            head = decode_table_map(event)
+            name = FullName(*(part.decode("utf-8", "surrogateescape") for part in (head.database, head.table)))
+            if NameCase.LOWER.table_key(*name) != name:
+                return NameCase.EXACT
+            place = SchemaPlace(group.start, 0)
+            is_there = any(history.table_at(*one, place) is not None for one in wanted.get(name, ()))
+            if is_there and history.is_whole and name not in history.lines[TABLE]:
+                return NameCase.LOWER
+        return None
+
+
+def fold_group(history: SchemaHistory, group: EventGroup, version: int | None = None) -> None:
+    """Fold the statements of a group; `version` is of the server that wrote it, if that is known.
 
     Raises:
         EventError: one is damaged; it names the group.
@@ -270,6 +383,7 @@ def fold_group(history: SchemaHistory, group: EventGroup) -> None:
     gtid = str(group.gtid)
     try:
         for event_no, statement in statements_in(group):
+            statement = statement._replace(server_version=version)
             history.add(SchemaPlace(group.start, event_no), gtid, timestamp, statement)
     except EventError as error:
         raise EventError(f"group {gtid}: {error}") from error
@@ -298,5 +412,5 @@ def _code() -> str:
     return found.hexdigest()
 
 
-def _rules(base: SchemaCatalog | None, behind: GtidPosition | None) -> str:
-    return hashlib.sha256(f"{_code()} {base!r} {behind}".encode()).hexdigest()
+def _rules(base: SchemaCatalog | None, behind: GtidPosition | None, case: NameCase | None) -> str:
+    return hashlib.sha256(f"{_code()} {base!r} {behind} {case!r}".encode()).hexdigest()

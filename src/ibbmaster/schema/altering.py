@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ibbmaster.schema.building import (
@@ -12,7 +12,6 @@ from ibbmaster.schema.building import (
     WITH_FOREIGN_KEYS,
     NewId,
     TableDraft,
-    first_timestamp,
     hidden_period,
     table_options,
 )
@@ -44,7 +43,7 @@ from ibbmaster.schema.column_type import converted, zero_of
 from ibbmaster.schema.indexing import as_definitions
 from ibbmaster.schema.model import UNKNOWN_VALUE, TableColumn, TableVersion
 from ibbmaster.schema.partitioning import altered_partitions
-from ibbmaster.schema.reading import with_new_names
+from ibbmaster.schema.reading import named_in, with_new_names
 from ibbmaster.schema.session import SchemaSession
 
 _LITERAL = re.compile(
@@ -90,7 +89,8 @@ class _Alteration:
         )
         self._clauses = [clause for clause in clauses if self._takes_effect(clause)]
         options = table.options
-        self._default = table.collation
+        self._default = table.collation  # of the table
+        converts_to, is_chosen = None, False
         self._versioned = table.is_versioned
         self._partitioning = table.partitioning
         for clause in self._clauses:
@@ -99,24 +99,27 @@ class _Alteration:
                     options = table_options(clause.options.named, options)
                     if clause.options.charset != NO_CHARSET:
                         base = collation if clause.options.charset.charset else self._default
-                        self._default = session.resolve(clause.options.charset, base)
+                        self._default, is_chosen = session.resolve(clause.options.charset, base), True
                     if clause.options.partitioning is not None:
                         self._partitioning = clause.options.partitioning
                 case ConvertCharset():
-                    self._default = _converted_to(clause.charset, collation, session)
+                    converts_to = _converted_to(clause.charset, collation, session)
+                    if not is_chosen:
+                        self._default = converts_to
                 case AlterVersioning():
                     self._versioned = clause.is_versioned
                 case AlterPartitions():
                     self._partitioning = altered_partitions(self._partitioning, clause)
         self._options = options
+        self._converts_to = converts_to
         self._draft = TableDraft(
             name=FullName(table.database, table.name),
             session=session,
             new_id=new_id,
-            collation=self._default,
+            collation=self._default if converts_to is None else converts_to,
+            converts_to=converts_to,
             engine=options.get("ENGINE", WITH_FOREIGN_KEYS),
             periods=list(table.periods),
-            first_timestamp=first_timestamp(_defined(self._clauses)),
         )
 
     def _takes_effect(self, clause: AlterClause) -> bool:
@@ -173,7 +176,6 @@ class _Alteration:
         self._expect_columns([*dropped, *redefined, *names, *defaults])
         new_names = names | {key: one.definition.name for key, one in redefined.items()}
         new_names = {key: name for key, name in new_names.items() if name.lower() != key}
-        convert = any(isinstance(one, ConvertCharset) for one in self._clauses)
         loses_period = self._old.is_versioned and not self._versioned
         draft = self._draft
         moving: list[tuple[AlterClause, TableColumn]] = []
@@ -194,13 +196,13 @@ class _Alteration:
                     continue
                 draft.columns.append(new)
                 continue
-            if convert:
-                column = replace(column, type=converted(column.type, self._default))
+            if self._converts_to is not None:
+                column = replace(column, type=converted(column.type, self._converts_to))
             if key in names:
                 column = replace(column, name=names[key])
             column = _with_new_names(column, new_names)
             if key in defaults:
-                column = replace(column, default=_new_default(column, defaults[key]))
+                column = replace(column, default=_new_default(column, defaults[key]), on_update=None)
             draft.columns.append(column)
         waiting = {id(one): column for one, column in moving}
         for one in self._clauses:
@@ -208,14 +210,22 @@ class _Alteration:
                 assert isinstance(one, RedefineColumn)
                 self._insert(waiting[id(one)], one.after)
             elif isinstance(one, AddDefinition) and isinstance(one.definition, NewColumn):
-                column = draft.column_of(one.definition)
-                self._insert(replace(column, first_value=_first_value(column, draft.session)), one.after)
+                self._insert(draft.column_of(one.definition), one.after)
+        draft.settle_timestamps()
+        old = {column.id for column in self._old.columns}
+        draft.columns = [one if one.id in old else self._as_new(one) for one in draft.columns]
         draft.columns += hidden
         if self._versioned and not self._old.is_versioned and not self._has_system_period():
             draft.columns += hidden_period(draft.new_id)
         if loses_period:
             draft.periods = [period for period in draft.periods if period[0].upper() != SYSTEM_TIME]
         self._rename_parts(new_names)
+
+    def _as_new(self, column: TableColumn) -> TableColumn:
+        """A column that the statement adds."""
+        is_unversioned = column.is_unversioned and self._versioned
+        first_value = _first_value(column, self._draft.session)
+        return replace(column, first_value=first_value, is_unversioned=is_unversioned)
 
     def _has_system_period(self) -> bool:
         added = [one.definition for one in self._clauses if isinstance(one, AddDefinition)]
@@ -280,7 +290,13 @@ class _Alteration:
         ]
         if draft.engine != WITH_FOREIGN_KEYS:
             draft.foreign_keys = []
-        draft.checks = [check for check in self._checks if check.name.lower() not in gone["constraint"]]
+        dropped = {one.name.lower() for one in self._clauses if isinstance(one, RemovePart) and one.what == "column"}
+        draft.checks = [
+            check
+            for old, check in zip(self._old.checks, self._checks, strict=True)
+            if check.name.lower() not in gone["constraint"]
+            and not (dropped and dropped & named_in(old.expression))  # only if it names no other: else it is refused
+        ]
         draft.periods = [period for period in draft.periods if period[0].lower() not in gone["period"]]
 
 
@@ -295,13 +311,6 @@ def _with_new_names(column: TableColumn, names: Mapping[str, str]) -> TableColum
         check=column.check and with_new_names(column.check, names),
         default=default if default is None or is_literal(default) else with_new_names(default, names),
     )
-
-
-def _defined(clauses: Iterable[AlterClause]) -> Iterator[NewColumn]:
-    """The columns that clauses define, in order."""
-    for clause in clauses:
-        if isinstance(clause, AddDefinition | RedefineColumn) and isinstance(clause.definition, NewColumn):
-            yield clause.definition
 
 
 def _converted_to(clause: CharsetClause, collation: str, session: SchemaSession) -> str:

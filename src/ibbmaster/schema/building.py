@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ibbmaster.schema.clause import (
+    NO_CHARSET,
     CheckDefinition,
     CreateSequence,
     CreateTable,
@@ -72,7 +73,8 @@ class TableDraft:
     new_id: NewId
     collation: str
     engine: str
-    first_timestamp: NewColumn | None = None  # of those that the statement defines
+    converts_to: str | None = None  # CONVERT TO CHARACTER SET: the collation of all texts, whatever they say
+    _bare_timestamps: set[int] = field(default_factory=set)  # ids of those that nobody gives a value
     columns: list[TableColumn] = field(default_factory=list)
     indexes: list[IndexDefinition] = field(default_factory=list)
     foreign_keys: list[ForeignConstraint] = field(default_factory=list)
@@ -88,7 +90,7 @@ class TableDraft:
         column = TableColumn(
             id=self.new_id() if id_ is None else id_,
             name=definition.name,
-            type=resolve_type(definition.type, self.collation, self.session),
+            type=self._type_of(definition),
             is_nullable=definition.is_nullable is not False and IndexKind.PRIMARY not in definition.keys,
             default=definition.default,
             on_update=definition.on_update,
@@ -105,11 +107,39 @@ class TableDraft:
             column = replace(column, default="NULL")
         is_implied = column.type.word == "timestamp" and not self.session.has_explicit_timestamps
         if is_implied and definition.is_nullable is None and column.period is None and column.expression is None:
-            column = _implied_timestamp(column, is_first=definition is self.first_timestamp)
+            column = self._implied_timestamp(column)
         has_value = column.default is not None or column.expression is not None or column.is_auto_increment
         if column.is_nullable and not has_value and column.period is None:
             column = replace(column, default="NULL")
         return column
+
+    def _type_of(self, definition: NewColumn) -> SqlType:
+        found = resolve_type(definition.type, self.collation, self.session)
+        if self.converts_to is None or found.charset in (None, "binary"):
+            return found
+        plain = replace(definition.type, charset=NO_CHARSET)
+        return resolve_type(plain, self.converts_to, self.session)
+
+    def _implied_timestamp(self, column: TableColumn) -> TableColumn:
+        """Without `explicit_defaults_for_timestamp`: never NULL, and a value that depends on its place."""
+        if column.default == "NULL":
+            return column
+        if column.default is None:
+            self._bare_timestamps.add(column.id)
+        return replace(column, is_nullable=False)
+
+    def settle_timestamps(self) -> None:
+        """Once the columns are in order: the first TIMESTAMP of the table follows changes, others begin at zero.
+
+        Source: MariaDB 11.8, sql_table.cc, promote_first_timestamp_column().
+        """
+        is_first = True
+        for number, column in enumerate(self.columns):
+            if column.type.word != "timestamp":
+                continue
+            if column.id in self._bare_timestamps:
+                self.columns[number] = _bare_timestamp(column, follows=is_first and column.on_update is None)
+            is_first = False
 
     def add(self, definition: Definition) -> None:
         """Anything but a column.
@@ -140,7 +170,7 @@ class TableDraft:
 
     def _add_foreign(self, definition: ForeignDefinition) -> None:
         parts = tuple(PartDefinition(name, None, False) for name in definition.columns)
-        name = definition.index_name or definition.name
+        name = definition.name or definition.index_name
         self.indexes.append(IndexDefinition(kind=IndexKind.PLAIN, name=name, parts=parts, is_of_foreign_key=True))
         if self.engine != WITH_FOREIGN_KEYS:
             return
@@ -191,19 +221,9 @@ class TableDraft:
         )
 
 
-def first_timestamp(definitions: Iterable[NewColumn]) -> NewColumn | None:
-    return next((one for one in definitions if one.type.word == "timestamp"), None)
-
-
-def _implied_timestamp(column: TableColumn, *, is_first: bool) -> TableColumn:
-    """Without `explicit_defaults_for_timestamp` the first one follows the time of changes, others begin at zero."""
-    if column.default == "NULL":
-        return column
-    column = replace(column, is_nullable=False)
-    if column.default is not None:
-        return column
+def _bare_timestamp(column: TableColumn, *, follows: bool) -> TableColumn:
     scale = column.type.scale
-    if is_first and column.on_update is None:
+    if follows:
         now = f"current_timestamp({scale or ''})"
         return replace(column, default=now, on_update=now)
     fraction = f".{'0' * scale}" if scale else ""
@@ -271,11 +291,13 @@ def create_table(
         new_id=new_id,
         collation=collation,
         engine=options["ENGINE"],
-        first_timestamp=first_timestamp(one for one in statement.definitions if isinstance(one, NewColumn)),
     )
     for definition in statement.definitions:
         if isinstance(definition, NewColumn):
             draft.columns.append(draft.column_of(definition))
+    draft.settle_timestamps()
+    if not statement.options.is_versioned:
+        draft.columns = [replace(one, is_unversioned=False) for one in draft.columns]
     for definition in statement.definitions:
         draft.add(definition)
     is_versioned = statement.options.is_versioned

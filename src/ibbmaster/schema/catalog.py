@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
+from ibbmaster.schema.name_case import NameCase
 
 KnownTable = TableVersion | UnknownTable
 
@@ -16,7 +17,7 @@ class SchemaCatalog:
     """A schema at one place. Temporary tables are not in it.
 
     Attributes:
-        tables: by database and name.
+        databases, tables: by the names that `case` finds them by.
         triggers: the table of each, by database and name.
         routines: functions, procedures, events and packages: database, kind and name.
     """
@@ -25,7 +26,8 @@ class SchemaCatalog:
     tables: Mapping[tuple[str, str], KnownTable] = field(default_factory=lambda: MappingProxyType({}))
     triggers: Mapping[tuple[str, str], str] = field(default_factory=lambda: MappingProxyType({}))
     routines: frozenset[tuple[str, str, str]] = frozenset()
+    case: NameCase = NameCase.EXACT
 
     def table(self, database: str, name: str) -> KnownTable | None:
         """A table, a view or a sequence; None if there is none."""
-        return self.tables.get((database, name))
+        return self.tables.get(self.case.table_key(database, name))

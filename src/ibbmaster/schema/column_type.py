@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ibbmaster.event.rows.charset import decode_label, encode_text, label_in
 from ibbmaster.schema.clause import NotUnderstoodError, TypeClause
 from ibbmaster.schema.collations import character_sets, character_size, charset_of_collation
 from ibbmaster.schema.model import SqlType
@@ -71,7 +74,7 @@ def _text_type(clause: TypeClause, collation: str) -> SqlType:
     return SqlType(
         word=word,
         length=length if word in ("char", "varchar") else None,
-        labels=clause.labels,
+        labels=tuple(label_in(label, charset) for label in clause.labels),
         charset=charset,
         collation=collation,
         is_compressed=clause.is_compressed,
@@ -98,8 +101,22 @@ def converted(type_: SqlType, collation: str) -> SqlType:
         wanted = _blob_of(length, "text")
         word = BINARY_OF[wanted] if charset == "binary" else wanted
         return SqlType(word=word, charset=found.charset, collation=found.collation, is_compressed=type_.is_compressed)
-    clause = TypeClause(word=word, length=length, labels=type_.labels, is_compressed=type_.is_compressed)
-    return _text_type(clause, collation)
+    if type_.labels:
+        return _converted_labels(type_, charset, collation)
+    return _text_type(TypeClause(word=word, length=length, is_compressed=type_.is_compressed), collation)
+
+
+def _converted_labels(type_: SqlType, charset: str, collation: str) -> SqlType:
+    """ENUM and SET: a server leaves the bytes of their labels as they are, whatever letters they are now."""
+    assert type_.charset is not None
+    try:
+        kept = [label.encode("latin-1") for label in type_.label_bytes]
+        kept = kept or [encode_text(label, type_.charset) for label in type_.labels]
+        labels = tuple(decode_label(label, charset) for label in kept)
+    except ValueError:  # of a character set that is not known here
+        return replace(type_, charset=charset, collation=collation)
+    known = tuple(label.decode("latin-1") for label in kept)
+    return replace(type_, labels=labels, label_bytes=known, charset=charset, collation=collation)
 
 
 def key_bytes(type_: SqlType, length: int | None = None) -> int | None:

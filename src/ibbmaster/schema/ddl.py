@@ -58,15 +58,15 @@ _KINDS = (*_PROGRAMS, *_NO_TABLES, "TABLE", "DATABASE", "SCHEMA", "VIEW", "INDEX
 _HEAD_MAX = 40  # tokens between CREATE and what is created: DEFINER=…, ALGORITHM=…, SQL SECURITY …
 
 
-def parse_ddl(sql: str, database: str = "", sql_mode: int = 0) -> DdlStatement | None:
+def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | None = None) -> DdlStatement | None:
     """What a statement does to the tables, databases and programs of a server; None if it does nothing to them.
 
-    `database` is the one it ran in.
+    `database` is the one it ran in, `version` of the server, as 110806.
 
     Raises:
         NotUnderstoodError: it cannot be read, so that any table may be another one now.
     """
-    cursor = Cursor(tokens(sql, sql_mode))
+    cursor = Cursor(tokens(sql, sql_mode, version))
     if cursor.takes_words("SET", "STATEMENT"):
         while not cursor.is_at_end and not cursor.takes_words("FOR"):
             if cursor.peek().is_sign("("):
@@ -156,6 +156,11 @@ def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> AlterTable:
     index = parse_index(cursor, kind, name, is_conditional=is_conditional)
     if algorithm is not None and index.algorithm is None:
         index = replace(index, algorithm=algorithm)
+    while cursor.peek().is_word("ALGORITHM", "LOCK"):  # how it was made
+        cursor.take()
+        expect_option(cursor)
+    if not cursor.is_at_end:
+        return AlterTable(table=table, problem=str(fail(cursor, "the end of CREATE INDEX")))
     return AlterTable(table=table, clauses=(AddDefinition(definition=index, is_conditional=is_conditional),))
 
 

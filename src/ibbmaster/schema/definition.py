@@ -158,7 +158,7 @@ def _index_options(cursor: Cursor, found: IndexDefinition) -> IndexDefinition:
             options.append(("WITH PARSER", expect_name(cursor)))
         elif cursor.takes_words("KEY_BLOCK_SIZE"):
             options.append(("KEY_BLOCK_SIZE", expect_option(cursor)))
-        elif cursor.peek(1).is_sign("="):
+        elif cursor.peek(1).is_sign("=") and not cursor.peek().is_word("ALGORITHM", "LOCK"):
             name = cursor.take().text
             options.append((name, expect_option(cursor)))
         else:
@@ -243,7 +243,7 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str) -> NewColum
         keys = (*found.keys, IndexKind.UNIQUE)
         return replace(found, is_nullable=False, is_auto_increment=True, keys=keys)
     if cursor.takes_words("DEFAULT"):
-        return replace(found, default=take_value(cursor))
+        return replace(found, default=take_value(cursor, database))
     if cursor.takes_words("ON", "UPDATE"):
         now = takes_now(cursor)
         if now is None:

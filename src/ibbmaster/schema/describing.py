@@ -17,9 +17,11 @@ from ibbmaster.schema.column_text import (
     unquoted_text,
 )
 from ibbmaster.schema.expression_text import expression_text
+from ibbmaster.schema.indexing import is_by_hash, row_key
 from ibbmaster.schema.model import (
     ForeignConstraint,
     IndexKind,
+    RowPeriod,
     SqlType,
     TableColumn,
     TableIndex,
@@ -154,16 +156,27 @@ def shown_column_rows(table: TableVersion, version: int, *, is_full: bool) -> It
 def column_keys(table: TableVersion) -> dict[int, str]:
     """COLUMN_KEY by the ids of columns: PRI, UNI or MUL."""
     keys: dict[int, str] = {}
+    first = row_key(table.indexes, table.columns)
     for index in table.indexes:
         for place, part in enumerate(index.parts):
-            if index.kind is IndexKind.PRIMARY:
+            if index is first and index.without_overlaps is None:
                 keys[part.column_id] = "PRI"
             elif place == 0:
-                is_alone = len(index.parts) == 1 and index.without_overlaps is None
+                is_alone = len(index.parts) == 1 and index.without_overlaps is None and row_end(table) is None
                 key = "UNI" if index.kind is IndexKind.UNIQUE and is_alone else "MUL"
                 if keys.get(part.column_id) not in ("PRI", "UNI"):
                     keys[part.column_id] = key
+    end = row_end(table)
+    if end is not None and first is not None:
+        keys[end.id] = "PRI"
     return keys
+
+
+def row_end(table: TableVersion) -> TableColumn | None:
+    """The column with the end of a row's time, which is part of every key of a system-versioned table."""
+    if not table.is_versioned:
+        return None
+    return next((column for column in table.columns if column.period is RowPeriod.END), None)
 
 
 def extra(column: TableColumn) -> str:
@@ -235,7 +248,8 @@ def index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
     engine = table.options.get("ENGINE", "InnoDB")
     for index in table.indexes:
         kind = _KINDS.get(index.kind) or _algorithm(index, engine, version)
-        for no, (column, length, is_descending) in enumerate(_parts(table, index, columns), 1):
+        parts = [one for one in _parts(table, index, columns) if not one[0].is_hidden]
+        for no, (column, length, is_descending) in enumerate(parts, 1):
             collation = None if kind in ("FULLTEXT", "VECTOR") or (engine in _HASHING and kind == "HASH") else "A"
             yield (
                 CATALOG,
@@ -269,16 +283,21 @@ def _parts(
 ) -> Iterator[tuple[TableColumn, int | None, bool]]:
     for part in index.parts:
         yield columns[part.column_id], part.length, part.is_descending
-    for name, start, end in table.periods:
+    for name, first, last in table.periods:
         if name == index.without_overlaps:
-            for each in (end, start):
-                if (column := table.column(each)) is not None:
-                    yield column, None, False
+            for each in (last, first):
+                if (named := table.column(each)) is not None:
+                    yield named, None, False
+    end = row_end(table)
+    if end is not None and index.kind in _UNIQUE and all(part.column_id != end.id for part in index.parts):
+        yield end, None, False
 
 
 def _algorithm(index: TableIndex, engine: str, version: int) -> str:
     if engine in _HASHING:
         return index.algorithm or "HASH"
+    if is_by_hash(index, engine):
+        return "HASH"
     is_said = index.algorithm is not None and version >= 110000 and index.kind not in _UNIQUE
     return index.algorithm if is_said and index.algorithm is not None else "BTREE"
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.altering import altered
-from ibbmaster.schema.building import copied_table, create_table, sequence_table
+from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options
+from ibbmaster.schema.case_finding import CaseFinder, ambiguous
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.clause import (
     NO_CHARSET,
@@ -26,6 +27,7 @@ from ibbmaster.schema.clause import (
     NotUnderstoodError,
     RemoveDatabase,
     RenameTables,
+    SetOptions,
     SplitTable,
     TruncateTable,
 )
@@ -39,6 +41,7 @@ from ibbmaster.schema.model import (
     TableVersion,
     UnknownTable,
 )
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.session import SchemaSession
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
@@ -51,10 +54,17 @@ Program = tuple[str, str, str]  # database, kind, name
 
 
 class SchemaFold:
-    """The catalog as it is now. Programs have the table of which they are a trigger, or no name."""
+    """The catalog as it is now. Programs have the table of which they are a trigger, or no name.
 
-    def __init__(self, on_change: OnChange) -> None:
+    Databases and tables are by the names that `case` finds them by. Without one they are compared as
+    they are written, and `finder` sees whether that is right.
+    """
+
+    def __init__(self, on_change: OnChange, case: NameCase | None = None, *, is_whole: bool = True) -> None:
         self._on_change = on_change
+        self.case = case or NameCase.EXACT
+        self.finder = CaseFinder(is_whole=is_whole) if case is None else None
+        self._written: dict[FullName, FullName] = {}  # what the statement makes, as it calls that
         self.databases: dict[str, DatabaseVersion] = {}
         self.tables: dict[FullName, KnownTable] = {}
         self.programs: dict[Program, FullName] = {}
@@ -82,16 +92,22 @@ class SchemaFold:
             return None
         self._place, self._gtid, self._thread = place, gtid, statement.thread_id
         try:
-            found = parse_ddl(statement.text, statement.database, statement.sql_mode)
+            found = parse_ddl(statement.text, statement.database, statement.sql_mode, statement.server_version)
         except NotUnderstoodError as error:
             reason = f"DDL that is not understood: {error}"
             for name in list(self._known):
                 self._set(name, self._unknown(name, reason))
             return reason
-        if statement.error_code and found is not None:
-            self._fail(found, statement.error_code)
+        if found is None:
             return None
         session = SchemaSession.of(statement, timestamp)
+        if self.case is NameCase.KEPT:
+            self._written = {self.case.table_key(*name): name for name in _names_made(found)}
+        database = found.name if isinstance(found, CreateDatabase) and self.case is NameCase.KEPT else None
+        found = self.case.keys_of(found)
+        if statement.error_code:
+            self._fail(found, statement.error_code)
+            return None
         match found:
             case CreateTable():
                 self._create(found, session)
@@ -116,7 +132,7 @@ class SchemaFold:
                     sequence = sequence_table(found, collation, self.new_id)
                     self._put_own(found.table, sequence, is_temporary=found.is_temporary)
             case CreateDatabase():
-                self._create_database(found, session)
+                self._create_database(found, session, shown=database)
             case RemoveDatabase():
                 self._drop_database(found.name)
             case NameProgram():
@@ -147,7 +163,10 @@ class SchemaFold:
 
     def learn(self, table: KnownTable) -> None:
         """A table that is known from elsewhere: a base, or a TABLE_MAP event."""
-        self._set(FullName(table.database, table.name), table)
+        name = self.case.table_key(table.database, table.name)
+        if self.case is NameCase.LOWER:
+            table = replace(table, database=name.database, name=name.name)
+        self._set(name, table)
 
     def take(self, part: str, key: Any, value: Any) -> None:
         """Something as it was before, of one of the three parts."""
@@ -180,6 +199,18 @@ class SchemaFold:
             return own[name], True
         return self.tables.get(name), False
 
+    def _find_used(self, name: FullName) -> tuple[KnownTable | None, bool]:
+        """The same of a table that a statement has changed or copied, so that it was there."""
+        found = self._find(name)
+        if found[0] is None and self.finder is not None:
+            others = self.finder.see_missing(name)
+            for other in others:
+                self._lose(other, ambiguous({name}))
+            if others:
+                self._lose(name, ambiguous(others))
+                return self.tables[name], False
+        return found
+
     def _set(self, name: FullName, table: KnownTable | None) -> None:
         old = self.tables.get(name)
         for key in old.foreign_keys if isinstance(old, TableVersion) else ():
@@ -189,6 +220,12 @@ class SchemaFold:
         self._known.discard(name)
         if isinstance(table, TableVersion):
             self._known.add(name)
+        if self.finder is not None:
+            self.finder.note(name, is_there=table is not None)
+        if table is not None and (written := self._written.get(name)) is not None:
+            database = self.databases.get(name.database)
+            shown = written.database if database is None else database.name
+            table = replace(table, database=shown, name=written.name)
         if table is None:
             self.tables.pop(name, None)
             self._tables_of.get(name.database, set()).discard(name)
@@ -239,6 +276,8 @@ class SchemaFold:
         existing = (own if statement.is_temporary else self.tables).get(name)
         if statement.is_conditional and isinstance(existing, TableVersion):
             return  # a server of today logs only one that has made a table, so an unknown one is known now
+        if self.finder is not None and not (statement.is_temporary or statement.is_conditional or statement.replaces):
+            self.finder.see_new(name)
         found = self._created(statement, session)
         self._put_own(name, found, is_temporary=statement.is_temporary)
 
@@ -247,7 +286,7 @@ class SchemaFold:
         if statement.problem is not None:
             return self._unknown(name, f"a CREATE TABLE that is not understood: {statement.problem}")
         if statement.like is not None:
-            like, _ = self._find(statement.like)
+            like, _ = self._find_used(statement.like)
             if not isinstance(like, TableVersion):
                 return self._unknown(name, f"it was created LIKE {statement.like}, whose columns are not known")
             return copied_table(like, name, self.new_id)
@@ -260,7 +299,7 @@ class SchemaFold:
 
     def _alter(self, statement: AlterTable, session: SchemaSession) -> None:
         name = statement.table
-        table, is_temporary = self._find(name)
+        table, is_temporary = self._find(name) if statement.is_conditional else self._find_used(name)
         if table is None and statement.is_conditional:
             return
         if statement.problem is not None:
@@ -270,11 +309,19 @@ class SchemaFold:
         elif isinstance(table, UnknownTable):
             self._split_unknown(statement)
         elif table.kind is not TableKind.BASE:
-            pass  # of a sequence or a view only the name changes so
+            self._comment(table, statement)  # of a sequence or a view nothing else changes so
         else:
             self._alter_known(table, statement, session, is_temporary=is_temporary)
         if statement.to is not None and statement.to != name:
             self._rename(name, statement.to)
+
+    def _comment(self, table: TableVersion, statement: AlterTable) -> None:
+        """ALTER TABLE of a sequence, which may give it another comment."""
+        named = [one.options.named for one in statement.clauses if isinstance(one, SetOptions)]
+        comments = [options["COMMENT"] for options in named if "COMMENT" in options]
+        if comments and statement.table in self.tables:
+            options = table_options({"COMMENT": comments[-1]}, table.options)
+            self._put(statement.table, replace(table, options=options), is_new=False)
 
     def _alter_known(
         self, table: TableVersion, statement: AlterTable, session: SchemaSession, *, is_temporary: bool
@@ -337,6 +384,8 @@ class SchemaFold:
                 del own[name]
             elif not statement.is_temporary and name in self.tables and _drops(statement, self.tables[name]):
                 self._end(name)
+            elif self.finder is not None:
+                self.finder.see_maybe_gone(name)
 
     def _end(self, name: FullName) -> None:
         self._set(name, None)
@@ -344,12 +393,12 @@ class SchemaFold:
             self._forget_program(trigger)
 
     def _truncate(self, name: FullName) -> None:
-        table, is_temporary = self._find(name)
+        table, is_temporary = self._find_used(name)
         if isinstance(table, TableVersion) and not is_temporary:
             self._put(name, table, is_new=True)
 
     def _rename(self, old: FullName, new: FullName) -> None:
-        table, is_temporary = self._find(old)
+        table, is_temporary = self._find_used(old)
         if is_temporary:
             own = self.temporary[self._thread]
             own[new] = replace(own.pop(old), database=new.database, name=new.name)
@@ -388,7 +437,7 @@ class SchemaFold:
     def _is_of(key: ForeignConstraint, parent: FullName) -> bool:
         return (key.parent_database, key.parent_table) == parent
 
-    def _create_database(self, statement: CreateDatabase, session: SchemaSession) -> None:
+    def _create_database(self, statement: CreateDatabase, session: SchemaSession, *, shown: str | None) -> None:
         old = self.databases.get(statement.name)
         if statement.is_conditional and old is not None and not statement.alters:
             return
@@ -403,7 +452,7 @@ class SchemaFold:
                 collation = session.resolve(statement.charset, base)
         self.set_database(
             DatabaseVersion(
-                name=statement.name,
+                name=old.name if old is not None and keeps else shown or statement.name,
                 charset=charset_of_collation(collation),
                 collation=collation,
                 comment=comment if statement.comment is None else statement.comment,
@@ -411,8 +460,11 @@ class SchemaFold:
         )
 
     def set_database(self, database: DatabaseVersion) -> None:
-        self.databases[database.name] = database
-        self._on_change(DATABASE, database.name, database)
+        key = self.case.key(database.name)
+        if self.case is NameCase.LOWER:
+            database = replace(database, name=key)
+        self.databases[key] = database
+        self._on_change(DATABASE, key, database)
 
     def _drop_database(self, database: str) -> None:
         if self.databases.pop(database, None) is not None:
@@ -450,3 +502,16 @@ def _drops(statement: DropTables, table: KnownTable) -> bool:
     if isinstance(table, UnknownTable) or table.kind is statement.kind:
         return True
     return statement.kind is TableKind.BASE and table.kind is TableKind.SEQUENCE
+
+
+def _names_made(statement: DdlStatement) -> Iterator[FullName]:
+    """The tables that come by these names with a statement."""
+    match statement:
+        case CreateTable() | CreateView() | CreateSequence():
+            yield statement.table
+        case RenameTables():
+            yield from (new for _, new in statement.pairs)
+        case AlterTable():
+            if statement.to is not None:
+                yield statement.to
+            yield from (one.other for one in statement.clauses if isinstance(one, SplitTable) and not one.is_gone)

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.schema.case_finding import ambiguous
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE, SchemaFold
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.table_map import derived_table, disagreement
 
 BEFORE = SchemaPlace(LogPosition(-1, 0), 0)  # the log's first event
@@ -33,17 +35,33 @@ class SchemaHistory:
     A statement changes the schema for what stands behind it. `base` is what there was before the
     first statement. `end` is up to where a log was read; whoever adds statements moves it. `places`
     are those of all changes, in order: between two of them nothing changes.
+
+    `case` says how the log's server compares names of tables. Without it they are taken as they are
+    written; what statements say against that is in `fold.finder`, for which `is_whole` says whether
+    base and log have all tables.
     """
 
-    def __init__(self, base: SchemaCatalog | None = None) -> None:
+    def __init__(
+        self, base: SchemaCatalog | None = None, case: NameCase | None = None, *, is_whole: bool = True
+    ) -> None:
         self.end = LOG_START
         self.disagreements: list[str] = []
         self.lines: dict[str, dict[Any, list[SchemaChange]]] = {TABLE: {}, DATABASE: {}, PROGRAM: {}}
         self.places: list[SchemaPlace] = []
         self._place = BEFORE
-        self.fold = SchemaFold(self._note)
+        self.is_whole = is_whole
+        self.fold = SchemaFold(self._note, case, is_whole=is_whole)
         if base is not None:
             self._begin_with(base)
+
+    @property
+    def case(self) -> NameCase:
+        """How names are compared."""
+        return self.fold.case
+
+    def settle(self) -> None:
+        """Names are compared as they are here; nobody needs to look any longer."""
+        self.fold.finder = None
 
     def _begin_with(self, base: SchemaCatalog) -> None:
         for database in base.databases.values():
@@ -71,7 +89,7 @@ class SchemaHistory:
         A table that no statement tells is known from there on as far as the event tells it. One that
         the event contradicts is unknown from there on.
         """
-        name = FullName(schema.database, schema.table)
+        name = self.case.table_key(schema.database, schema.table)
         known = self.table_at(name.database, name.name, place)
         if isinstance(known, TableVersion):
             problem = disagreement(known, schema)
@@ -115,8 +133,18 @@ class SchemaHistory:
 
     def table_at(self, database: str, name: str, place: SchemaPlace | None = None) -> KnownTable | None:
         """A table as events at a place see it, or at the end; None if there is none."""
-        found: KnownTable | None = _at(self.lines[TABLE].get((database, name), ()), place)
-        return found
+        key = self.case.table_key(database, name)
+        found: KnownTable | None = _at(self.lines[TABLE].get(key, ()), place)
+        return found if found is not None else self._maybe_another(key, place)
+
+    def _maybe_another(self, name: FullName, place: SchemaPlace | None) -> UnknownTable | None:
+        """A table that is not there, while there is one in other letters, and nothing says whether that is it."""
+        finder = self.fold.finder
+        others = finder.others(name) if finder is not None and finder.found is None else ()
+        there = {other for other in others if _at(self.lines[TABLE].get(other, ()), place) is not None}
+        if not there:
+            return None
+        return UnknownTable(database=name.database, name=name.name, since=None, gtid=None, reason=ambiguous(there))
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
         """All that there is, as events at a place see it, or at the end."""
@@ -130,6 +158,7 @@ class SchemaHistory:
             tables=MappingProxyType(tables),
             triggers=MappingProxyType(triggers),
             routines=frozenset(key for key in programs if key[1] != "TRIGGER"),
+            case=self.case,
         )
 
     def take_line(self, part: str, key: Any, changes: list[SchemaChange]) -> None:
@@ -145,10 +174,11 @@ class SchemaHistory:
 
     def versions(self, database: str, name: str) -> Sequence[KnownTable]:
         """Every version of a table of this name, in order."""
-        return [one.value for one in self.lines[TABLE].get((database, name), ()) if one.value is not None]
+        key = self.case.table_key(database, name)
+        return [one.value for one in self.lines[TABLE].get(key, ()) if one.value is not None]
 
     def names(self) -> Iterator[tuple[str, str]]:
-        """Every table there ever was, by database and name."""
+        """Every table there ever was, by the database and name that it is found by."""
         yield from self.lines[TABLE]
 
     def _note(self, part: str, key: Hashable, value: Any) -> None:

@@ -143,7 +143,7 @@ def _rank(index: TableIndex, columns: Mapping[int, TableColumn], nullable: set[i
     if index.kind is IndexKind.UNIQUE:
         has_null = any(column.id in nullable for column, _ in parts)
         has_prefix = any(part.length is not None or is_text_or_blob(column.type) for column, part in parts)
-        return (2 if has_null else 1, has_prefix)
+        return (2, 2) if index.algorithm == "HASH" else (2 if has_null else 1, has_prefix)
     return (3 + (index.kind in (IndexKind.FULLTEXT, IndexKind.VECTOR)),)
 
 

@@ -38,6 +38,8 @@ class SqlType:
             to show; None where SHOW CREATE TABLE has no brackets.
         scale: digits behind the point, also of temporal types; None where none are written.
         labels: of ENUM and SET.
+        label_bytes: what a server has kept of them, a letter of Latin-1 for each byte, where CONVERT TO CHARACTER SET
+            has made other letters of it.
         charset, collation: of texts, ENUM and SET; None for others.
         is_compressed: COMPRESSED, which the server prints as a comment.
     """
@@ -48,6 +50,7 @@ class SqlType:
     is_unsigned: bool = False
     is_zerofill: bool = False
     labels: tuple[str, ...] = ()
+    label_bytes: tuple[str, ...] = ()
     charset: str | None = None
     collation: str | None = None
     is_compressed: bool = False

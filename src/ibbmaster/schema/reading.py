@@ -38,6 +38,16 @@ def written(tokens: Iterable[StatementToken]) -> str:
     return "".join(parts)
 
 
+def named_in(expression: str) -> set[str]:
+    """What may be names of columns in an expression, in lower case."""
+    found = list(tokens(expression))
+    return {
+        token.text.lower()
+        for token, following in zip(found, [*found[1:], StatementToken(TokenKind.SIGN, "")], strict=True)
+        if token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and not following.is_sign("("))
+    }
+
+
 def with_new_names(expression: str, names: Mapping[str, str]) -> str:
     """An expression in which columns have new names, by the old ones in lower case."""
     found = list(tokens(expression))
@@ -143,8 +153,8 @@ def expect_option(cursor: Cursor) -> str:
     return sign + token.text
 
 
-def take_value(cursor: Cursor) -> str:
-    """What may stand behind DEFAULT: a literal, an expression in brackets, or a call."""
+def take_value(cursor: Cursor, database: str = "") -> str:
+    """What may stand behind DEFAULT: a literal, an expression in brackets, or a call; `database` is of sequences."""
     if (now := takes_now(cursor)) is not None:
         return now
     if cursor.peek().is_sign("("):
@@ -153,8 +163,12 @@ def take_value(cursor: Cursor) -> str:
     while cursor.peek().is_sign("-") or cursor.peek().is_sign("+"):
         found.append(cursor.take())
     if cursor.takes_words("NEXT", "VALUE", "FOR") or cursor.takes_words("PREVIOUS", "VALUE", "FOR"):
-        name = cursor.table("")
-        return f"nextval({'.'.join(quoted_name(part) for part in (name or '').split('.') if part)})"
+        sequence = expect_table(cursor, database)
+        return f"nextval({'.'.join(quoted_name(part) for part in sequence if part)})"
+    if cursor.peek().is_word("NEXTVAL") and cursor.peek(1).is_sign("("):
+        cursor.take()
+        sequence = expect_table(Cursor(cursor.bracketed()), database)
+        return f"nextval({'.'.join(quoted_name(part) for part in sequence if part)})"
     if cursor.peek().kind is TokenKind.SIGN and not cursor.peek().is_sign("."):
         raise fail(cursor, "a value")
     found.append(cursor.take())

@@ -84,7 +84,7 @@ def _lines(table: TableVersion, version: int) -> Iterator[str]:
             continue
         yield f"  PERIOD FOR {quoted_name(name)} ({quoted_name(start)}, {quoted_name(end)})"
     for index in table.indexes:
-        yield "  " + _index(index, names)
+        yield "  " + _index(table, index, names)
     for key in sorted(table.foreign_keys, key=lambda key: key.name):
         yield "  " + _foreign_key(table, key, names)
     for check in table.checks:
@@ -103,7 +103,8 @@ def _row_period(table: TableVersion) -> tuple[str, str] | None:
 def _column(table: TableVersion, column: TableColumn, version: int) -> str:
     parts = [quoted_name(column.name), type_text(column.type)]
     if column.type.charset is not None and _differs(table, column.type):
-        parts.append(f"CHARACTER SET {column.type.charset} COLLATE {column.type.collation}")
+        collation = f" COLLATE {column.type.collation}" if column.type.charset != "binary" else ""
+        parts.append(f"CHARACTER SET {column.type.charset}{collation}")
     parts += _generated(column) if column.expression is not None else _stored(column, version)
     if column.comment:
         parts.append(f"COMMENT {quoted_text(column.comment)}")
@@ -146,13 +147,16 @@ def _stored(column: TableColumn, version: int) -> Iterator[str]:
         yield "INVISIBLE"
 
 
-def _index(index: TableIndex, names: Mapping[int, str]) -> str:
+def _index(table: TableVersion, index: TableIndex, names: Mapping[int, str]) -> str:
     parts = []
     for part in index.parts:
         length = "" if part.length is None else f"({part.length})"
         parts.append(quoted_name(names[part.column_id]) + length + (" DESC" if part.is_descending else ""))
     if index.without_overlaps is not None:
         parts.append(f"{quoted_name(index.without_overlaps)} WITHOUT OVERLAPS")
+    ends = (column for column in table.columns if column.period is RowPeriod.END and not column.is_hidden)
+    if table.is_versioned and index.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE):
+        parts += [quoted_name(end.name) for end in ends if all(part.column_id != end.id for part in index.parts)]
     name = "" if index.kind is IndexKind.PRIMARY else f" {quoted_name(index.name)}"
     text = f"{index.kind.value}{name} ({','.join(parts)})"
     if index.algorithm is not None:

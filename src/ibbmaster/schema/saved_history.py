@@ -33,6 +33,7 @@ from ibbmaster.schema.model import (
     TableVersion,
     UnknownTable,
 )
+from ibbmaster.schema.name_case import NameCase
 
 MAGIC = b"ibbschma"
 FORMAT = 1
@@ -74,6 +75,7 @@ def encode_history(history: SchemaHistory, up_to: LastFolded) -> bytes:
     content = {
         "up_to": [list(up_to.start), *up_to[1:]],
         "end": list(history.end),
+        "case": [None if history.fold.finder is not None else int(history.case), history.is_whole],
         "last": [history.fold.last_id, history.fold.last_generation],
         "disagreements": history.disagreements,
         "temporary": temporary,
@@ -112,7 +114,9 @@ def decode_history(data: bytes) -> tuple[SchemaHistory, LastFolded]:
 
 def _read(content: Any) -> tuple[SchemaHistory, LastFolded]:
     pools = _Reading(content["pools"])
-    history = SchemaHistory()
+    case, is_whole = content["case"]
+    name_case = None if case is None else NameCase(_exactly(case, int))
+    history = SchemaHistory(case=name_case, is_whole=_exactly(is_whole, bool))
     history.end = _position(content["end"])
     history.disagreements = [_exactly(one, str) for one in content["disagreements"]]
     for part, kind in ((TABLE, (TableVersion, UnknownTable)), (DATABASE, DatabaseVersion), (PROGRAM, None)):

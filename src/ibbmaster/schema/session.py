@@ -18,6 +18,7 @@ from ibbmaster.schema.collations import (
 from ibbmaster.schema.reading import quoted
 
 EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get nothing that is not written
+UTF8_IS_UTF8MB4_SINCE = 130100  # the version that takes utf8 for utf8mb4
 DEFAULT_COLLATION = "utf8mb4_general_ci"
 
 
@@ -30,12 +31,14 @@ class SchemaSession:
         collations: what stands for a character set's own default collation, by character set.
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
         began_at: seconds and microseconds since 1970; None where that is not known.
+        utf8: the character set that this word means, unless `old_mode` says otherwise, which no event tells.
     """
 
     collation: str = DEFAULT_COLLATION
     collations: Mapping[str, str] = field(default_factory=dict)
     has_explicit_timestamps: bool = True
     began_at: tuple[int, int] | None = None
+    utf8: str = "utf8mb3"
 
     @classmethod
     def of(cls, statement: LoggedStatement, timestamp: int | None) -> SchemaSession:
@@ -47,6 +50,7 @@ class SchemaSession:
             collations={charset_of_collation(own): other for own, other in known if own and other},
             has_explicit_timestamps=statement.flags is None or bool(statement.flags & EXPLICIT_TIMESTAMPS),
             began_at=None if timestamp is None else (timestamp, statement.microseconds),
+            utf8="utf8mb4" if (statement.server_version or 0) >= UTF8_IS_UTF8MB4_SINCE else "utf8mb3",
         )
 
     def now(self, digits: int) -> str | None:
@@ -73,14 +77,17 @@ class SchemaSession:
         charset = charset_of_collation(default)
         found = default
         if clause.charset is not None and clause.charset.upper() != "DEFAULT":
-            known = find_charset(clause.charset)
+            known = self.utf8 if clause.charset.lower() == "utf8" else find_charset(clause.charset)
             if known is None:
                 raise NotUnderstoodError(f"character set {clause.charset[:64]!r} is not known")
             charset, found = known, self.default_collation(known)
         if clause.collation is not None:
             if clause.collation.upper() == "DEFAULT":
                 return self.default_collation(charset)
-            name = find_collation(clause.collation, charset)
+            written = clause.collation
+            if written.lower().startswith("utf8_"):
+                written = f"{self.utf8}_{written[len('utf8_') :]}"
+            name = find_collation(written, charset)
             if name is None:
                 raise NotUnderstoodError(f"collation {clause.collation[:64]!r} is not known")
             return name

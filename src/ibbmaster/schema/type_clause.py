@@ -192,6 +192,7 @@ def _attributes(cursor: Cursor, found: TypeClause) -> TypeClause:
             charset = "ucs2"
         elif cursor.takes_words("BYTE"):
             word = BINARY_OF.get(word, word)
+            charset = "binary" if word in ("enum", "set") else charset
         elif cursor.takes_words("COMPRESSED"):
             is_compressed = True
             if cursor.takes_sign("="):

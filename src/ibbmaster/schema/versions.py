@@ -8,39 +8,50 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
+from ibbmaster.schema.name_case import NameCase
 
 TableState = TableVersion | UnknownTable
 TableName = tuple[str, str]  # database, table
 
 
 class TableVersions:
-    """By database and table, in the order of the log; pickled with a task, so it keeps what rows need."""
+    """By database and table as `case` finds them, in the order of the log.
 
-    def __init__(self, tables: Mapping[TableName, Sequence[TableState]]) -> None:
+    Pickled with a task, so it keeps what rows need.
+    """
+
+    def __init__(self, tables: Mapping[TableName, Sequence[TableState]], case: NameCase = NameCase.EXACT) -> None:
+        self._case = case
         self._tables = {name: [_lean(one) for one in versions] for name, versions in tables.items() if versions}
         self._index()
 
     def _index(self) -> None:
         self._places = {name: [one.since for one in versions[1:]] for name, versions in self._tables.items()}
 
-    def __getstate__(self) -> dict[TableName, list[TableState]]:
-        return self._tables
+    def __getstate__(self) -> tuple[dict[TableName, list[TableState]], NameCase]:
+        return self._tables, self._case
 
-    def __setstate__(self, tables: dict[TableName, list[TableState]]) -> None:
-        self._tables = tables
+    def __setstate__(self, state: tuple[dict[TableName, list[TableState]], NameCase]) -> None:
+        self._tables, self._case = state
         self._index()
+
+    @property
+    def case(self) -> NameCase:
+        """How names are compared."""
+        return self._case
 
     def at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
         """The version that a row event at a place is of; None where nothing is known."""
-        versions = self._tables.get((database, table))
+        name = self._case.table_key(database, table)
+        versions = self._tables.get(name)
         if versions is None:
             return None
-        found = versions[bisect.bisect_right(self._places[database, table], place)]  # type: ignore[type-var]
+        found = versions[bisect.bisect_right(self._places[name], place)]  # type: ignore[type-var]
         return found if found.since is None or found.since <= place else None
 
     def last(self, database: str, table: str) -> TableState | None:
         """The last version there is."""
-        versions = self._tables.get((database, table))
+        versions = self.of(database, table)
         return versions[-1] if versions else None
 
     def boundaries(self) -> list[SchemaPlace]:
@@ -49,12 +60,13 @@ class TableVersions:
 
     def of(self, database: str, table: str) -> Sequence[TableState]:
         """Every version of a table, in order."""
-        return self._tables.get((database, table), ())
+        return self._tables.get(self._case.table_key(database, table), ())
 
     def between(self, start: LogPosition, end: LogPosition) -> TableVersions:
         """Those that hold somewhere between two positions."""
         first, last = SchemaPlace(start, 0), SchemaPlace(end, 0)
-        return TableVersions({name: list(_between(versions, first, last)) for name, versions in self._tables.items()})
+        found = {name: list(_between(versions, first, last)) for name, versions in self._tables.items()}
+        return TableVersions(found, self._case)
 
 
 def _between(versions: Sequence[TableState], start: SchemaPlace, end: SchemaPlace) -> Iterable[TableState]:

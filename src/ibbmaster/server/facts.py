@@ -42,7 +42,9 @@ class PrimaryFacts:
         self.server_id = options.server_id
         self.profile = options.profile
         self.server_version = options.profile.server_version
-        self.tables: LogTables = PrimaryTables(engine, cache, options.base, has_kernels=options.has_kernels)
+        self.tables: LogTables = PrimaryTables(
+            engine, cache, options.base, case=options.name_case, has_kernels=options.has_kernels
+        )
         self._since = time.monotonic()
         self.started_at = int(time.time())  # in seconds since 1970
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import Profile
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.server.certificate import Certificate
 from ibbmaster.server.observing import Observer
 from ibbmaster.server.registry import Session
@@ -29,6 +30,7 @@ class PrimaryOptions:
     server_id: int = 1
     connections_max: int = 151  # MariaDB's default for max_connections
     base: Path | None = None  # a dump that the log goes on from
+    name_case: NameCase | None = None  # lower_case_table_names of the server that wrote the log; None: what that says
     stage: Callable[[Session], Stage] | None = None  # what the bytes of each dump go through
     has_kernels: bool = True  # compiled kernels are loaded, in a thread
     observer: Observer | None = None  # who is asked at each step of a connection

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ibbmaster.dialogue.log_tables import InformationEngine, LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.errors import ConfigurationError, PositionError
+from ibbmaster.errors import ConfigurationError, IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
     from ibbmaster.schema.history import SchemaHistory
     from ibbmaster.schema.model import SchemaPlace
+    from ibbmaster.schema.name_case import NameCase
     from ibbmaster.sql.select import TableReader
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
@@ -43,9 +44,14 @@ class PrimaryTables:
         cache: HistoryCache | None = None,
         base: Path | None = None,
         *,
+        case: NameCase | None = None,
         has_kernels: bool = True,
     ) -> None:
-        """`cache` is where the schema history is kept, `base` a dump that the log goes on from."""
+        """`cache` is where the schema history is kept, `base` a dump that the log goes on from.
+
+        `case` says how the server of the log compares names; without it the log does, as far as it can.
+        """
+        self._case = case
         self._engine = engine
         self._has_kernels = has_kernels
         self._base_file = base
@@ -101,6 +107,14 @@ class PrimaryTables:
             self._catalog = found
             return found
 
+    def name_case(self) -> int:
+        if self._case is not None:
+            return int(self._case)
+        try:
+            return int(self._timeline(self._engine.end()).case)
+        except IbbMasterError:  # nothing is known of its tables, and a variable has a value all the same
+            return 0
+
     def read_table(self, query: TableQuery) -> ResultSet | BlockResultSet:
         self._timeline(query.snapshot.end)
         return self._reader().read(query)
@@ -116,7 +130,7 @@ class PrimaryTables:
 
                 base = self._base = self._read_base()
                 catalog, behind = (None, None) if base is None else (base.catalog, base.position)
-                schema = LoggedSchema(self._engine, cache=self._cache, base=catalog, behind=behind)
+                schema = LoggedSchema(self._engine, cache=self._cache, base=catalog, behind=behind, case=self._case)
                 self._versions = _Timeline(schema)
             self._versions.follow(end)
             return self._versions
@@ -184,6 +198,13 @@ class _Timeline:
             if self._end != end:
                 self._history = self._schema.history()
                 self._end = end
+
+    @property
+    def case(self) -> NameCase:
+        """How names are compared, as far as the log was folded."""
+        with self._lock:
+            assert self._history is not None
+            return self._history.case
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
         with holding(self._lock):

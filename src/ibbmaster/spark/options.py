@@ -19,10 +19,12 @@ from ibbmaster.arrow.read_options import (
     Undecodable,
     ZeroDates,
     parse_schema_mode,
+    with_keys,
 )
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import ID_MAX, GtidPosition
+from ibbmaster.schema.name_case import parse_name_case
 from ibbmaster.sizes import parse_size
 from ibbmaster.spark.offset import position_of_option
 
@@ -66,7 +68,14 @@ NAMES = (
     "tls",
     "serverId",
     "onUndecodable",
+    "lowerCaseTableNames",
 )
+
+
+def schema_options(schema: str | None, name_case: int | None) -> dict[str, str]:
+    """The options that say what the log does not: tables, and how its server compares their names."""
+    given = {} if schema is None else {"schema": schema}
+    return given if name_case is None else {**given, "lowerCaseTableNames": str(name_case)}
 
 
 def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> ReadOptions:
@@ -114,6 +123,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         uses_tls=flag_of("tls", given.get("tls", "false")),
         server_id=number_of("serverId", given.get("serverid", str(SERVER_ID)), first=1, end=ID_END),
         undecodable=_choice(Undecodable, "onUndecodable", given.get("onundecodable", "fail")),
+        name_case=parse_name_case("option lowerCaseTableNames", given.get("lowercasetablenames")),
     )
     if parsed.table is not None and parsed.granularity is not Granularity.ROWS:
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
@@ -126,7 +136,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     is_of_pages = parsed.granularity in (Granularity.PAGES, Granularity.RECORDS)
     if is_of_pages and is_classic:
         raise ConfigurationError(f"granularity {parsed.granularity.value}: traditional binlog files have none")
-    return parsed
+    return with_keys(parsed)
 
 
 def local_path(path: str) -> str:

@@ -25,6 +25,7 @@ from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_colu
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.sql_token import SqlToken, SqlTokens
 from ibbmaster.dialogue.statement import Call, Literal, Select, TableName, Value
+from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.sql.result_columns import result_columns
 from ibbmaster.sql.sqlite_text import GROUP_CONCAT, SQLITE_OWN, SqliteText, sqlite_text
 from ibbmaster.wire.response import ColumnDefinition, FieldType
@@ -149,7 +150,9 @@ class SqliteEngine:
         if self._rows.get(key) is relation.rows:
             return
         table = f"{key[0]}.`{key[1]}`"
-        columns = ", ".join(f"`{column.name}` {_declared(column)}" for column in relation.columns)
+        assert self._evaluator is not None
+        folds = bool(self._evaluator.settings.value(LOWER_CASE_TABLE_NAMES))
+        columns = ", ".join(f"`{column.name}` {_declared(column, folds=folds)}" for column in relation.columns)
         marks = ", ".join("?" * len(relation.columns))
         self._go_on(math.inf)
         execute = self._database.execute
@@ -325,12 +328,13 @@ def _sort_key(value: Value) -> tuple[int, float, str]:
     return (1, value, "") if isinstance(value, int | float) else (2, 0, text_of(value).casefold())
 
 
-def _declared(column: ColumnDefinition) -> str:
+def _declared(column: ColumnDefinition, *, folds: bool) -> str:
+    """A column for SQLite; where capitals do not matter in names, all texts are compared alike."""
     if column.column_type in _NUMBERS:
         return "INTEGER"
     if column.column_type in _REALS:
         return "NUMERIC"
-    return f"TEXT COLLATE {'EXACT' if column.name in _EXACT else 'FOLDED'}"
+    return f"TEXT COLLATE {'EXACT' if column.name in _EXACT and not folds else 'FOLDED'}"
 
 
 def _stored(value: Value) -> str | int | float | None:

@@ -119,12 +119,6 @@ def test_an_event_that_ends_inside_a_part_is_refused():
         (PLAIN + field(MetadataField.COLUMN_NAME, names(*[b"a"] * 7)), "2 bytes behind its column names"),
         (PLAIN + field(MetadataField.ENUM_STR_VALUE, b"\x09\1a"), "TABLE_MAP has 9 labels in 2 bytes"),
         (PLAIN + field(MetadataField.ENUM_STR_VALUE, b"\1\1ab"), "1 bytes behind its labels"),
-        (
-            PLAIN
-            + field(MetadataField.ENUM_AND_SET_DEFAULT_CHARSET, b"\x2d")
-            + field(MetadataField.ENUM_STR_VALUE, b"\1\1\xff"),
-            "labels that are no utf8mb4",
-        ),
         (PLAIN + field(MetadataField.SIMPLE_PRIMARY_KEY, b"\6"), "column 6 in its key, but 6 columns"),
         (HEAD + b"\xfc\x01\x10" + b"\x03" * 4097, "a table with 4097 columns, at most 4096"),
     ],
@@ -132,6 +126,19 @@ def test_an_event_that_ends_inside_a_part_is_refused():
 def test_what_contradicts_itself_is_refused(body, problem):
     with pytest.raises(EventError, match=problem):
         schema_of(body)
+
+
+@pytest.mark.parametrize(
+    ("collation", "labels"),
+    [(45, ("ab", "é", "cde")), (35, ("慢", "쎩", "捤?")), (54, ("慢", "쎩", "捤?")), (60, ("??", "??", "???"))],
+    ids=["utf8mb4", "ucs2", "utf16", "utf32"],
+)
+def test_labels_whose_bytes_convert_to_left_alone_read_as_on_the_server(collation, labels):
+    """Bytes and labels are those of MariaDB 10.11 and 11.8: ENUM('ab','é','cde') of utf8mb4, converted."""
+    charset = field(MetadataField.ENUM_AND_SET_DEFAULT_CHARSET, bytes((collation,)))
+    written = field(MetadataField.ENUM_STR_VALUE, b"\3\2ab\2\xc3\xa9\3cde")
+    schema = schema_of(PLAIN + charset + written)
+    assert [column.labels for column in schema.columns if column.type == ColumnType.ENUM] == [labels]
 
 
 def test_damage_gives_a_schema_or_an_event_error():

@@ -13,12 +13,11 @@ from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.types import EventType
 from ibbmaster.log.group_content import group_events
 from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.describing import column_keys, index_rows
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import (
-    IndexKind,
     SchemaPlace,
     TableColumn,
-    TableIndex,
     TableKind,
     TableVersion,
     UnknownTable,
@@ -69,16 +68,9 @@ def described(tables: list[TableVersion]) -> Described:
         shown = [column for column in table.columns if not column.is_hidden]
         for number, column in enumerate(shown, start=1):
             found["columns"].append((*head, number, *_column(table, column)))
-        names = {column.id: column.name for column in table.columns}
-        for index in table.indexes:
-            plain = index.kind not in (IndexKind.PRIMARY, IndexKind.UNIQUE)
-            for number, part in enumerate(index.parts, start=1):
-                ignored = "YES" if index.is_ignored else "NO"
-                length = 32 if index.kind is IndexKind.SPATIAL else part.length
-                row = index.name, number, names[part.column_id], length, int(plain), ignored
-                found["indexes"].append((*head, *row))
-            for number, name in enumerate(_ends(table, index), start=len(index.parts) + 1):
-                found["indexes"].append((*head, index.name, number, name, None, 0, "NO"))
+        for row in index_rows(table, 0):
+            _, _, _, is_plain, _, index, number, name, _, _, length, *_, ignored = row
+            found["indexes"].append((*head, index, number, name, length, is_plain, ignored))
         for key in table.foreign_keys:
             row = key.name, key.parent_table, key.on_update, key.on_delete
             found["foreign keys"].append((*head, *row))
@@ -89,11 +81,6 @@ def described(tables: list[TableVersion]) -> Described:
     return found
 
 
-def _ends(table: TableVersion, index: TableIndex) -> tuple[str, ...]:
-    """The columns of a period that an index is of, too: its end first."""
-    return next(((end, start) for name, start, end in table.periods if name == index.without_overlaps), ())
-
-
 def _column(table: TableVersion, column: TableColumn) -> tuple[Any, ...]:
     type_ = column.type
     return (
@@ -102,7 +89,7 @@ def _column(table: TableVersion, column: TableColumn) -> tuple[Any, ...]:
         "YES" if column.is_nullable else "NO",
         type_.charset,
         type_.collation,
-        _key(table, column),
+        column_keys(table).get(column.id, ""),
         _extra(column),
         column.comment,
         column.default,
@@ -122,29 +109,6 @@ def type_text(column: TableColumn) -> str:
     text = f"{type_.word}({inside})" if inside else type_.word
     text += " unsigned" * type_.is_unsigned + " zerofill" * type_.is_zerofill
     return text + " /*M!100301 COMPRESSED*/" * type_.is_compressed
-
-
-def _key(table: TableVersion, column: TableColumn) -> str:
-    columns = {one.id: one for one in table.columns}
-    found = ""
-    has_primary = any(index.kind is IndexKind.PRIMARY for index in table.indexes)
-    for index in table.indexes:
-        ids = [part.column_id for part in index.parts]
-        if index.kind is IndexKind.PRIMARY:
-            if column.id in ids:
-                return "PRI"
-            continue
-        is_whole = all(not columns[part.column_id].is_nullable and part.length is None for part in index.parts)
-        if index.kind is IndexKind.UNIQUE and not has_primary and is_whole and index.without_overlaps is None:
-            has_primary = True
-            if column.id in ids:
-                return "PRI"
-            continue
-        if not ids or ids[0] != column.id:
-            continue
-        alone = index.kind is IndexKind.UNIQUE and len(ids) == 1 and index.without_overlaps is None
-        found = "UNI" if alone else (found or "MUL")
-    return found
 
 
 def _extra(column: TableColumn) -> str:

@@ -7,8 +7,10 @@ each of five Unicode character sets.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 
+from ibbmaster.event.rows import eucjpms
 from ibbmaster.event.rows.byte_charsets import codec_name
 
 BINARY_COLLATION = 63
@@ -58,9 +60,10 @@ _TABLE: tuple[tuple[str, str | None, str], ...] = (
     ("binary", None, "63"),
     ("geostd8", codec_name("geostd8"), "92-93"),
     ("cp932", "cp932", "95-96"),
-    ("eucjpms", "euc_jp", "97-98"),
+    ("eucjpms", eucjpms.NAME, "97-98"),
 )
 CODECS = {name: codec for name, codec, _ in _TABLE}
+LETTER_BYTES_MAX = 4
 LATIN1_HOLES = "\x81\x8d\x8f\x90\x9d"  # of cp1252
 _BASIC_PLANE = ("utf8mb3", "ucs2")  # have no character above U+FFFF
 
@@ -127,6 +130,49 @@ def encode_text(text: str, charset: str) -> bytes:
     if not codec.startswith("utf") and data.decode(codec) != text:  # some take a look-alike instead
         raise ValueError(f"{text[:60]!r} is no text of character set {charset}")
     return data
+
+
+def decode_label(data: bytes, charset: str) -> str:
+    """A label of ENUM or SET, whose bytes CONVERT TO CHARACTER SET leaves as they are; a byte that is no text is `?`.
+
+    Raises:
+        ValueError: Python has no codec for the character set.
+    """
+    try:
+        return decode_text(data, charset)
+    except UnicodeDecodeError:
+        pass
+    found: list[str] = []
+    at = 0
+    while at < len(data):
+        letter, size = _first_letter(data[at : at + LETTER_BYTES_MAX], charset)
+        found.append(letter)
+        at += size
+    return "".join(found)
+
+
+def _first_letter(data: bytes, charset: str) -> tuple[str, int]:
+    """The letter that bytes begin with, and how many it takes."""
+    for size in range(1, len(data) + 1):
+        with contextlib.suppress(UnicodeDecodeError):
+            letter = decode_text(data[:size], charset)
+            if len(letter) == 1:
+                return letter, size
+    return "?", 1
+
+
+def label_in(label: str, charset: str) -> str:
+    """A label as a server keeps it in a character set: `?` stands for what that does not have."""
+    if CODECS.get(charset) is None or label.isascii():
+        return label
+    return "".join(letter if _has(letter, charset) else "?" for letter in label)
+
+
+def _has(letter: str, charset: str) -> bool:
+    try:
+        return bool(encode_text(letter, charset))
+    except ValueError:
+        return False
 
 
 def _latin1(letter: str) -> bytes:

@@ -11,7 +11,7 @@ from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
-from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, charset_of, decode_text
+from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, charset_of, decode_label
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.kinds.kind import Layout
 from ibbmaster.event.rows.kinds.registry import BY_TYPE, KINDS
@@ -190,10 +190,7 @@ def _label_texts(labels: tuple[bytes, ...], charset: str | None) -> tuple[str, .
     """Labels as text; Latin-1, which keeps every byte, where their character set is not known, or not yet."""
     if charset is None or CODECS.get(charset) is None:
         return tuple(label.decode("latin-1") for label in labels)
-    try:
-        return tuple(decode_text(label, charset) for label in labels)
-    except ValueError as error:
-        raise EventError(f"TABLE_MAP has labels that are no {charset}: {error}") from None
+    return tuple(decode_label(label, charset) for label in labels)
 
 
 def _label_charset(column: Column, collation: int) -> dict[str, Any]:

@@ -33,6 +33,7 @@ class LoggedStatement(NamedTuple):
         microseconds: beyond the second in which it began.
         error_code: what the statement failed with on the server that logged it, after it had changed something; 0 if
             it did not fail.
+        server_version: of the server that wrote it, as 110806; no statement says it itself.
     """
 
     text: str
@@ -45,6 +46,7 @@ class LoggedStatement(NamedTuple):
     flags: int | None = None
     microseconds: int = 0
     error_code: int = 0
+    server_version: int | None = None
 
     def operations(self) -> list[Operation]:
         """What it does to tables, beyond the row events of its group."""

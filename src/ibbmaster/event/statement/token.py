@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 ANSI_QUOTES = 1 << 2  # of sql_mode: "…" is a name
+MSSQL = 1 << 10  # […] is a name
 NO_BACKSLASH_ESCAPES = 1 << 20
+OLDEST_REVERSED = 130000  # the first version that knows /*!! … */: what an older one has run has none
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -48,13 +50,14 @@ class StatementToken(NamedTuple):
 def _pattern(sql_mode: int) -> re.Pattern[str]:
     texts = r"(?:[^']|'')*" if sql_mode & NO_BACKSLASH_ESCAPES else r"(?:[^'\\]|\\.|'')*"
     doubled = texts.replace("'", '"')
+    bracketed = r"|\[(?:[^\]]|\]\])*\]?" if sql_mode & MSSQL else ""
     return re.compile(
         rf"""
         (?P<space>\s+|/\*(?!M?!(?!999999)).*?(?:\*/|\Z)|\#[^\n]*|--(?=\s|\Z)[^\n]*)
-      | (?P<code>/\*M?!(?:\d{{5,6}})?)
+      | (?P<code>/\*M?!!?(?:\d{{5,6}})?)
       | (?P<text>'{texts}'?)
       | (?P<double>"{doubled}"?)
-      | (?P<name>`(?:[^`]|``)*`?)
+      | (?P<name>`(?:[^`]|``)*`?{bracketed})
       | (?P<word>[\w$\u0080-\U0010ffff]+)
       | (?P<sign>.)
         """,
@@ -62,9 +65,12 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
     )
 
 
-def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
-    """The tokens of a statement, one by one: of a long one only those are cut that the caller takes."""
-    find = _pattern(sql_mode & NO_BACKSLASH_ESCAPES).match
+def tokens(sql: str, sql_mode: int = 0, version: int | None = None) -> Iterator[StatementToken]:
+    """The tokens of a statement, one by one: of a long one only those are cut that the caller takes.
+
+    `version` is of the server that ran it, as 110806; it decides on comments that only older ones run.
+    """
+    find = _pattern(sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
     offset, depth = 0, 0
     is_spaced = False
     while (match := find(sql, offset)) is not None:
@@ -74,7 +80,11 @@ def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
             continue
         offset = match.end()
         if group in ("space", "code"):
-            depth += group == "code"
+            if group == "code" and _is_for_older(text, version):
+                end = sql.find("*/", offset)
+                offset = len(sql) if end < 0 else end + 2
+            else:
+                depth += group == "code"
             is_spaced = True
             continue
         if group == "word":
@@ -88,9 +98,15 @@ def tokens(sql: str, sql_mode: int = 0) -> Iterator[StatementToken]:
         is_spaced = False
 
 
+def _is_for_older(opening: str, version: int | None) -> bool:
+    """Whether a comment is code for servers older than its number alone, and this one is not."""
+    _, _, number = opening.partition("!!")
+    return number.isdecimal() and int(number) <= (version or OLDEST_REVERSED)
+
+
 def _inside(text: str) -> str:
     """What is between quotes, a doubled quote taken once."""
-    quote = text[0]
+    quote = "]" if text[0] == "[" else text[0]
     inner = text[1:-1] if len(text) > 1 and text.endswith(quote) else text[1:]
     return inner.replace(quote * 2, quote)
 

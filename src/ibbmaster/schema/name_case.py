@@ -1,0 +1,106 @@
+"""How a server compares names of databases and tables: its `lower_case_table_names`.
+
+A log has statements as they were typed, and in TABLE_MAP events the names by which the server
+finds its tables: in lower case, unless it tells capitals apart. No event says which of both it does.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.schema.clause import CreateDatabase, DdlStatement, FullName, NameProgram, RemoveDatabase
+
+#: What `utf8mb3_general_ci` has in lower case, of a newer Unicode than its own: first and last.
+_CASED = (
+    *((0x41, 0x21F), (0x222, 0x233), (0x386, 0x3AF), (0x3DA, 0x3EF), (0x400, 0x481), (0x48C, 0x4BF), (0x4C1, 0x4C4)),
+    *((0x4C7, 0x4C8), (0x4CB, 0x4CC), (0x4D0, 0x4F5), (0x4F8, 0x4F9), (0x531, 0x556), (0x1E00, 0x1E95)),
+    *((0x1EA0, 0x1EF9), (0x1F08, 0x212B), (0x2160, 0x216F), (0x24B6, 0x24CF), (0xFF21, 0xFF3A)),
+)
+_DOTTED_I = 0x130  # the only one whose lower case is another one for Python
+_Statement = TypeVar("_Statement")
+
+
+def _lower_letters() -> Mapping[int, str]:
+    found = {}
+    for first, last in _CASED:
+        for code in range(first, last + 1):
+            letter = chr(code).lower()
+            if len(letter) == 1 and ord(letter) != code:
+                found[code] = letter
+    return found | {_DOTTED_I: "i"}
+
+
+_LOWER = _lower_letters()
+
+
+def lower_name(name: str) -> str:
+    """A name in lower case as a server of `lower_case_table_names` 1 or 2 has it.
+
+    Source: MariaDB 11.8, m_ctype.h, my_casedn_str() with files_charset_info.
+    """
+    return name.lower() if name.isascii() else name.translate(_LOWER)
+
+
+class NameCase(enum.IntEnum):
+    """The values of `lower_case_table_names`."""
+
+    EXACT = 0  # names are what was written; Orders and orders are two tables
+    LOWER = 1  # names are kept in lower case
+    KEPT = 2  # names are kept as they were written when they were made, and compared in lower case
+
+    @property
+    def folds(self) -> bool:
+        """Whether names that differ in capitals only are one name."""
+        return self is not NameCase.EXACT
+
+    def key(self, name: str) -> str:
+        """What a name is found by."""
+        return lower_name(name) if self.folds else name
+
+    def table_key(self, database: str, name: str) -> FullName:
+        """What a table is found by."""
+        return FullName(self.key(database), self.key(name))
+
+    def keys_of(self, statement: DdlStatement) -> DdlStatement:
+        """A statement with every name of a database or table as it is found by."""
+        return _with_lower_names(statement) if self.folds else statement
+
+
+def parse_name_case(where: str, value: int | str | None) -> NameCase | None:
+    """An option that says how names are compared; None where it is left out. `where` is for the error.
+
+    Raises:
+        ConfigurationError: it is none of the values.
+    """
+    if value is None:
+        return None
+    text = str(int(value)) if isinstance(value, int) else value.strip()
+    found = next((one for one in NameCase if text == str(int(one))), None)
+    if found is None:
+        raise ConfigurationError(f"{where} is {text[:60]!r}, expected 0, 1 or 2")
+    return found
+
+
+def _with_lower_names(found: _Statement) -> _Statement:
+    if isinstance(found, FullName):
+        return FullName(lower_name(found.database), lower_name(found.name))  # type: ignore[return-value]
+    if isinstance(found, tuple):
+        changed = tuple(map(_with_lower_names, found))
+        return changed if type(found) is tuple else found  # type: ignore[return-value]
+    if not is_dataclass(found):
+        return found
+    values: dict[str, Any] = {}
+    for one in fields(found):
+        old = getattr(found, one.name)
+        new = _with_lower_names(old)
+        if new != old:
+            values[one.name] = new
+    if isinstance(found, CreateDatabase | RemoveDatabase):
+        values["name"] = lower_name(found.name)
+    elif isinstance(found, NameProgram):
+        values["name"] = FullName(lower_name(found.name.database), found.name.name)
+    return replace(found, **values) if values else found  # type: ignore[type-var]

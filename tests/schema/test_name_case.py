@@ -1,0 +1,101 @@
+"""Names of databases and tables, compared as lower_case_table_names says."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from tests.schema.conftest import Folded, place
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.schema.ddl import parse_ddl
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.name_case import NameCase, lower_name, parse_name_case
+from ibbmaster.schema.versions import TableVersions
+
+SPELLED = (
+    "CREATE DATABASE Shop",
+    "CREATE TABLE Shop.Orders (a INT PRIMARY KEY, b INT)",
+    "ALTER TABLE SHOP.ORDERS ADD c INT",
+    "CREATE TABLE shop.Child (x INT, FOREIGN KEY (x) REFERENCES shop.orderS (A))",
+    "ALTER TABLE Shop.orders CHANGE a Key1 INT",
+    "RENAME TABLE Shop.Child TO shop.Kid",
+)
+
+
+def names(history):
+    return sorted(table.full_name for table in history.at().tables.values())
+
+
+@pytest.mark.parametrize(
+    ("case", "shown"),
+    [(NameCase.LOWER, ["shop.kid", "shop.orders"]), (NameCase.KEPT, ["Shop.Kid", "Shop.Orders"])],
+)
+def test_names_that_differ_in_capitals_are_one_name(case, shown):
+    history = Folded(case=case).run(*SPELLED)
+    assert names(history) == shown
+    assert history.columns("orders", "shop") == history.columns("ORDERS", "Shop")
+    assert [column.name for column in history.known("Orders", "SHOP").columns] == ["Key1", "b", "c"]
+    (key,) = history.known("kid", "shop").foreign_keys
+    assert (key.parent_database, key.parent_table, key.parent_columns) == ("shop", "orders", ("Key1",))
+    assert [one.name for one in history.at().databases.values()] == [shown[0].partition(".")[0]]
+    catalog = history.at()
+    assert catalog.table("SHOP", "ORDERS") is catalog.table("shop", "orders") is not None
+    history.run("ALTER DATABASE SHOP COMMENT 'x'", "DROP DATABASE shoP")
+    assert (names(history), dict(history.at().databases)) == ([], {})
+
+
+def test_names_are_exact_where_that_is_said():
+    history = Folded(case=NameCase.EXACT)
+    history.run("CREATE TABLE t (a INT)", "CREATE TABLE T (b INT)", "ALTER TABLE T ADD c INT", "TRUNCATE TABLE t")
+    assert names(history) == ["d.T", "d.t"]
+    assert [len(history.known(name).columns) for name in "tT"] == [1, 2]
+
+
+def test_a_sequence_a_view_a_trigger_and_a_copy_are_found_in_any_letters():
+    history = Folded(case=NameCase.LOWER)
+    history.run(
+        "CREATE TABLE Tt (a INT)", "CREATE TABLE Copy LIKE TT", "CREATE SEQUENCE Sq", "CREATE VIEW Vv AS SELECT 1"
+    )
+    history.run("CREATE TRIGGER tr BEFORE INSERT ON TT FOR EACH ROW SET NEW.a = 1", "RENAME TABLE tT TO Uu, SQ TO S2")
+    assert names(history) == ["d.copy", "d.s2", "d.uu", "d.vv"]
+    assert dict(history.at().triggers) == {("d", "tr"): "uu"}
+
+
+def test_versions_that_went_to_a_worker_are_found_in_any_letters():
+    history = Folded(case=NameCase.LOWER).run("CREATE TABLE Tt (a INT)")
+    versions = TableVersions({("d", "tt"): history.versions("d", "TT")}, history.case)
+    for one in (versions, pickle.loads(pickle.dumps(versions)), versions.between(place(0).position, place(9).position)):
+        found = one.at("D", "tT", place(2, 0))
+        assert isinstance(found, TableVersion)
+        assert one.last("d", "TT") == found == one.of("D", "TT")[0]
+
+
+def test_a_statement_that_names_none_is_left_as_it_is():
+    statement = parse_ddl("CREATE FUNCTION F() RETURNS INT RETURN 1", "d")
+    assert NameCase.LOWER.keys_of(statement) == statement
+    assert NameCase.EXACT.keys_of(statement) is statement
+
+
+@pytest.mark.parametrize(
+    ("name", "lower"),
+    [
+        ("Orders", "orders"),
+        ("ÄÖ", "äö"),
+        ("İ", "i"),
+        ("ẞ", "ẞ"),
+        ("Ꞌ", "Ꞌ"),
+        ("K", "k"),
+        ("Ա", "ա"),
+        ("\U00010400", "\U00010400"),
+    ],
+)
+def test_letters_are_those_of_an_old_unicode(name, lower):
+    assert lower_name(name) == lower
+
+
+def test_a_value_is_one_of_three():
+    assert [parse_name_case("x", given) for given in (None, 0, 1, 2, "1", " 2 ")] == [None, 0, 1, 2, 1, 2]
+    for wrong in (3, -1, "", "on", "1" * 100):
+        with pytest.raises(ConfigurationError, match=r"^x is '.*', expected 0, 1 or 2$"):
+            parse_name_case("x", wrong)
