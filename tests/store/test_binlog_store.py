@@ -12,11 +12,12 @@ import pytest
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, ConfigurationError, FailedError, PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest
+from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.testing.events import make_event, make_gtid_event
@@ -670,6 +671,30 @@ def test_who_waits_for_more_goes_on_reading_when_the_disk_fails(disk):
     store.wait_for_growth(0.0)
     assert store.status().state == "failed"
     assert [str(group.gtid) for group in iter(reader.next_group, None)] == ["0-1-1"]
+
+
+def test_a_reader_that_looks_again_at_a_page_which_a_flush_has_cut_off_goes_on_in_the_next_file(disk, monkeypatch):
+    """The page was empty when it looked first; where it is gone the file has ended."""
+    store = BinlogStore(disk, OPTIONS)
+    reader = store.groups(store.seek(GtidPosition()))
+    feed(store, 1, 1000)
+    feed(store, 2, 1000)
+    first, second = (reader.next_group().end.offset for _ in range(2))
+    feed(store, 3, 1000 + DATA_SIZE - second - (second - first) + PAGE_SIZE)  # to the end of its page
+    assert store.end() == LogPosition.on_page(0, 2)
+    assert str(reader.next_group().gtid) == "0-1-3"
+    monkeypatch.setattr(store._writer.flusher, "_cut", lambda cut: None)
+    store.flush()
+    feed(store, 4)
+    fresh_page = PageReader.fresh_page
+
+    def cut_before(self, file_no, page_no):
+        if (file_no, page_no) == (0, 2):
+            disk.truncate("binlog-000000.ibb", 2 * PAGE_SIZE)
+        return fresh_page(self, file_no, page_no)
+
+    monkeypatch.setattr(PageReader, "fresh_page", cut_before)
+    assert str(reader.next_group().gtid) == "0-1-4"
 
 
 class MeanwhileLock:

@@ -111,8 +111,10 @@ class ChunkCursor:
         """At a zero byte: whether there is more after all, here or in the next file."""
         for _ in range(2):  # a file is complete before its successor gets a header: so this one, next, this one
             page = self._page = self.pages.fresh_page(self.file_no, self.page_no)
-            if page is None or page[self.page_offset]:
-                return page is not None
+            if page is None:  # the file was cut here since it was read: by a flush, which begins the next one
+                return self._enter_next_file()
+            if page[self.page_offset]:
+                return True
             if self.pages.header(self.file_no + 1) is None:
                 return False
         if (found := page_behind_in_file(self.pages.disk, self.location)) is not None:
