@@ -14,6 +14,7 @@ from ibbmaster.errors import BusyError, ConfigurationError, FailedError, Positio
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest
@@ -694,6 +695,9 @@ def test_a_reader_that_looks_again_at_a_page_which_a_flush_has_cut_off_goes_on_i
         return fresh_page(self, file_no, page_no)
 
     monkeypatch.setattr(PageReader, "fresh_page", cut_before)
+    cursor = ChunkCursor.at(PageReader(store._visible), LogPosition.on_page(0, 2))
+    assert cursor.next_chunk() is not None
+    assert cursor.file_no == 1
     assert str(reader.next_group().gtid) == "0-1-4"
 
 
