@@ -41,3 +41,7 @@ def test_a_partition_reads_in_another_process_what_its_tasks_give():
 
     assert [row for batch in read_partition(partition) for row in batch.to_pylist()] == expected
     assert [row["_gtid"] for row in expected][-1] == "0-1-38"
+
+
+def test_a_query_without_partitions_reads_nothing():
+    assert list(read_partition(None)) == []

@@ -103,7 +103,7 @@ def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersion
         return selected_versions(options, read_history(options, whole_range(options)))
     with closing(open_log(options)) as log:
         history = history_of(options, log)
-        end = None if options.ending_gtid is None else _end_of(options.ending_gtid, options, log)
+        end = None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
         versions = selected_versions(options, history, None if end is None else SchemaPlace(end, 0))
         return versions if to_end or end is None else versions.between(LOG_START, end)
 
@@ -174,7 +174,7 @@ def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
     return schema_of_log(log, options.declarations, HistoryCache(Path(options.path), is_written=False), scan=scan)
 
 
-def _end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
+def end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
     """Behind a position."""
     places = locate(log, GtidPosition.parse(gtid), on_fault=damage_handler(is_strict=options.is_strict))
     return max(places.values(), default=LOG_START)
@@ -185,7 +185,7 @@ def _schema_place(options: ReadOptions) -> SchemaPlace | None:
     if options.schema_at is None:
         return None
     with closing(open_log(options)) as log:
-        return SchemaPlace(_end_of(options.schema_at, options, log), 0)
+        return SchemaPlace(end_of(options.schema_at, options, log), 0)
 
 
 def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:

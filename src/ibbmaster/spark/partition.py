@@ -27,8 +27,8 @@ def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
     return [TaskPartition(bundle) for bundle in bundled(tasks)]
 
 
-def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The record batches of all its ranges."""
-    assert isinstance(partition, TaskPartition)
-    for task in partition.tasks:
+def read_partition(partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+    """The record batches of all its ranges; of a query without partitions Spark reads None."""
+    assert partition is None or isinstance(partition, TaskPartition)
+    for task in () if partition is None else partition.tasks:
         yield from read_task(task)
