@@ -23,12 +23,12 @@ class TaskPartition(InputPartition):
 
 
 def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
-    """Small ranges put together: a Spark task costs more than to read them."""
-    return [TaskPartition(bundle) for bundle in bundled(tasks)]
+    """Small ranges put together: a Spark task costs more than to read them. Spark asks for one in any case."""
+    return [TaskPartition(bundle) for bundle in bundled(tasks)] or [TaskPartition(())]
 
 
-def read_partition(partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-    """The record batches of all its ranges; of a query without partitions Spark reads None."""
-    assert partition is None or isinstance(partition, TaskPartition)
-    for task in () if partition is None else partition.tasks:
+def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The record batches of all its ranges."""
+    assert isinstance(partition, TaskPartition)
+    for task in partition.tasks:
         yield from read_task(task)
