@@ -32,6 +32,11 @@ class LogPosition(NamedTuple):
         return cls.on_page(location.file_no, location.page_no, location.page_offset)
 
     @property
+    def is_in_file(self) -> bool:
+        """Whether it is a place in a file at all: what a primary sends is in none."""
+        return self.file_no != NOWHERE.file_no
+
+    @property
     def page_no(self) -> int:
         return self.offset // PAGE_SIZE
 

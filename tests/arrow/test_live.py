@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ibbmaster.arrow import live
@@ -17,7 +19,8 @@ from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.tracking import Limits
 
 LOGGED = ("0-1-1", "5-1-7", "0-1-2")
-OPTIONS = parse_options({"host": "primary.example", "port": "3307", "user": "reader", "password": "x"})
+ADDRESS = {"host": "primary.example", "port": "3307", "user": "reader", "password": "x"}
+OPTIONS = parse_options(ADDRESS | {"granularity": "groups"})
 
 
 @pytest.fixture
@@ -49,3 +52,9 @@ def test_a_batch_that_is_counted_meets_the_early_end_too(asked):
     assert tracker.next(start, Limits(groups_max=2, bytes_max=None, files_max=None))["gtid"] == "0-1-1,5-1-7"
     with pytest.raises(SourceError):
         tracker.next(start, Limits(groups_max=9, bytes_max=None, files_max=None))
+
+
+def test_a_primary_that_sends_other_groups_than_when_the_read_was_planned_is_an_error(asked):
+    log_range = dataclasses.replace(live_range("", "5-1-7"), landmarks=((2, "0-1-2"),))
+    with pytest.raises(SourceError, match=r"primary.example:3307: sends 5-1-7, and has sent 0-1-2 there: try again"):
+        list(LiveSource(OPTIONS).groups_in(log_range))

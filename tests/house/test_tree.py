@@ -75,6 +75,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
+    # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
+    "spark/test_every_path.py": ("spark/live_schema.py",),
     "spark/test_writer.py": ("spark/log_writing.py",),
     # What simulates, serves or feeds for other tests.
     "simulation/test_schedules.py": (

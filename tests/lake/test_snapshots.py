@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, InexactError
@@ -16,7 +17,7 @@ from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
-from ibbmaster.lake.snapshots import snapshot
+from ibbmaster.lake.snapshots import domains_left_out, snapshot
 from ibbmaster.lake.statements import statements_of
 from ibbmaster.lake.stories import Stories
 from ibbmaster.spark.options import parse_options
@@ -276,3 +277,12 @@ def test_what_the_versions_do_not_tell_is_refused_with_its_gtid(spark, log, clau
     with pytest.raises(InexactError, match=rf"^d\.t: not sure since 0-1-3: {ALTERED[clause]}"):
         rows(spark, path)
     assert rows(spark, path, at="0-1-2") == [(1, 1)]
+
+
+def test_a_position_that_leaves_domains_out_is_told(fixtures):
+    path = str(fixtures / "ibb" / "domains")
+    with ibbmaster.open(path) as log:
+        position = [str(gtid) for gtid in log.position.values()]
+    assert len(position) > 1
+    assert domains_left_out(path, ",".join(position)) == []
+    assert domains_left_out(path, position[0]) == sorted(int(gtid.partition("-")[0]) for gtid in position[1:])

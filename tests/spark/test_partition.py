@@ -41,3 +41,9 @@ def test_a_partition_reads_in_another_process_what_its_tasks_give():
 
     assert [row for batch in read_partition(partition) for row in batch.to_pylist()] == expected
     assert [row["_gtid"] for row in expected][-1] == "0-1-38"
+
+
+def test_a_query_of_nothing_has_a_partition_all_the_same():
+    """Spark reads a partition of its own where a reader has none."""
+    (partition,) = pickle.loads(pickle.dumps(partitions_of([])))
+    assert list(read_partition(partition)) == []

@@ -690,12 +690,12 @@ def test_a_reader_that_looks_again_at_a_page_which_a_flush_has_cut_off_goes_on_i
     fresh_page = PageReader.fresh_page
 
     def cut_before(self, file_no, page_no):
-        if (file_no, page_no) == (0, 2):
-            disk.truncate("binlog-000000.ibb", 2 * PAGE_SIZE)
+        if (file_no, page_no) == (0, 3):
+            disk.truncate("binlog-000000.ibb", 3 * PAGE_SIZE)
         return fresh_page(self, file_no, page_no)
 
     monkeypatch.setattr(PageReader, "fresh_page", cut_before)
-    cursor = ChunkCursor.at(PageReader(store._visible), LogPosition.on_page(0, 2))
+    cursor = ChunkCursor.at(PageReader(store._visible), LogPosition.on_page(0, 3))
     assert cursor.next_chunk() is not None
     assert cursor.file_no == 1
     assert str(reader.next_group().gtid) == "0-1-4"

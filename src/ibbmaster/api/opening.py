@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
 from ibbmaster.api.log import Log
 from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
+from ibbmaster.classic.kind import holds_classic_files
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.event.rows.ddl import parse_declarations
@@ -24,7 +24,6 @@ from ibbmaster.store.redo_log import holds_log
 log = logging.getLogger(__name__)
 
 PathLike = str | os.PathLike[str]
-_CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}(\.xz)?", re.DOTALL)
 
 
 @overload
@@ -160,11 +159,6 @@ def _open_to_read(path: Path, schema: Mapping[str, Declaration], case: NameCase 
     from ibbmaster.store.followed import FollowedDirectory
 
     return Log(path, FollowedDirectory(disk), schema=schema, name_case=case)
-
-
-def holds_classic_files(names: Sequence[str]) -> bool:
-    """Whether these are files of a traditional binlog, and none of the engine's."""
-    return any(map(_CLASSIC_NAME.fullmatch, names)) and not any(parse_file_name(name) is not None for name in names)
 
 
 def _open_store(

@@ -1,39 +1,83 @@
-"""A running primary as a source of groups: ranges of its log are GTID positions."""
+"""A running primary as a source of groups: ranges of its log are GTID positions.
+
+What a primary sends has no place in a file. Groups are numbered in the order in which they come,
+so that versions of tables have places among them; those who read a range again see by some GTIDs
+whether the order is the same.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.arrow.schema_reading import declared_schema
 from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position
+from ibbmaster.errors import SourceError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.interface import GroupSource, OnFault
-from ibbmaster.log.log_range import LogRange
-from ibbmaster.position import NOWHERE
+from ibbmaster.log.log_range import WHOLE_FILE, LogRange
+from ibbmaster.log.schema_history import fold_group
+from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.versions import TableVersions
 
+_HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRange(LogRange):
-    """The groups behind one position, up to another."""
+    """The groups behind one position, up to another. The first one has the number behind `start_offset`.
+
+    `landmarks` are GTIDs that must have these numbers.
+    """
 
     start: str
     end: str
+    landmarks: tuple[tuple[int, str], ...] = ()
 
 
-def live_range(start: str, end: str) -> LiveRange:
-    """A range of a primary's log."""
-    return LiveRange(file_no=NOWHERE.file_no, start_offset=0, end_offset=0, start=start, end=end)
+def live_range(start: str, end: str, *, passed: int = 0) -> LiveRange:
+    """A range of a primary's log; `passed` groups were in front of it."""
+    return LiveRange(file_no=NOWHERE.file_no, start_offset=passed, end_offset=WHOLE_FILE, start=start, end=end)
+
+
+def with_landmarks(log_range: LiveRange, versions: TableVersions) -> LiveRange:
+    """A range whose reader sees that every version of a table begins where it began for who has planned it."""
+    return replace(log_range, landmarks=tuple(versions.landmarks()))
+
+
+def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
+    """What the statements of a range make of the tables; `declarations` are what they were where it begins.
+
+    Raises:
+        SourceError: the primary cannot be reached, refuses, or breaks off.
+        EventError: a statement is damaged; it names the group.
+    """
+    key = str(address(options)), log_range, repr(options.declarations), options.name_case
+    found = _HISTORIES.get(key)
+    if found is None:
+        found = SchemaHistory(declared_schema(options.declarations), options.name_case)
+        for group in LiveSource(options).groups_in(log_range):
+            fold_group(found, group)
+        _HISTORIES.clear()
+        _HISTORIES[key] = found
+    return found
+
+
+def ended(options: ReadOptions) -> ReadOptions:
+    """The same with an end: what is logged now, if they have none. So whoever asks twice asks of one range."""
+    if options.ending_gtid is not None:
+        return options
+    return replace(options, ending_gtid=str(logged_position(address(options))))
 
 
 def whole_range(options: ReadOptions) -> LiveRange:
     """All that options select, up to what is logged now, as one range: a primary sends in order."""
-    end = str(logged_position(address(options))) if options.ending_gtid is None else options.ending_gtid
-    return live_range(options.starting_gtid or "", end)
+    return live_range(options.starting_gtid or "", ended(options).ending_gtid or "")
 
 
 def address(options: ReadOptions) -> PrimaryAddress:
@@ -63,4 +107,11 @@ class LiveSource(GroupSource):
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         assert isinstance(log_range, LiveRange)
-        return groups_between(self._primary, GtidPosition.parse(log_range.start), GtidPosition.parse(log_range.end))
+        start, end = GtidPosition.parse(log_range.start), GtidPosition.parse(log_range.end)
+        landmarks = dict(log_range.landmarks)
+        for number, group in enumerate(groups_between(self._primary, start, end), start=log_range.start_offset + 1):
+            expected = landmarks.get(number)
+            if expected is not None and expected != str(group.gtid):
+                raise SourceError(f"{self._primary}: sends {group.gtid}, and has sent {expected} there: try again")
+            place = LogPosition(NOWHERE.file_no, number)
+            yield replace(group, start=place, end=place._replace(offset=number + 1))

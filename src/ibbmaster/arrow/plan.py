@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
-from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_of
+from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_between, versions_of
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
@@ -25,12 +26,13 @@ from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter, group_events
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import GroupSource, LogEngine
-from ibbmaster.log.locating import locate
+from ibbmaster.log.locating import ReadStart, locate, resume
 from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.identity import NameRange, TableName, named_ranges, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
@@ -81,27 +83,68 @@ def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowRe
         keeps_bytes=task.options.undecodable is Undecodable.BINARY,
         find_version=task.versions.at,
         make_readers=make_readers,
+        means=task.versions.means if task.versions.are_of_one else None,
     )
 
 
 def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersions:
-    """The versions of the tables that options select, of what is read, or `to_end` of the log; none of a primary.
+    """The versions of the tables that options select, of what is read, or `to_end` of the log.
+
+    With `table` they are of the one table that is called so where its shape is taken.
 
     Raises:
         PositionError: a GTID of the options is not in the log.
     """
-    if options.host is not None or options.granularity not in OF_ROWS:
+    if options.granularity not in OF_ROWS:
         return NO_VERSIONS
+    if options.host is not None:
+        from ibbmaster.arrow.live import read_history, whole_range
+
+        return selected_versions(options, read_history(options, whole_range(options)))
     with closing(open_log(options)) as log:
-        on_fault = damage_handler(is_strict=options.is_strict)
-        if on_fault is not None:
-            history = readable_history(log, options.declarations, on_fault, options.name_case)
-        else:
-            history = _history_of(options, log)
-        versions = versions_of(history, TableFilter(options.tables).takes)
-        if to_end or options.ending_gtid is None:
-            return versions
-        return versions.between(LOG_START, _end_of(options.ending_gtid, options, log))
+        history = history_of(options, log)
+        end = None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
+        versions = selected_versions(options, history, None if end is None else SchemaPlace(end, 0))
+        return versions if to_end or end is None else versions.between(LOG_START, end)
+
+
+def selected_versions(
+    options: ReadOptions, history: SchemaHistory, end: SchemaPlace | None = None, *, goes_on: bool = False
+) -> TableVersions:
+    """Those of a history; `end` is that of what is read, if it is not that of the log.
+
+    A stream `goes_on`: behind that, whatever is called so is wanted, too.
+    """
+    if options.table is None:
+        return versions_of(history, TableFilter(options.tables).takes)
+    name = history.case.table_key(*_parts(options.table))
+    if options.schema_mode is SchemaMode.AS_WRITTEN:
+        return versions_between(history, name, named_ranges(name))
+    names = ranges_of(history, name, _schema_place(options) or end)
+    return versions_between(history, name, (*names, NameRange(name, end, None)) if goes_on else names)
+
+
+def _ended(options: ReadOptions) -> ReadOptions:
+    """Options of a primary with an end that stays."""
+    if options.host is None:
+        return options
+    from ibbmaster.arrow.live import ended
+
+    return ended(options)
+
+
+def _parts(name: str) -> TableName:
+    """Database and table."""
+    database, _, table = name.partition(".")
+    return database, table
+
+
+def history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
+    """The schema history of a log, as far as it can be read."""
+    on_fault = damage_handler(is_strict=options.is_strict)
+    if on_fault is not None:
+        return readable_history(log, options.declarations, on_fault, options.name_case)
+    return _history_of(options, log)
 
 
 def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
@@ -133,17 +176,18 @@ def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
     return schema_of_log(log, options.declarations, cache, scan=scan, case=options.name_case)
 
 
-def _end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
+def end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
     """Behind a position."""
     places = locate(log, GtidPosition.parse(gtid), on_fault=damage_handler(is_strict=options.is_strict))
     return max(places.values(), default=LOG_START)
 
 
-def _schema_place(options: ReadOptions) -> SchemaPlace:
-    """Behind the GTID whose shape is asked for."""
-    assert options.schema_at is not None
+def _schema_place(options: ReadOptions) -> SchemaPlace | None:
+    """Behind the GTID whose shape is asked for, if one is."""
+    if options.schema_at is None:
+        return None
     with closing(open_log(options)) as log:
-        return SchemaPlace(_end_of(options.schema_at, options, log), 0)
+        return SchemaPlace(end_of(options.schema_at, options, log), 0)
 
 
 def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
@@ -169,46 +213,52 @@ def find_shape(options: ReadOptions, name: str) -> TableShape:
         ConfigurationError: no group changes rows of that table, or its columns are not known where the shape is taken.
         PositionError: that place is not in the log.
     """
-    written = _last_written(options, name, find_versions(options, to_end=True))
-    versions = find_versions(options)
-    database, _, table = name.partition(".")
-    newest: TableState | None = versions.last(database, table)
-    if options.schema_mode is SchemaMode.AT:
-        newest = versions.at(database, table, _schema_place(options))
-        if newest is None:
-            raise ConfigurationError(f"{name}: its columns at GTID {options.schema_at} are not known")
-    elif newest is None or (written.schema.has_names and not isinstance(newest, TableVersion)):
-        return TableShape(schema=written.schema, version=written.known_version, mode=options.schema_mode)
+    options = _ended(replace(options, table=name, tables=(name,)))
+    versions = find_versions(options, to_end=options.schema_mode is SchemaMode.AT)
+    newest = versions.newest(_schema_place(options))
+    if options.schema_mode is SchemaMode.AT and newest is None:
+        raise ConfigurationError(f"{name}: its columns at GTID {options.schema_at} are not known")
+    written = _last_written(options, find_versions(options, to_end=True), newest)
+    if not isinstance(newest, TableVersion) and options.schema_mode is not SchemaMode.AT:
+        if written is None and newest is None:
+            if options.host is None and options.ending_gtid is not None:  # it came later, and has no rows here
+                return find_shape(replace(options, ending_gtid=None), name)
+            where = options.path or options.host
+            raise ConfigurationError(f"no group in {where} changes rows of table {name}, and none creates it")
+        if written is not None and (newest is None or written.schema.has_names):
+            return TableShape(schema=written.schema, version=written.known_version, mode=options.schema_mode)
     if not isinstance(newest, TableVersion):
+        assert newest is not None
         raise ConfigurationError(str(unknown_names(newest)))
-    if written.version == newest:
+    if written is not None and written.version == newest:
         shape = TableShape(schema=written.schema, version=newest, mode=options.schema_mode)
     else:
         shape = version_shape(name, newest, options.schema_mode)
     if options.schema_mode is SchemaMode.AS_WRITTEN:
-        others = [one for one in versions.of(database, table) if isinstance(one, TableVersion)]
+        others = [one for one in versions.of(*_parts(name)) if isinstance(one, TableVersion)]
         return united(shape, [version_shape(name, one) for one in reversed(others)])
     return shape
 
 
-def _last_written(options: ReadOptions, name: str, versions: TableVersions) -> TableDecoder:
+def _last_written(options: ReadOptions, versions: TableVersions, newest: TableState | None) -> TableDecoder | None:
     """What reads the table as the log has it last: looks from the end, range by range.
 
-    Raises:
-        ConfigurationError: no group changes that table.
+    Where a statement tells the newest version, nothing in front of that is looked at.
     """
-    ranges = _all_ranges(options)
     with closing(open_source(options)) as source:
-        reader = RowReader(TableFilter((name,)), options.declarations, find_version=versions.at)
+        reader = RowReader(declarations=options.declarations, find_version=versions.at, means=versions.means)
         kernels = load_kernels(options) if options.is_strict else None
-        for log_range in reversed(ranges):
+        for log_range in reversed(_all_ranges(options)):
+            end = LogPosition(log_range.file_no, log_range.end_offset)
+            if isinstance(newest, TableVersion) and newest.since is not None and end <= newest.since.position:
+                return None
             if kernels is not None:
-                found = _last_decoder(event_batches(source, log_range, kernels), reader)
+                found = _last_decoder(event_batches(source, log_range, kernels), reader, versions.boundaries())
             else:
                 found = _last_decoder_by_reference(options, source, log_range, reader)
             if found is not None:
                 return found
-    raise ConfigurationError(f"no group in {options.path or options.host} changes rows of table {name}")
+    return None
 
 
 def _all_ranges(options: ReadOptions) -> list[LogRange]:
@@ -221,23 +271,27 @@ def _all_ranges(options: ReadOptions) -> list[LogRange]:
         return log.ranges(LOG_START, log.end(), size=options.partition_bytes)
 
 
-def _last_decoder(batches: Iterable[EventBatch], reader: RowReader) -> TableDecoder | None:
-    """What reads the table of a reader as the last TABLE_MAP has it; others are looked at once."""
+def _last_decoder(
+    batches: Iterable[EventBatch], reader: RowReader, boundaries: Sequence[SchemaPlace]
+) -> TableDecoder | None:
+    """What reads the table of a reader as the last TABLE_MAP has it; others are looked at once between boundaries."""
     import numpy as np
 
     found: TableDecoder | None = None
-    others: set[bytes] = set()
+    others: set[tuple[int, bytes]] = set()
     for batch in batches:
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         for number in reversed(np.flatnonzero(types == EventType.TABLE_MAP).tolist()):
             event = batch.event(number)
-            if event in others:
+            place = batch.schema_place(number)
+            key = bisect.bisect_right(boundaries, place), event
+            if key in others:
                 continue
-            decoder = reader.decoder(event, batch.schema_place(number))
+            decoder = reader.decoder(event, place)
             if decoder is not None:
                 found = decoder
                 break
-            others.add(event)
+            others.add(key)
     return found
 
 
@@ -251,26 +305,31 @@ def _last_decoder_by_reference(
     return found
 
 
-def find_selection(options: ReadOptions, log: LogEngine) -> GroupSelection:
-    """Which groups the options select.
+def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, GroupSelection]:
+    """Which groups the options select, and a place in front of all of them.
 
     Raises:
         PositionError: a GTID of them is not in the log.
     """
     on_fault = damage_handler(is_strict=options.is_strict)
-    starts: dict[int, LogPosition] = {}
+    start = ReadStart(LOG_START, {})
     ends: dict[int, LogPosition] | None = None
     if options.starting_gtid:
-        starts = locate(log, GtidPosition.parse(options.starting_gtid), on_fault=on_fault)
+        start = resume(log, GtidPosition.parse(options.starting_gtid), on_fault=on_fault)
     if options.ending_gtid is not None:
         position = GtidPosition.parse(options.ending_gtid)
         ends = locate(log, position, on_fault=on_fault) if options.ending_gtid else {}
+    begin = start.begin
+    if options.domains and options.domains <= set(start.starts):
+        begin = max(begin, min(start.starts[domain] for domain in options.domains))
+    selection = selection_of(options, tuple(start.starts.items()))
+    return begin, selection if ends is None else replace(selection, ends=tuple(ends.items()))
+
+
+def selection_of(options: ReadOptions, starts: tuple[tuple[int, LogPosition], ...] = ()) -> GroupSelection:
+    """What options select, but for positions; `starts` are places where domains begin."""
     return GroupSelection(
-        starts=tuple(starts.items()),
-        ends=None if ends is None else tuple(ends.items()),
-        domains=options.domains,
-        start_time=options.starting_time,
-        end_time=options.ending_time,
+        starts=starts, domains=options.domains, start_time=options.starting_time, end_time=options.ending_time
     )
 
 
@@ -282,18 +341,13 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
         StoreError: the log has a hole, or there is none.
     """
     if options.host is not None:
-        selection = GroupSelection(
-            domains=options.domains, start_time=options.starting_time, end_time=options.ending_time
-        )
-        return tasks_between(options, fields, selection, _all_ranges(options), NO_VERSIONS)
+        options = _ended(options)
+        return tasks_between(options, fields, selection_of(options), _all_ranges(options), find_versions(options))
     with closing(open_log(options)) as log:
-        selection = find_selection(options, log)
+        start, selection = find_selection(options, log)
         end = log.end()
         if selection.ends is not None:
             end = min(end, max((position for _, position in selection.ends), default=LOG_START))
-        start = LOG_START
-        if selection.starts and set(options.domains) and set(options.domains) <= set(dict(selection.starts)):
-            start = min(position for domain, position in selection.starts if domain in options.domains)
         ranges = log.ranges(start, end, size=options.partition_bytes)
         return tasks_between(options, fields, selection, ranges, find_versions(options))
 
@@ -320,6 +374,10 @@ def tasks_between(
     versions: TableVersions,
 ) -> list[ReadTask]:
     """One task a range, each with the versions of tables that hold there."""
+    if options.host is not None:
+        from ibbmaster.arrow.live import LiveRange, with_landmarks
+
+        ranges = [with_landmarks(one, versions) for one in ranges if isinstance(one, LiveRange)]
     return [
         ReadTask(
             options=options,

@@ -39,7 +39,7 @@ from ibbmaster.ibb.scan import page_chunks
 from ibbmaster.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.pages import PageReader
-from ibbmaster.position import LOG_START, NOWHERE, LogPosition
+from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.shape import ColumnOrigin
 
@@ -76,7 +76,7 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
         yield from batches(task.fields, rows_of(task))
 
 
-def rows_of(task: ReadTask, begin: LogPosition = LOG_START) -> Iterator[Row]:
+def rows_of(task: ReadTask, begin: LogPosition = NOWHERE) -> Iterator[Row]:
     """The rows of one range, a cell for each column of the task; of groups from `begin` on."""
     match task.options.granularity:
         case Granularity.PAGES:
@@ -252,8 +252,8 @@ class _Groups:
             "_server_id": gtid.server_id,
             "_seq": gtid.seq_no,
             "_commit_ts": timestamp * SECOND_US,
-            "_file_no": group.start.file_no if group.start != NOWHERE else None,
-            "_offset": group.start.offset if group.start != NOWHERE else None,
+            "_file_no": group.start.file_no if group.start.is_in_file else None,
+            "_offset": group.start.offset if group.start.is_in_file else None,
         }
 
     def _nothing(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
@@ -291,8 +291,8 @@ class _Groups:
         if self._options.tables and not any(map(self._tables.takes, tables)):
             return
         row = head | {
-            "end_file_no": group.end.file_no if group.end != NOWHERE else None,
-            "end_offset": group.end.offset if group.end != NOWHERE else None,
+            "end_file_no": group.end.file_no if group.end.is_in_file else None,
+            "end_offset": group.end.offset if group.end.is_in_file else None,
             "events": count,
             "bytes": size,
             "tables": list(tables),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ibbmaster.event.rows.ddl import KEY_MARK, is_primary_key
 from ibbmaster.event.rows.declared import Declaration
@@ -15,6 +15,7 @@ from ibbmaster.log.schema_history import LoggedSchema, Scan, fold_group
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.identity import NameRange, TableName
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.reading import quoted_name
@@ -53,13 +54,24 @@ def readable_history(
 
 def declared_schema(declarations: Mapping[str, Declaration]) -> SchemaCatalog:
     """What a user has declared, as the tables that were there when the log began."""
-    history = SchemaHistory()
-    place = SchemaPlace(LOG_START, 0)
+    return schema_of_texts(declared_texts(declarations))
+
+
+def declared_texts(declarations: Mapping[str, Declaration]) -> dict[TableName, str]:
+    """The CREATE TABLE of each table of which all is declared."""
+    texts = {}
     for name, declaration in declarations.items():
         database, _, table = name.partition(".")
-        if any(column.startswith("@") for column in declaration):
-            continue  # by position: not all of the table
-        history.add(place, "", 0, LoggedStatement(_create_table(table, declaration), database, 0, 0, True))
+        if not any(column.startswith("@") for column in declaration):  # by position: not all of the table
+            texts[database, table] = _create_table(table, declaration)
+    return texts
+
+
+def schema_of_texts(texts: Mapping[TableName, str]) -> SchemaCatalog:
+    """Tables by their CREATE TABLE, as those that were there when the log began."""
+    history = SchemaHistory()
+    for (database, _), text in texts.items():
+        history.add(SchemaPlace(LOG_START, 0), "", 0, LoggedStatement(text, database, 0, 0, True))
     catalog = history.at()
     known = {
         name: dataclasses.replace(one, since=None, gtid=None, is_created_in_log=False)
@@ -78,6 +90,15 @@ def _create_table(table: str, declaration: Declaration) -> str:
 
 
 def versions_of(history: SchemaHistory, takes: Callable[[str], bool]) -> TableVersions:
-    """The versions of the tables whose names are taken."""
+    """The versions of the tables whose names are taken, whatever table was called so."""
     wanted = [(database, table) for database, table in history.names() if takes(f"{database}.{table}")]
     return TableVersions({name: history.versions(*name) for name in wanted}, history.case)
+
+
+def versions_between(history: SchemaHistory, name: TableName, ranges: Sequence[NameRange]) -> TableVersions:
+    """The versions of a table that had these names, as they are compared; those of `name` are there in any case."""
+    return TableVersions(
+        {one: history.versions(*one) for one in {name, *(one_range.name for one_range in ranges)}},
+        history.case,
+        ranges,
+    )

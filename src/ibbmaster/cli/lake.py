@@ -208,11 +208,13 @@ def run_export(args: argparse.Namespace) -> int:
 def run_snapshot(args: argparse.Namespace) -> int:
     """Write a table, or print some of it."""
     from ibbmaster.lake.placing import check_free, write_whole
-    from ibbmaster.lake.snapshots import snapshot
+    from ibbmaster.lake.snapshots import domains_left_out, snapshot
 
     if args.to is not None:
         check_free(Path(args.to))
         expect_writable(Path(args.to))
+    for domain in domains_left_out(args.directory, args.at) if args.at else ():
+        print(f"ibbmaster: --at {args.at} names no GTID of domain {domain}: nothing of it counts", file=sys.stderr)
     doubts: list[str] = []
     with session_of(args, "snapshot") as session:
         frame = snapshot(

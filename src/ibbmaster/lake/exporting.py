@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from ibbmaster.arrow.plan import open_log
 from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.lake.continuing import tables_to_export
 from ibbmaster.lake.failure import plain_errors
 from ibbmaster.lake.placing import make_directory, only_writer
 from ibbmaster.spark.options import parse_options, schema_options
@@ -55,7 +56,8 @@ def export(
         PositionError: the archive does not hold the position of the last run.
         BusyError: another job writes there.
         SparkJobError: Spark cannot read or write the tables.
-        StoreError: the directory holds something else, or cannot be written.
+        StoreError: the directory holds something else, or cannot be written; or tables have changed since the last
+            run, so that what it has written is no longer what they have.
     """
     place = Path(target)
     source = {"path": path, "failOnDataLoss": str(not keeps_going).lower(), **schema_options(schema or None, name_case)}
@@ -107,7 +109,10 @@ def _write_tables(
     """Write groups, and the tables that they change; returns how many rows each has."""
     groups = _frame(session, common, granularity="groups")
     names = groups.selectExpr("explode(tables) AS table").distinct().collect()
-    found = sorted(row.table for row in names if row.table is not None)
+    start, end = common.get("startingGtid", ""), common["endingGtid"]
+    source = {name: value for name, value in common.items() if name not in ("startingGtid", "endingGtid")}
+    written = [row.table for row in names if row.table is not None]
+    found = tables_to_export(source, written, place, start, end, only=tables)
     for name in tables:
         if name not in found and not (place / quote(name, safe="")).exists():
             raise ConfigurationError(f"no group in {common['path']} changes rows of table {name}")

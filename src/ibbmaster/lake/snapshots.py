@@ -6,12 +6,14 @@ What no change of rows tells is not in them: `doubts` says of which rows that is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.plan import find_shape, find_versions
+from ibbmaster.arrow.plan import find_shape, find_versions, open_log
 from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, field_name
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.statements import Logged, completions, read_statements
 from ibbmaster.lake.stories import Stories, Truncation
@@ -76,6 +78,17 @@ def snapshot(
     if with_history:
         return _history(_versions(changes, cells, keys), cells, cuts)
     return _current(_versions(_behind(changes, cuts[-1:]), cells, keys), cells)
+
+
+def domains_left_out(path: str, at: str) -> list[int]:
+    """Domains of a log that a position does not name: a snapshot there has nothing of them.
+
+    Raises:
+        StoreError: there is no log.
+    """
+    with closing(open_log(parse_options({"path": path, "endingGtid": at}))) as log:
+        logged = {gtid.domain_id for gtid in log.state().position().values()}
+    return sorted(logged - {gtid.domain_id for gtid in GtidPosition.parse(at).values()})
 
 
 def key_of(table: TableSchema, key: Iterable[str]) -> list[str]:

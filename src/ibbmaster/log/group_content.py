@@ -65,6 +65,12 @@ def table_name(event: bytes) -> str:
     return f"{head.database.decode('utf-8', 'replace')}.{head.table.decode('utf-8', 'replace')}"
 
 
+def _own_name(event: bytes) -> tuple[str, str]:
+    """Database and table of a TABLE_MAP event, each name its own."""
+    head = decode_table_map(event)
+    return head.database.decode("utf-8", "surrogateescape"), head.table.decode("utf-8", "surrogateescape")
+
+
 def query_texts(event: bytes) -> tuple[str, str]:
     """The beginning of a statement, and the database it ran in.
 
@@ -145,7 +151,8 @@ class RowReader:
     `find_version` tells the version of a table at a place, with `asks_seldom` only where a
     TABLE_MAP has no names; `declarations` tell what the binlog does not say, by table (`db.t`).
     With `keeps_bytes` a value that cannot be read is given as its bytes. `make_readers` gives, for
-    a table and its version, what the values of its columns are read as.
+    a table and its version, what the values of its columns are read as. `means` tells whether a name at
+    a place is that of the one table that is wanted, whatever `tables` are.
     """
 
     def __init__(
@@ -157,7 +164,9 @@ class RowReader:
         find_version: FindVersion | None = None,
         asks_seldom: bool = False,
         make_readers: MakeReaders | None = None,
+        means: Callable[[str, str, SchemaPlace], bool] | None = None,
     ) -> None:
+        self._means = means
         self._make_readers = make_readers
         self._asks_seldom = asks_seldom
         self._have_names: dict[bytes, bool] = {}
@@ -220,7 +229,7 @@ class RowReader:
             EventError: the event is damaged, or contradicts what is known of the table at that place.
             ConfigurationError: the table is declared as it cannot be.
         """
-        if not self._tables.takes(table_name(event)):
+        if not self._takes(event, place):
             return None
         version = self._version_at(event, place)
         key = event[EVENT_HEADER_SIZE:], None if version is None else version.since
@@ -235,12 +244,15 @@ class RowReader:
             self._decoders[key] = decoder
         return decoder
 
+    def _takes(self, event: bytes, place: SchemaPlace) -> bool:
+        if self._means is None:
+            return self._tables.takes(table_name(event))
+        return self._means(*_own_name(event), place)
+
     def _version_at(self, event: bytes, place: SchemaPlace) -> TableState | None:
         if self._find_version is None or place.position == NOWHERE or self._is_told_enough(event):
             return None
-        head = decode_table_map(event)
-        database, table = (name.decode("utf-8", "surrogateescape") for name in (head.database, head.table))
-        return self._find_version(database, table, place)
+        return self._find_version(*_own_name(event), place)
 
     def _is_told_enough(self, event: bytes) -> bool:
         """Whether a TABLE_MAP has names, and that is why nobody is asked for its version."""

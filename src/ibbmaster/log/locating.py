@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from typing import NamedTuple
 
 from ibbmaster.errors import FormatError, PositionError
 from ibbmaster.event.group import EventGroup
@@ -23,20 +24,59 @@ def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None =
         PositionError: a GTID is not in this log.
         FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
     """
-    try:
-        plan = log.seek(position)
-    except FormatError:
-        if on_fault is None:
-            raise
-        plan = ReadPlan(position=LOG_START, state=GtidState())
-    groups = _groups_from(log, plan) if on_fault is None else readable_groups(log, plan.position, on_fault)
-    return _locate(position, plan, groups)
+    plan = _plan_of(log, position, on_fault)
+    return _locate(position, plan, _planned_groups(log, plan, on_fault))
+
+
+class ReadStart(NamedTuple):
+    """Where a reader that has everything up to a position goes on.
+
+    Behind `begin` there is all that it lacks. Domains interleave otherwise on each server, so a
+    position need not be a prefix of this log: a domain of `starts` is lacking only from its place on.
+    """
+
+    begin: LogPosition
+    starts: dict[int, LogPosition]
+
+    def lacks(self, group: EventGroup) -> bool:
+        """Whether a group of this log is none of those up to the position."""
+        gtid = group.gtid
+        return gtid is not None and self.starts.get(gtid.domain_id, LOG_START) <= group.start
+
+
+def resume(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None = None) -> ReadStart:
+    """Where a reader goes on that has everything up to a position; a domain that it does not name begins at its start.
+
+    Raises: as `locate`.
+    """
+    plan = _plan_of(log, position, on_fault)
+    starts = _locate(position, plan, _planned_groups(log, plan, on_fault))
+    found = ReadStart(plan.position, starts)
+    last = max(starts.values(), default=plan.position)
+    for group in _planned_groups(log, plan, on_fault):
+        if group.start >= last or found.lacks(group):
+            return found._replace(begin=min(group.start, last))
+    return found._replace(begin=last)
 
 
 def readable_groups(log: LogEngine, start: LogPosition, on_fault: OnFault) -> Iterator[EventGroup]:
     """The groups from a place on, without what is damaged."""
     for log_range in log.ranges(start, log.end(), size=WHOLE_FILE):
         yield from log.groups_in(log_range, on_fault=on_fault)
+
+
+def _plan_of(log: LogEngine, position: GtidPosition, on_fault: OnFault | None) -> ReadPlan:
+    """A place in front of which there is nothing but what a reader at a position has."""
+    try:
+        return log.seek(position)
+    except FormatError:
+        if on_fault is None:
+            raise
+        return ReadPlan(position=LOG_START, state=GtidState())
+
+
+def _planned_groups(log: LogEngine, plan: ReadPlan, on_fault: OnFault | None) -> Iterator[EventGroup]:
+    return _groups_from(log, plan) if on_fault is None else readable_groups(log, plan.position, on_fault)
 
 
 def _groups_from(log: LogEngine, plan: ReadPlan) -> Iterator[EventGroup]:

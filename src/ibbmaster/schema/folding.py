@@ -96,7 +96,7 @@ class SchemaFold:
         except NotUnderstoodError as error:
             reason = f"DDL that is not understood: {error}"
             for name in list(self._known):
-                self._set(name, self._unknown(name, reason))
+                self._set(name, self._unknown(name, reason, self.tables[name].generation))
             return reason
         if found is None:
             return None
@@ -237,8 +237,7 @@ class SchemaFold:
     def _put(self, name: FullName, table: TableVersion, *, is_new: bool) -> None:
         generation, is_created = table.generation, table.is_created_in_log
         if is_new:
-            self.last_generation += 1
-            generation, is_created = self.last_generation, self._place is not None
+            generation, is_created = self._new_generation(), self._place is not None
         self._set(
             name,
             replace(table, since=self._place, gtid=self._gtid, generation=generation, is_created_in_log=is_created),
@@ -253,22 +252,33 @@ class SchemaFold:
         else:
             self._put(name, table, is_new=True)
 
-    def _unknown(self, name: FullName, reason: str) -> UnknownTable:
+    def _new_generation(self) -> int:
+        self.last_generation += 1
+        return self.last_generation
+
+    def _unknown(self, name: FullName, reason: str, generation: int = 0, was: FullName | None = None) -> UnknownTable:
         return UnknownTable(
             database=name.database,
             name=name.name,
             since=self._place,
             gtid=self._gtid,
             reason=f"{reason}; {GIVE_SCHEMA}",
+            generation=generation,
+            was=was,
         )
 
-    def _lose(self, name: FullName, reason: str) -> None:
-        """From here on the table is not known."""
+    def _lose(self, name: FullName, reason: str, was: FullName | None = None) -> None:
+        """From here on the table is not known; `was` is what one was called that no statement had named before."""
         own = self.temporary.get(self._thread, {})
+        table = own.get(name) or self.tables.get(name)
+        generation = 0 if table is None or was is not None else table.generation
+        if isinstance(table, UnknownTable) and was is None and table.was is not None:
+            was = FullName(*table.was)
+        unknown = self._unknown(name, reason, generation, was)
         if name in own:
-            own[name] = self._unknown(name, reason)
+            own[name] = unknown
         else:
-            self._set(name, self._unknown(name, reason))
+            self._set(name, unknown)
 
     def _create(self, statement: CreateTable, session: SchemaSession) -> None:
         name = statement.table
@@ -284,18 +294,21 @@ class SchemaFold:
     def _created(self, statement: CreateTable, session: SchemaSession) -> KnownTable:
         name = statement.table
         if statement.problem is not None:
-            return self._unknown(name, f"a CREATE TABLE that is not understood: {statement.problem}")
+            reason = f"a CREATE TABLE that is not understood: {statement.problem}"
+            return self._unknown(name, reason, self._new_generation())
         if statement.like is not None:
             like, _ = self._find_used(statement.like)
             if not isinstance(like, TableVersion):
-                return self._unknown(name, f"it was created LIKE {statement.like}, whose columns are not known")
+                reason = f"it was created LIKE {statement.like}, whose columns are not known"
+                return self._unknown(name, reason, self._new_generation())
             return copied_table(like, name, self.new_id)
         if statement.selects:
-            return self._unknown(name, "its columns are those of a query in CREATE TABLE … SELECT")
+            reason = "its columns are those of a query in CREATE TABLE … SELECT"
+            return self._unknown(name, reason, self._new_generation())
         try:
             return create_table(statement, self._collation_of(name.database, session), session, self.new_id)
         except NotUnderstoodError as error:
-            return self._unknown(name, f"a CREATE TABLE that is not understood: {error}")
+            return self._unknown(name, f"a CREATE TABLE that is not understood: {error}", self._new_generation())
 
     def _alter(self, statement: AlterTable, session: SchemaSession) -> None:
         name = statement.table
@@ -404,11 +417,14 @@ class SchemaFold:
             own[new] = replace(own.pop(old), database=new.database, name=new.name)
             return
         if table is None:
-            self._lose(new, f"it was {old} before, whose CREATE TABLE is not in the log")
+            self._lose(new, f"it was {old} before, whose CREATE TABLE is not in the log", was=old)
             return
         self._set(old, None)
         if isinstance(table, UnknownTable):
-            moved: KnownTable = replace(table, database=new.database, name=new.name, since=self._place, gtid=self._gtid)
+            was = table.was if table.generation else table.was or old
+            moved: KnownTable = replace(
+                table, database=new.database, name=new.name, since=self._place, gtid=self._gtid, was=was
+            )
             self._set(new, moved)
         else:
             head, to = f"{old.name}_ibfk_", f"{new.name}_ibfk_"

@@ -220,6 +220,9 @@ class UnknownTable:
     """A table that is there, and whose columns cannot be told from `since` on.
 
     `reason` is for people and ends in what would help; `gtid` names the group where that shows.
+
+    `generation` is as of `TableVersion`; 0: the table was there before the log, and no statement had
+    named it. Then `was` is its name there, database and table, if it had another.
     """
 
     database: str
@@ -227,6 +230,8 @@ class UnknownTable:
     since: SchemaPlace | None
     gtid: str | None
     reason: str
+    generation: int = 0
+    was: tuple[str, str] | None = None
 
     @property
     def full_name(self) -> str:

@@ -6,19 +6,37 @@ What is read is decided by `options` and `ibbmaster.arrow`, which need no Spark;
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+WORKER_PYTHON = "spark.sql.execution.pyspark.python"  # of those that plan and read a data source
+PYTHONS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
 def register(session: SparkSession) -> None:
     """Make the formats `ibb` and `mariadb_binlog` known to a session.
 
     `ibb` registers itself where the package is installed; this is for places where Spark does
-    not look for it, and for `mariadb_binlog`.
+    not look for it, and for `mariadb_binlog`. On this machine alone Python workers become those of this
+    Python, unless PYSPARK_PYTHON or spark.pyspark.python names another: Spark takes the first `python3` of PATH.
     """
+    _use_this_python(session)
     from ibbmaster.spark.source import IbbDataSource, MariadbBinlogDataSource
 
     session.dataSource.register(IbbDataSource)
     session.dataSource.register(MariadbBinlogDataSource)
+
+
+def _use_this_python(session: SparkSession) -> None:
+    """Let workers of a session that runs on this machine be of the Python that has this package."""
+    context = getattr(session, "_sc", None)  # none of a session of Spark Connect
+    if context is None or not context.master.startswith("local"):
+        return
+    is_named = any(os.environ.get(name) for name in PYTHONS) or context.getConf().contains("spark.pyspark.python")
+    if not is_named and session.conf.get(WORKER_PYTHON, None) is None:
+        context.pythonExec = sys.executable
+        session.conf.set(WORKER_PYTHON, sys.executable)

@@ -3,6 +3,9 @@
 `{"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}`: the position is what was
 read, one GTID for every domain; so it names a place between two groups of the log, and no
 transaction is ever split. The hint is for people and for metrics: the position decides.
+
+An offset of a running primary has `tables`, too, where statements have changed any: their CREATE TABLE
+there, null for one that is gone or not known. A primary does not send again what was in front.
 """
 
 from __future__ import annotations
@@ -13,15 +16,32 @@ from collections.abc import Mapping
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.identity import TableName
 
 VERSION = 1
 
-Offset = dict[str, int | str]
+Offset = dict[str, int | str | dict[str, str | None]]
+TableTexts = dict[TableName, str | None]  # CREATE TABLE by database and table
 
 
-def encode_offset(position: GtidPosition, point: LogPosition) -> Offset:
+def encode_offset(position: GtidPosition, point: LogPosition, tables: TableTexts | None = None) -> Offset:
     """The offset of a place."""
-    return {"v": VERSION, "gtid": str(position), "file": point.file_no, "offset": point.offset}
+    offset: Offset = {"v": VERSION, "gtid": str(position), "file": point.file_no, "offset": point.offset}
+    if tables:
+        offset["tables"] = {".".join(name): text for name, text in sorted(tables.items())}
+    return offset
+
+
+def tables_of(offset: Mapping[str, object]) -> TableTexts:
+    """What tables were at an offset, as far as it says.
+
+    Raises:
+        ConfigurationError: it was not written so.
+    """
+    found = offset.get("tables", {})
+    if not isinstance(found, dict) or not all(text is None or isinstance(text, str) for text in found.values()):
+        raise ConfigurationError(f"offset {json.dumps(dict(offset))[:60]} has tables that are no statements")
+    return {(name.partition(".")[0], name.partition(".")[2]): text for name, text in found.items()}
 
 
 def decode_offset(offset: Mapping[str, object]) -> GtidPosition:

@@ -21,6 +21,7 @@ from ibbmaster.arrow.read_options import (
     parse_schema_mode,
     with_keys,
 )
+from ibbmaster.classic.kind import holds_traditional
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import ID_MAX, GtidPosition
@@ -94,8 +95,10 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         raise ConfigurationError("give either a path, as in load(PATH), or option host")
     table = given.get("table", "").strip()
     schema_mode, schema_at = parse_schema_mode("option schemaMode", given.get("schemamode", "latest"))
+    path = local_path(given.get("path") or "")
+    is_classic = is_classic or (bool(path) and holds_traditional(Path(path)))
     parsed = ReadOptions(
-        path=local_path(given.get("path") or ""),
+        path=path,
         is_classic=is_classic,
         granularity=_choice(Granularity, "granularity", given.get("granularity", "rows")),
         starting_gtid=_position("startingGtid", given.get("startinggtid")),

@@ -23,8 +23,8 @@ class TaskPartition(InputPartition):
 
 
 def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
-    """Small ranges put together: a Spark task costs more than to read them."""
-    return [TaskPartition(bundle) for bundle in bundled(tasks)]
+    """Small ranges put together: a Spark task costs more than to read them. Spark asks for one in any case."""
+    return [TaskPartition(bundle) for bundle in bundled(tasks)] or [TaskPartition(())]
 
 
 def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField, spark_ddl
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of, read_partition
 from ibbmaster.spark.write_options import parse_write_options
@@ -64,6 +65,8 @@ class IbbDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
         from ibbmaster.spark.stream import IbbStreamReader
 
+        if self._options.is_classic:
+            raise ConfigurationError("traditional files cannot be streamed: import them, and stream what that makes")
         return IbbStreamReader(self._options, self._all_fields())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature
@@ -87,12 +90,5 @@ class MariadbBinlogDataSource(IbbDataSource):
     def name(cls) -> str:
         return "mariadb_binlog"
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
-        from ibbmaster.errors import ConfigurationError
-
-        raise ConfigurationError("format mariadb_binlog cannot be streamed: import the files, and stream format ibb")
-
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature
-        from ibbmaster.errors import ConfigurationError
-
         raise ConfigurationError("format mariadb_binlog cannot be written: write format ibb")

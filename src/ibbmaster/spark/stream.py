@@ -15,10 +15,8 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from ibbmaster.arrow.plan import tasks_between
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField
-from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.partition import partitions_of, read_partition
 from ibbmaster.spark.tracking import Limits, OffsetTracker
@@ -62,14 +60,7 @@ class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._offsets().freeze()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        selection = GroupSelection(
-            domains=self._options.domains,
-            start_time=self._options.starting_time,
-            end_time=self._options.ending_time,
-        )
-        ranges = self._offsets().ranges(start, end)
-        versions = self._offsets().versions(end)
-        return partitions_of(tasks_between(self._options, self._fields, selection, ranges, versions))
+        return partitions_of(self._offsets().tasks(start, end, self._fields))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ibbmaster.arrow.plan import OF_ROWS, logged_schema
+from ibbmaster.arrow.plan import OF_ROWS, ReadTask, logged_schema, selected_versions, selection_of, tasks_between
 from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.schema_reading import readable_history, versions_of
+from ibbmaster.arrow.schema_reading import readable_history
+from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.group_content import TableFilter
-from ibbmaster.log.locating import locate
+from ibbmaster.log.locating import ReadStart, resume
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 
@@ -39,9 +40,10 @@ class OffsetTracker:
         self._options = options
         self._log = open_directory(options.path, is_strict=options.is_strict)
         self._on_fault = damage_handler(is_strict=options.is_strict)
-        self._points: dict[str, LogPosition] = {}
+        self._points: dict[str, ReadStart] = {}
         self._target: LogPosition | None = None
         self._schema = logged_schema(options, self._log)
+        self._began = SchemaPlace(self._log.end(), 0)  # which table is read is what its name means here
 
     def close(self) -> None:
         """Give back descriptors."""
@@ -56,16 +58,15 @@ class OffsetTracker:
         """
         text = self._options.starting_offsets.strip()
         if text.lower() == "earliest":
-            return self._give(self._log.start_of_file().state.position(), self._first_point())
+            return self._give(self._log.start_of_file().state.position(), ReadStart(self._first_point(), {}))
         if text.lower() == "latest":
-            point = self._log.end()
-            return self._give(self._log.state().position(), point)
+            return self.latest()
         position = position_of_option(text)
         return self._give(position, self._find(position))
 
     def latest(self) -> Offset:
         """The offset behind everything that can be read now."""
-        return self._give(self._log.state().position(), self._log.end())
+        return self._give(self._log.state().position(), ReadStart(self._log.end(), {}))
 
     def freeze(self) -> None:
         """From now on behave as if the log did not grow."""
@@ -78,7 +79,8 @@ class OffsetTracker:
             PositionPurgedError: what the stream needs next is no longer there.
             FormatError: the log is damaged there.
         """
-        begin = self.point(start)
+        since = self.point(start)
+        begin = since.begin
         end = self._log.end() if self._target is None else self._target
         gtids = dict(decode_offset(start))
         point, count = begin, 0
@@ -86,15 +88,18 @@ class OffsetTracker:
             if limits.files_max is not None and count and log_range.file_no - begin.file_no >= limits.files_max:
                 break
             for group in self._log.groups_in(log_range, on_fault=self._on_fault):
+                if group.gtid is None or not since.lacks(group):
+                    continue
                 if count and self._is_enough(begin, group.start, count, limits):
-                    return self._give(GtidPosition(gtids.values()), point)
-                if group.gtid is not None:
-                    gtids[group.gtid.domain_id] = group.gtid
-                    count += 1
-                    point = group.start._replace(offset=group.start.offset + 1)
-        return self._give(GtidPosition(gtids.values()), point) if count else dict(start)  # type: ignore[arg-type]
+                    return self._give(GtidPosition(gtids.values()), since._replace(begin=point))
+                gtids[group.gtid.domain_id] = group.gtid
+                count += 1
+                point = group.start._replace(offset=group.start.offset + 1)
+        if not count:
+            return dict(start)  # type: ignore[arg-type]
+        return self._give(GtidPosition(gtids.values()), since._replace(begin=point))
 
-    def point(self, offset: Mapping[str, object]) -> LogPosition:
+    def point(self, offset: Mapping[str, object]) -> ReadStart:
         """The place of an offset in the log."""
         position = decode_offset(offset)
         found = self._points.get(str(position))
@@ -104,17 +109,25 @@ class OffsetTracker:
 
     def ranges(self, start: Mapping[str, object], end: Mapping[str, object]) -> list[LogRange]:
         """The ranges of the log between two offsets."""
-        return self._log.ranges(self.point(start), self.point(end), size=self._options.partition_bytes)
+        return self._log.ranges(self.point(start).begin, self.point(end).begin, size=self._options.partition_bytes)
 
-    def versions(self, end: Mapping[str, object]) -> TableVersions:
-        """The versions of the tables that options ask for, up to an offset; what came since the last call is folded."""
+    def tasks(
+        self, start: Mapping[str, object], end: Mapping[str, object], fields: tuple[ShapeField, ...]
+    ) -> list[ReadTask]:
+        """What reads a batch: of some domains, its start may have groups of a later place already."""
+        starts = tuple(self.point(start).starts.items())
+        ranges = self.ranges(start, end)
+        return tasks_between(self._options, fields, selection_of(self._options, starts), ranges, self.versions())
+
+    def versions(self) -> TableVersions:
+        """The versions of the tables that options ask for; what came since the last call is folded."""
         if self._options.granularity not in OF_ROWS:
             return NO_VERSIONS
         if self._on_fault is not None:
-            history = readable_history(self._log, self._options.declarations, self._on_fault)
+            history = readable_history(self._log, self._options.declarations, self._on_fault, self._options.name_case)
         else:
             history = self._schema.history()
-        return versions_of(history, TableFilter(self._options.tables).takes)
+        return selected_versions(self._options, history, self._began, goes_on=True)
 
     def _is_enough(self, begin: LogPosition, place: LogPosition, count: int, limits: Limits) -> bool:
         """Whether a batch that has `count` groups must not take the one at `place`."""
@@ -130,20 +143,21 @@ class OffsetTracker:
         sizes = sum(self._log.disk.size(self._log.file_name(file_no)) for file_no in between)
         return sizes - begin.offset + end.offset
 
-    def _find(self, position: GtidPosition) -> LogPosition:
+    def _find(self, position: GtidPosition) -> ReadStart:
         """The place of a position; the oldest there is if it is purged and data loss is no failure."""
+        first = ReadStart(self._first_point(), {})
         if not len(position) and not len(self._log.start_of_file().state):
-            return self._first_point()
+            return first
         try:
-            return max(locate(self._log, position, on_fault=self._on_fault).values(), default=self._first_point())
+            return resume(self._log, position, on_fault=self._on_fault)
         except PositionPurgedError:
             if self._options.is_strict:
                 raise
-            return self._first_point()
+            return first
 
     def _first_point(self) -> LogPosition:
         return LogPosition(self._log.file_numbers()[0], LOG_START.offset)
 
-    def _give(self, position: GtidPosition, point: LogPosition) -> Offset:
+    def _give(self, position: GtidPosition, point: ReadStart) -> Offset:
         self._points[str(position)] = point
-        return encode_offset(position, point)
+        return encode_offset(position, point.begin)

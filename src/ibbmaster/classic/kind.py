@@ -1,0 +1,26 @@
+"""Which kind of log is at a path: traditional files, or those of the engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ibbmaster.ibb.file_name import parse_file_name
+
+_CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}(\.xz)?", re.DOTALL)
+
+
+def holds_classic_files(names: Sequence[str]) -> bool:
+    """Whether these are files of a traditional binlog, and none of the engine's."""
+    return any(map(_CLASSIC_NAME.fullmatch, names)) and not any(parse_file_name(name) is not None for name in names)
+
+
+def holds_traditional(path: Path) -> bool:
+    """Whether a path is one of traditional files: a file or an index of them, or their directory."""
+    try:
+        if path.is_dir():
+            return holds_classic_files([one.name for one in path.iterdir()])
+        return path.is_file() and parse_file_name(path.name) is None
+    except OSError:
+        return False  # whoever reads it says why

@@ -1,0 +1,82 @@
+"""Which table a name means: it is followed by generation, through RENAME, swaps and TRUNCATE, and no further."""
+
+from __future__ import annotations
+
+import pytest
+from tests.table_versions import logged_statement, place
+
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.identity import ranges_of
+from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
+
+T = "CREATE TABLE t (id INT, a INT)"
+U = "CREATE TABLE u (id INT)"
+CASES = {  # statements, one at each place from 1 on; then the names of t at the end, and from where to where
+    "from its CREATE TABLE on": ([T], {"t": (1, None)}),
+    "nothing is said of it": ([U], {"t": (None, None)}),
+    "altered": ([T, "ALTER TABLE t ADD b INT"], {"t": (1, None)}),
+    "truncated": ([T, "TRUNCATE TABLE t"], {"t": (1, None)}),
+    "renamed": ([U, "RENAME TABLE u TO t"], {"u": (1, None), "t": (2, None)}),
+    "truncated, and renamed": ([U, "TRUNCATE u", "ALTER TABLE u RENAME t"], {"u": (1, None), "t": (3, None)}),
+    "swapped": ([T, U, "RENAME TABLE t TO v, u TO t, v TO u"], {"u": (2, 3), "t": (3, None)}),
+    "dropped and created": ([T, "DROP TABLE t", T], {"t": (3, None)}),
+    "replaced": ([T, "CREATE OR REPLACE TABLE t (id INT)"], {"t": (2, None)}),
+    "replaced by a query": ([T, "CREATE OR REPLACE TABLE t SELECT 1"], {"t": (2, None)}),
+    "gone with its database": ([T, "DROP DATABASE db", T], {"t": (3, None)}),
+    "copied": ([U, "CREATE TABLE t LIKE u"], {"t": (2, None)}),
+    "gone at the end": ([T, "DROP TABLE t"], {"t": (1, None)}),
+    "called otherwise at the end": ([T, "RENAME TABLE t TO v"], {"t": (1, None), "v": (2, None)}),
+    "from before the log": (["ALTER TABLE t ADD b INT"], {"t": (None, None)}),
+    "from before the log, replaced": ([T], {"t": (1, None)}),
+    "from before the log, renamed": (["RENAME TABLE u TO t"], {"u": (None, None), "t": (1, None)}),
+    "from before the log, renamed twice": (
+        ["RENAME TABLE u TO v", "RENAME TABLE v TO t"],
+        {"u": (None, None), "v": (1, None), "t": (2, None)},
+    ),
+    "from before the log, swapped": (["RENAME TABLE t TO v, u TO t"], {"u": (None, None), "t": (1, None)}),
+    "from before the log, and not understood": (
+        ["RENAME TABLE u TO t", "ALTER TABLE t FROBNICATE"],
+        {"u": (None, None), "t": (1, None)},
+    ),
+    "not understood, and made anew": (
+        [T, "ALTER TABLE t FROBNICATE", T.replace("TABLE", "OR REPLACE TABLE")],
+        {"t": (3, None)},
+    ),
+    "not understood, and renamed": (
+        [U, "ALTER TABLE u FROBNICATE", "RENAME TABLE u TO t"],
+        {"u": (1, None), "t": (3, None)},
+    ),
+}
+
+
+def folded(statements: list[str]) -> SchemaHistory:
+    history = SchemaHistory()
+    for number, text in enumerate(statements, start=1):
+        history.add(place(number), f"0-1-{number}", 0, logged_statement(text))
+    return history
+
+
+def found_in(history: SchemaHistory, at: int | None = None) -> dict[str, tuple[int | None, int | None]]:
+    """The names, each from the first place where it was given to the last one where it was taken away."""
+    found: dict[str, tuple[int | None, int | None]] = {}
+    for (database, name), since, until in ranges_of(history, ("db", "t"), None if at is None else place(at)):
+        assert database == "db"
+        first, last = (None if one is None else one.position.offset for one in (since, until))
+        found[name] = (found[name][0] if name in found else first, last)
+    return found
+
+
+@pytest.mark.parametrize("is_saved", [False, True], ids=["folded", "saved"])
+@pytest.mark.parametrize(("statements", "names"), CASES.values(), ids=CASES)
+def test_a_table_has_these_names(statements, names, is_saved) -> None:
+    history = folded(statements)
+    if is_saved:
+        history, _ = decode_history(encode_history(history, LastFolded(LogPosition(0, 0), "", "", "", "")))
+    assert found_in(history) == names
+
+
+def test_a_name_means_what_it_means_at_a_place() -> None:
+    history = folded([T, U, "RENAME TABLE t TO v, u TO t"])
+    assert found_in(history, at=2) == {"t": (1, 3), "v": (3, None)}
+    assert found_in(history, at=3) == {"u": (2, None), "t": (3, None)}

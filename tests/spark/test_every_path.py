@@ -1,0 +1,253 @@
+"""One table of logs, read in every way there is: each gives the same rows.
+
+Of `.ibb` files, traditional files and a running primary; by kernels and by the reference; in one
+batch and as a stream of many, begun anew on its way.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.reading import read_task
+from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.partition import read_partition
+from ibbmaster.spark.stream import IbbStreamReader
+from ibbmaster.testkit.primary import FixturePrimary
+
+GROUPS_IN_BATCH = 3
+
+
+@dataclass
+class Log:
+    """What a primary logs under binlog_row_metadata=NO_LOG, and what is then read of d.t.
+
+    A step is a statement, or a table and the rows that one group inserts into it; with a
+    number before it, it is of that domain. `rows` are those of all paths, `streamed` those of
+    a stream from the beginning where these are others.
+    """
+
+    steps: list[Any]
+    rows: list[dict[str, object]] | None
+    options: dict[str, str] = field(default_factory=dict)
+
+    def write(self, primary: FixturePrimary) -> None:
+        primary.ddl("CREATE DATABASE d")
+        for step in self.steps:
+            domain, step = (step[0], step[1:]) if isinstance(step, tuple) and isinstance(step[0], int) else (0, step)
+            step = step[0] if isinstance(step, tuple) and len(step) == 1 else step
+            if isinstance(step, str):
+                primary.ddl(step, database="d", domain=domain)
+                continue
+            name, *rows = step
+            with primary.transaction(domain=domain):
+                primary.table(f"d.{name}").insert(*rows)
+
+
+T = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)"
+
+
+def row(number: int, a: object = 10, b: object = 20) -> dict[str, object]:
+    return {"id": number, "a": a, "b": b}
+
+
+def rows(*numbers: int) -> list[dict[str, object]]:
+    return [row(number) for number in numbers]
+
+
+LOGS = {
+    "plain": Log([T, ("t", *rows(1, 2)), ("t", *rows(3))], rows(1, 2, 3)),
+    "no change yet": Log([T], []),
+    "no change yet, and declared": Log(["CREATE TABLE u (id INT)"], [], {"schema": f"USE d; {T}"}),
+    "a column moves": Log(
+        [T, ("t", row(1)), "ALTER TABLE t MODIFY a INT AFTER b", ("t", row(2)), ("t", row(3))], rows(1, 2, 3)
+    ),
+    "a column is added, and another renamed": Log(
+        [T, ("t", row(1)), "ALTER TABLE t ADD c INT DEFAULT 7, RENAME COLUMN b TO z", ("t", {"id": 2, "a": 1, "z": 2})],
+        [{"id": 1, "a": 10, "z": 20, "c": 7}, {"id": 2, "a": 1, "z": 2, "c": 7}],
+    ),
+    "the table is called otherwise at first": Log(
+        [T.replace(" t ", " old "), ("old", row(1)), "RENAME TABLE old TO t", ("t", row(2))], rows(1, 2)
+    ),
+    "tables change names": Log(
+        [
+            T,
+            ("t", row(1)),
+            "CREATE TABLE fresh (id INT PRIMARY KEY, a INT, b INT)",
+            ("fresh", row(2)),
+            "RENAME TABLE t TO gone, fresh TO t",
+            ("t", row(3)),
+            ("gone", row(4)),
+        ],
+        rows(2, 3),
+    ),
+    "made anew with other types": Log(
+        [
+            "CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, a VARCHAR(9), b DATE)",
+            ("t", {"id": 2**63, "a": "x", "b": "2026-01-31"}),
+            "DROP TABLE t",
+            T,
+            ("t", row(2)),
+        ],
+        rows(2),
+    ),
+    "replaced, and nothing written since": Log(
+        ["CREATE TABLE t (id DATE PRIMARY KEY)", ("t", {"id": "2026-01-31"}), T.replace("CREATE", "CREATE OR REPLACE")],
+        [],
+    ),
+    "truncated": Log([T, ("t", row(1)), "TRUNCATE TABLE t", ("t", row(2))], rows(1, 2)),
+    "the name of a table that is gone": Log(
+        [T, ("t", row(1)), "DROP TABLE t", "CREATE TABLE u (id INT)", ("u", {"id": 9})], rows(1)
+    ),
+    "of several domains": Log(
+        [T, ("t", row(1)), (1, "t", row(2)), (0, "t", row(3)), (1, "ALTER TABLE t MODIFY b INT FIRST"), ("t", row(4))],
+        rows(1, 2, 3, 4),
+    ),
+    "as written": Log(
+        ["CREATE TABLE t (id INT, old INT)", ("t", {"id": 1, "old": 5}), "DROP TABLE t", T, ("t", row(2))],
+        [{"id": 1, "a": None, "b": None, "old": 5}, row(2) | {"old": None}],
+        {"schemaMode": "asWritten"},
+    ),
+}
+
+
+@pytest.fixture
+def logged():
+    with FixturePrimary(metadata="NO_LOG", server_id=3, profile="classic-11.8") as primary:
+        yield primary
+
+
+def login(primary: FixturePrimary) -> dict[str, str]:
+    return {"host": primary.host, "port": str(primary.port), "user": primary.user, "password": primary.password}
+
+
+def directory(primary: FixturePrimary, tmp_path) -> dict[str, str]:
+    primary.log.bring_to_files()
+    return {"path": str(primary.log.path)}
+
+
+def traditional(primary: FixturePrimary, tmp_path) -> dict[str, str]:
+    primary.save_classic(tmp_path / "classic")
+    return {"path": str(tmp_path / "classic")}
+
+
+def running(primary: FixturePrimary, tmp_path) -> dict[str, str]:
+    return login(primary)
+
+
+SOURCES: dict[str, Callable[..., dict[str, str]]] = {
+    "directory": directory,
+    "traditional": traditional,
+    "live": running,
+}
+READERS: dict[str, dict[str, str]] = {
+    "kernels": {},
+    "reference": {"without": "kernels"},
+    "lenient": {"failOnDataLoss": "false"},
+    "bytes": {"onUndecodable": "binary"},
+}
+STREAMED = ("directory", "live")
+
+
+def own(found: list[dict[str, object]]) -> list[dict[str, object]]:
+    return [{name: cell for name, cell in one.items() if not name.startswith("_")} for one in found]
+
+
+def without_kernels(monkeypatch, reader: dict[str, str]) -> dict[str, str]:
+    if reader.get("without") != "kernels":
+        return reader
+    monkeypatch.setattr("ibbmaster.arrow.plan.load", lambda kernels: None)
+    monkeypatch.setattr("ibbmaster.arrow.ddl_scan.load", lambda kernels: None)
+    return {}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", LOGS)
+def test_a_batch(name, source, logged, tmp_path, monkeypatch):
+    LOGS[name].write(logged)
+    given = SOURCES[source](logged, tmp_path) | LOGS[name].options | {"table": "d.t"}
+    for reader in READERS.values():
+        with monkeypatch.context() as patch:
+            options = parse_options(given | without_kernels(patch, reader))
+            fields = find_fields(options)
+            tasks = pickle.loads(pickle.dumps(plan_tasks(options, fields)))
+            found = [one for task in tasks for batch in read_task(task) for one in batch.to_pylist()]
+            assert own(found) == LOGS[name].rows, reader
+
+
+@pytest.mark.parametrize("source", STREAMED)
+@pytest.mark.parametrize("name", LOGS)
+def test_a_stream_that_is_begun_anew_for_every_batch(name, source, logged, tmp_path, monkeypatch):
+    LOGS[name].write(logged)
+    given = SOURCES[source](logged, tmp_path) | LOGS[name].options
+    given |= {"table": "d.t", "maxGroupsPerTrigger": str(GROUPS_IN_BATCH)}
+    for reader in READERS.values():
+        for goes_on in (True, False):
+            with monkeypatch.context() as patch:
+                options = parse_options(given | without_kernels(patch, reader))
+                assert own(streamed(options, goes_on=goes_on)) == LOGS[name].rows, (reader, goes_on)
+
+
+def streamed(options, *, goes_on: bool, limit=None) -> list[dict[str, object]]:
+    """All batches of a stream; one that does not go on has a new reader for each, which plans the last one again."""
+    reader = IbbStreamReader(options, find_fields(options))
+    start, found = reader.initialOffset(), []
+    while (end := json.loads(json.dumps(reader.latestOffset(start, limit or ReadMaxRows(1))))) != start:
+        if not goes_on:
+            reader.stop()
+            reader = IbbStreamReader(options, find_fields(options))
+        for partition in reader.partitions(start, end):
+            found += [
+                one for batch in read_partition(pickle.loads(pickle.dumps(partition))) for one in batch.to_pylist()
+            ]
+        start = end
+    reader.stop()
+    return found
+
+
+DOMAINS = ("0-1-1", "1-1-1", "1-1-2", "1-1-3", "0-1-2", "0-1-3", "1-1-4", "0-1-4")
+POSITIONS = {  # what a reader that has it lacks
+    "": DOMAINS,
+    "0-1-3,1-1-1": ("1-1-2", "1-1-3", "1-1-4", "0-1-4"),
+    "0-1-3": ("1-1-1", "1-1-2", "1-1-3", "1-1-4", "0-1-4"),
+    "1-1-3": ("0-1-1", "0-1-2", "0-1-3", "1-1-4", "0-1-4"),
+    "0-1-2,1-1-3": ("0-1-3", "1-1-4", "0-1-4"),
+    "0-1-4,1-1-1": ("1-1-2", "1-1-3", "1-1-4"),
+    "0-1-4,1-1-4": (),
+}
+
+
+@pytest.mark.parametrize("source", STREAMED)
+@pytest.mark.parametrize("position", POSITIONS)
+@pytest.mark.parametrize("size", [None, 1, 2])
+def test_no_position_makes_a_reader_pass_over_what_it_lacks(source, position, size, tmp_path):
+    """Domains interleave otherwise on each server: the position of another one is no prefix of this log."""
+    with FixturePrimary(server_id=1, profile="classic-11.8") as primary:
+        for gtid in DOMAINS:
+            primary.ddl("CREATE DATABASE IF NOT EXISTS d", gtid=gtid)
+        given = SOURCES[source](primary, tmp_path) | {"granularity": "groups"}
+        limits = {} if size is None else {"maxGroupsPerTrigger": str(size)}
+        start = {"startingOffsets": position} if position else {}
+
+        def gtids(found):
+            return tuple(one["_gtid"] for one in found)
+
+        options = parse_options(given | limits | start)
+        limit = ReadAllAvailable() if size is None else ReadMaxRows(size)
+        assert gtids(streamed(options, goes_on=True, limit=limit)) == POSITIONS[position]
+        assert gtids(streamed(options, goes_on=False, limit=limit)) == POSITIONS[position]
+        options = parse_options(given | {"startingGtid": position})
+        tasks = plan_tasks(options, find_fields(options))
+        assert (
+            gtids(one for task in tasks for batch in read_task(task) for one in batch.to_pylist())
+            == (POSITIONS[position])
+        )
+        if source == "directory":
+            assert tuple(str(group.gtid) for group in primary.log.groups(after=position)) == POSITIONS[position]
