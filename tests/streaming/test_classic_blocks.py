@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.classic.engine import ClassicBinlog, ClassicGroups
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import XZ_SUFFIX
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError

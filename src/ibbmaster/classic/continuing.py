@@ -1,0 +1,51 @@
+"""Whether one file of a traditional binlog continues another."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ibbmaster.classic.head import FileHead
+from ibbmaster.classic.series import ClassicFile
+from ibbmaster.errors import GapError
+from ibbmaster.gtid import GtidState
+
+
+class Continuation(NamedTuple):
+    """What was logged before a file, and what a user should know about that."""
+
+    state: GtidState
+    notice: str | None = None
+
+
+def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: FileHead) -> Continuation:
+    """Compare what a file says was logged before it with `state`, at which the file before it ended.
+
+    Raises:
+        GapError: files between the two are missing, or the two are not of one binlog.
+    """
+    listed = head.state
+    if listed is None or listed == state:
+        return Continuation(state)
+    dropped = set(state.domain_ids) - set(listed.domain_ids)
+    expected = state.copy()
+    for domain_id in dropped:
+        expected.drop_domain(domain_id)
+    if not dropped or listed != expected:
+        raise GapError(
+            file.name,
+            head.state_offset,
+            f"it begins at the GTID state {_text(listed)}, but {before.name} ends at {_text(state)}: "
+            f"{missing_between(before, file)}",
+            missing_between(before, file),
+        )
+    names = ", ".join(map(str, sorted(dropped)))
+    return Continuation(listed.copy(), f"{file.name}: the server forgot domain {names} here (DELETE_DOMAIN_ID)")
+
+
+def missing_between(before: ClassicFile, file: ClassicFile) -> str:
+    """What is to be said of two files that do not continue each other."""
+    return f"files between {before.name} and {file.name} are missing, or they are not of one binlog"
+
+
+def _text(state: GtidState) -> str:
+    return f"'{state}'" if len(state) else "of an empty binlog"
