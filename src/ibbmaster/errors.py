@@ -119,11 +119,11 @@ class ClassicFormatError(IbbMasterError):
 class NoEventError(ClassicFormatError):
     """No event begins at an offset that a replica has named; `event_size` is what the bytes there say of one.
 
-    `is_cut`: the file ends before one of that size.
+    None: there is no whole header. `is_cut`: the file ends before one of that size.
     """
 
     def __init__(
-        self, file_name: str, file_offset: int, problem: str, event_size: int = 0, is_cut: bool = False
+        self, file_name: str, file_offset: int, problem: str, event_size: int | None = None, is_cut: bool = False
     ) -> None:
         super().__init__(file_name, file_offset, problem)
         self.args = (file_name, file_offset, problem, event_size, is_cut)

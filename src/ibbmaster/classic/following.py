@@ -80,10 +80,9 @@ class FollowedSeries:
 
     def head(self, file: ClassicFile) -> FileHead:
         """What the head of a file says, read once."""
-        head = self._heads.get(file.index)
-        if head is None:
-            head = self._heads[file.index] = _read_head(file)
-        return head
+        if not self._heads:  # what is no binlog shall be found at once
+            self._heads = {each.index: _read_head(each) for each in self._files if each == file or each.path.exists()}
+        return self._heads[file.index]
 
     def listed(self) -> list[LogFile]:
         """The files that are there now, without those that were purged."""

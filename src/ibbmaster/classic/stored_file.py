@@ -62,7 +62,7 @@ class StoredFileReader(ClassicFileReader):
         self._is_lead_in = not is_between_groups and self._offset != self._first_offset
         self._walk = (0, 0)  # of the group that was not all there: where it begins, and how much of it is there
         self.has_ended = False
-        self.may_grow = may_grow and self.window.source.descriptor is not None  # packed files are complete
+        self.may_grow = may_grow and not self._is_ended()
         self._is_marked_in_use = self.window.is_in_use
         self.window.is_in_use |= self.may_grow
 
@@ -169,6 +169,21 @@ class StoredFileReader(ClassicFileReader):
 
     # What is there -----------------------------------------------------------------------
 
+    def _is_ended(self) -> bool:
+        """Whether its server has ended the file: the last event is a STOP, or a ROTATE to a file with a name as long."""
+        source, checksum_size = self.window.source, self.window.checksum_size
+        if source.descriptor is None:
+            return True  # nobody packs a file that is still written
+        size_bytes = source.size_bytes
+        for event_type, body_size in ((EventType.STOP, 0), (EventType.ROTATE, 8 + len(self.file.name.encode()))):
+            size = EVENT_HEADER_SIZE + body_size + checksum_size
+            found = source.read(max(size_bytes - size, 0), EVENT_HEADER_SIZE)
+            if len(found) == EVENT_HEADER_SIZE:
+                _, found_type, _, found_size, log_pos, _ = HEADER.unpack(found)
+                if (found_type, found_size, log_pos) == (event_type, size, size_bytes & 0xFFFFFFFF):
+                    return True
+        return False
+
     def _expect_event(self) -> None:
         """Whether an event begins at the first offset, which somebody has named.
 
@@ -181,9 +196,9 @@ class StoredFileReader(ClassicFileReader):
         try:
             window.require(EVENT_HEADER_SIZE)
         except Truncated:
-            if self.may_grow:
+            if self.may_grow and self._is_border(offset):
                 raise
-            raise NoEventError(name, offset, "the file ends here, inside the header of an event", 0, True) from None
+            raise NoEventError(name, offset, "the file ends here, inside the header of an event", None, True) from None
         _, event_type, _, size, log_pos, _ = HEADER.unpack_from(window.block, window.position)
         end = offset + size
         is_cut = end > window.source.size_bytes

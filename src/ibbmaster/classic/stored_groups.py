@@ -39,7 +39,7 @@ class StoredGroups(ClassicGroups):
         self._current: StoredFileReader | None = None
         self._items: Iterator[EventGroup | None] = iter(())
         self.position = position
-        self._begin(series.file(position.file_no), offset)
+        self._first_offset = offset
 
     def close(self) -> None:
         if self._current is not None:
@@ -68,6 +68,8 @@ class StoredGroups(ClassicGroups):
             PositionPurgedError: the log was reset.
         """
         self.check_log()
+        if self._current is None:
+            self._begin(self._series.file(self.position.file_no), self._first_offset)
         while True:
             item = next(self._items)
             if item is not None:
@@ -123,8 +125,8 @@ class StoredGroups(ClassicGroups):
     @property
     def is_in_file(self) -> bool:
         """Whether what was read ends at `position`, between groups."""
-        file = self._file
-        return file.is_at_group_end and file.window.offset == self.position.offset
+        file = self._current
+        return file is not None and file.is_at_group_end and file.window.offset == self.position.offset
 
     is_stored = True
 

@@ -72,15 +72,18 @@ def opening_format_description(
 def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes:
     """The first event of a file for a replica that has read of it before: `created` is 0, so it keeps temporary tables.
 
-    Where it is to begin inside the file, the event does not count for its position.
+    Where it is to begin inside the file, the event does not count for its position. In a file without checksums
+    the one of this event stays what it was, as at a primary: nobody looks at it.
 
     Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event().
     """
-    changed = bytearray(event[:-CHECKSUM_SIZE])
+    changed = bytearray(event)
     changed[CREATED_OFFSET : CREATED_OFFSET + CREATED_SIZE] = bytes(CREATED_SIZE)
     if is_inside_file:
         changed[LOG_POS_OFFSET : LOG_POS_OFFSET + LOG_POS_SIZE] = bytes(LOG_POS_SIZE)
-    return append_checksum(bytes(changed))
+    if event[-CHECKSUM_SIZE - 1] == ChecksumAlgorithm.NONE:
+        return bytes(changed)
+    return append_checksum(bytes(changed[:-CHECKSUM_SIZE]))
 
 
 def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:

@@ -86,7 +86,7 @@ def _no_event_text(cause: NoEventError) -> str:
 
     Source: MariaDB 10.11, log_event.cc, Log_event::read_log_event(IO_CACHE *, ...), and sql_repl.cc, send_events().
     """
-    if cause.event_size > EVENT_SIZE_MAX:
+    if (cause.event_size or 0) > EVENT_SIZE_MAX:
         return "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on master"
     if cause.is_cut:
         return "binlog truncated in the middle of event; consider out of disk space on master"

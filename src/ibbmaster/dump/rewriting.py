@@ -131,9 +131,9 @@ class Rewriter:
         """The next event lies there in its file, whatever was left out before."""
         self.position = position
 
-    def read_header_at(self, position: int) -> None:
+    def read_header_at(self, position: int, size: int = EVENT_HEADER_SIZE) -> None:
         """What would be an event's header was read there, and no more."""
-        self.last_position, self.position = position, position + EVENT_HEADER_SIZE
+        self.last_position, self.position = position, position + size
 
     def begin_file(self, format_description: bytes) -> None:
         """Count from the head of a file whose first event is this one."""

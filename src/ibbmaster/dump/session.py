@@ -28,7 +28,7 @@ from ibbmaster.dump.start import StartCheck, impossible_position
 from ibbmaster.errors import IbbMasterError, NoEventError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
-from ibbmaster.event.header import CHECKSUM_SIZE, TYPE_OFFSET, decode_event_header
+from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
@@ -448,7 +448,7 @@ class DumpSession:
         """As `fail`: what comes next cannot be read."""
         failure = reading_failed(error)
         if isinstance(error, NoEventError):
-            self._rewriter.read_header_at(error.file_offset)
+            self._rewriter.read_header_at(error.file_offset, EVENT_HEADER_SIZE if error.event_size is not None else 0)
         self.fail(failure.with_place(self._where()) if self._profile.sends_files else failure)
 
     @_call
@@ -509,7 +509,7 @@ class DumpSession:
         """What to do with an event of a file that is in no group; queues what comes before it, and the head of a file."""
         event = group.gtid_event
         if event[TYPE_OFFSET] != EventType.FORMAT_DESCRIPTION:
-            return SEND
+            return SEND._replace(is_last=self._skipping.is_until_reached)
         is_first = not self._has_begun
         self._has_begun = True
         if not is_first:
@@ -525,8 +525,6 @@ class DumpSession:
             event = reopening_format_description(event, is_inside_file=is_inside)
         self._queue_event(event)
         self._count_from(group.end)
-        if is_first and self._skipping.is_until_reached:
-            self._reach_until()
         return None
 
     def _fail_without_checksums(self) -> None:
