@@ -120,7 +120,9 @@ class LogVerification:
             StoreError: there is no log, or it cannot be read.
         """
         self._progress = "under way"
-        for fault in self._of_events() if self._log.classic is not None else self._of_pages():
+        classic = self._log.classic
+        found = self._of_pages() if classic is None else classic.verify(self.totals, self._on_bytes)
+        for fault in found:
             self._found[fault.is_damage] += 1
             yield fault
         self._progress = "done"
@@ -135,19 +137,6 @@ class LogVerification:
             )
         if self.redo is not None and self.redo.problem is not None:
             yield Fault(problem=self.redo.line())
-
-    def _of_events(self) -> Iterator[Fault]:
-        """Traditional files: whether each divides into groups of whole events with right checksums."""
-        engine = self._log.engine
-        found: list[str] = []
-        for log_range in engine.ranges(LOG_START, engine.end(), size=WHOLE_FILE):
-            for group in engine.groups_in(log_range, on_fault=lambda place, problem: found.append(problem)):
-                self.totals.groups += group.gtid is not None
-                for piece in group.body:
-                    self._on_bytes(len(piece))
-            self.totals.files += 1
-            yield from (Fault(problem=problem) for problem in found)
-            found.clear()
 
 
 class Log:

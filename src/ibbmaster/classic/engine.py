@@ -16,6 +16,7 @@ from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_groups import StoredGroups
+from ibbmaster.classic.verifying import verify_files
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
@@ -23,6 +24,7 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.interface import FileEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.seek import explain_purged
@@ -189,6 +191,11 @@ class ClassicBinlog(FileEngine):
         finally:
             if reader is not None:
                 reader.close()
+
+    def verify(self, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
+        """What is wrong with the files, and with their order; see `verify_files`."""
+        self._series.look()
+        return verify_files(self._series, totals, on_bytes)
 
     def _head(self, file: ClassicFile) -> ClassicHead:
         head = self._series.head(file)

@@ -13,7 +13,6 @@ Invariants:
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 from ibbmaster.classic.groups import LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
@@ -24,12 +23,11 @@ from ibbmaster.classic.window import Truncated
 from ibbmaster.errors import ClassicFormatError, NoEventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GtidFlag
-from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader, without_checksum
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.kernel.fields import ENDS, MAY_END
 from ibbmaster.position import LogPosition
 
-SIZE = struct.Struct("<I")  # of an event, at `SIZE_OFFSET`
 EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends an event that is larger
 QUERY_SIZE_MAX = 1 << 16  # bytes of a QUERY that can end a group
 ENDING_TYPES = frozenset({EventType.ROTATE, EventType.STOP})
@@ -267,12 +265,3 @@ class StoredFileReader(ClassicFileReader):
         if not window.has_more() or self._is_marked_in_use:
             return None
         return window.error(window.offset, "the file ends inside what begins here")
-
-
-def without_checksum(event: bytes, checksum_size: int) -> bytes:
-    """A stored event as it is read: nothing behind it, which its size counts."""
-    if not checksum_size:
-        return event
-    plain = bytearray(event[:-checksum_size])
-    SIZE.pack_into(plain, SIZE_OFFSET, len(plain))
-    return bytes(plain)

@@ -22,6 +22,7 @@ from ibbmaster.event.format_description import (
     ChecksumAlgorithm,
     describe_format,
     encode_format_description,
+    has_checksums,
 )
 from ibbmaster.event.header import (
     CHECKSUM_SIZE,
@@ -81,7 +82,7 @@ def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes
     changed[CREATED_OFFSET : CREATED_OFFSET + CREATED_SIZE] = bytes(CREATED_SIZE)
     if is_inside_file:
         changed[LOG_POS_OFFSET : LOG_POS_OFFSET + LOG_POS_SIZE] = bytes(LOG_POS_SIZE)
-    if event[-CHECKSUM_SIZE - 1] == ChecksumAlgorithm.NONE:
+    if not has_checksums(event):
         return bytes(changed)
     return append_checksum(bytes(changed[:-CHECKSUM_SIZE]))
 

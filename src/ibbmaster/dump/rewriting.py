@@ -7,7 +7,6 @@ not know them, events between groups for those who do not know these, marked eve
 from __future__ import annotations
 
 import enum
-import struct
 import zlib
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from ibbmaster.event.header import (
     CHECKSUM_SIZE,
     EVENT_HEADER_SIZE,
     HEADER,
+    SIZE,
     SIZE_OFFSET,
     TYPE_OFFSET,
     EventHeader,
@@ -40,7 +40,6 @@ CAPABILITY_GTID = 4
 
 FIRST_POSITION = 4  # of the first event of a traditional file
 LOG_POS_MASK = 0xFFFFFFFF
-SIZE = struct.Struct("<I")
 FLAGS_HIGH_OFFSET = 18
 SKIP_REPLICATION_BIT = EventFlag.SKIP_REPLICATION >> 8
 

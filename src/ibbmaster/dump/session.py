@@ -26,9 +26,9 @@ from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, LogPositions,
 from ibbmaster.dump.skipping import SEND, Skipping, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
 from ibbmaster.errors import IbbMasterError, NoEventError
-from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.event.format_description import ChecksumAlgorithm, has_checksums
 from ibbmaster.event.group import EventGroup
-from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
@@ -515,7 +515,7 @@ class DumpSession:
         if not is_first:
             self._announced_file_name = self._file_name(group.start.file_no)
             self._queue_rotate(FIRST_POSITION, with_checksum=self._has_checksums)
-        self._has_checksums = event[-CHECKSUM_SIZE - 1] == ChecksumAlgorithm.CRC32
+        self._has_checksums = has_checksums(event)
         self._rewriter.begin_stored_file(len(event), has_checksums=self._has_checksums)
         if self._has_checksums and not self._request.knows_checksums:
             self._fail_without_checksums()

@@ -71,6 +71,11 @@ def decode_format_description(event: Buffer) -> FormatDescription:
     )
 
 
+def has_checksums(event: Buffer) -> bool:
+    """Whether a FORMAT_DESCRIPTION says that the events behind it end with a checksum; it does so itself in any case."""
+    return event[-CHECKSUM_SIZE - 1] == ChecksumAlgorithm.CRC32
+
+
 def encode_format_description(
     value: FormatDescription, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0
 ) -> bytes:

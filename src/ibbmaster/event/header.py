@@ -12,6 +12,7 @@ from ibbmaster.errors import EventError
 HEADER = struct.Struct("<IBIIIH")
 EVENT_HEADER_SIZE = HEADER.size
 TYPE_OFFSET, SERVER_ID_OFFSET = 4, 5  # the timestamp comes first
+SIZE = struct.Struct("<I")
 SIZE_OFFSET = 9  # of the field that holds the event's whole size
 LOG_POS_OFFSET, FLAGS_OFFSET = 13, 17
 LOG_POS_SIZE = 4
@@ -75,6 +76,13 @@ def encode_event(
 def append_checksum(event: bytes) -> bytes:
     """The event with the CRC-32 of its bytes behind it; its size field counts it already."""
     return event + CHECKSUM.pack(zlib.crc32(event))
+
+
+def without_checksum(event: bytes, checksum_size: int = CHECKSUM_SIZE) -> bytes:
+    """The event as it is decoded: with nothing behind it, which its size would count."""
+    if not checksum_size:
+        return event
+    return event[:SIZE_OFFSET] + SIZE.pack(len(event) - checksum_size) + event[SIZE_OFFSET + SIZE.size : -checksum_size]
 
 
 def has_valid_checksum(event: Buffer) -> bool:
