@@ -131,7 +131,6 @@ class NoEventError(ClassicFormatError):
         self.is_cut = is_cut
 
 
-
 class GapError(ClassicFormatError):
     """A file does not continue the one before it; `gap` says what is missing in words for a replica."""
 

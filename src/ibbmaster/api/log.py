@@ -31,11 +31,10 @@ from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
 from ibbmaster.log.locating import locate
-from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.verify import verify
-from ibbmaster.position import LOG_START, LogPosition, NamedPosition
+from ibbmaster.position import LogPosition, NamedPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase

@@ -82,7 +82,7 @@ class ClassicReader:
             try:
                 if before is not None:
                     self.state, notice = continued(before, self.state, file, reader.head)
-                    self.notices += [notice] * (notice is not None)
+                    self.notices += [] if notice is None else [notice]
                     self.restart_count += reader.head.is_restart
                 for group in reader.groups(take and take_and_log):
                     assert group.gtid is not None

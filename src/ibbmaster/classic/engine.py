@@ -40,7 +40,7 @@ class ClassicHead(ReadPlan):
 
 
 class _Tail(NamedTuple):
-    """The end of the log: how much of the files was there, the first byte behind the last whole group, and the state."""
+    """The end of the log: how much of the files was there, the byte behind the last whole group, and the state."""
 
     stamp: Stamp
     position: LogPosition

@@ -19,7 +19,6 @@ from ibbmaster.classic.series import (
 from ibbmaster.errors import ClassicFormatError, PositionPurgedError, StoreError
 from ibbmaster.log.interface import LogFile
 
-
 Stamp = tuple[int, int, int]  # resets, number and size of the last file
 
 

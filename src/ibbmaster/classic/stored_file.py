@@ -31,7 +31,11 @@ from ibbmaster.position import LogPosition
 EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends an event that is larger
 QUERY_SIZE_MAX = 1 << 16  # bytes of a QUERY that can end a group
 ENDING_TYPES = frozenset({EventType.ROTATE, EventType.STOP})
-AROUND_TYPES = ENDING_TYPES | {EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.INCIDENT}  # a replica stops at the last one
+AROUND_TYPES = ENDING_TYPES | {
+    EventType.GTID_LIST,
+    EventType.BINLOG_CHECKPOINT,
+    EventType.INCIDENT,
+}  # a replica stops at the last one
 
 
 class StoredFileReader(ClassicFileReader):
@@ -168,7 +172,7 @@ class StoredFileReader(ClassicFileReader):
     # What is there -----------------------------------------------------------------------
 
     def _is_ended(self) -> bool:
-        """Whether its server has ended the file: the last event is a STOP, or a ROTATE to a file with a name as long."""
+        """Whether its server has ended the file: the last event is a STOP, or a ROTATE to a name as long."""
         source, checksum_size = self.window.source, self.window.checksum_size
         if source.descriptor is None:
             return True  # nobody packs a file that is still written

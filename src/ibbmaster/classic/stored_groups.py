@@ -15,6 +15,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 
+
 class StoredGroups(ClassicGroups):
     """Every group with its events as they are stored, and every other event as one without GTID.
 
@@ -31,7 +32,7 @@ class StoredGroups(ClassicGroups):
         *,
         knows_state: bool = False,
     ) -> None:
-        """Begin in the file of a position. With `knows_state` the offset is one between groups, and `state` is that there."""
+        """Begin in the file of a position; with `knows_state` between groups, and `state` is what was logged there."""
         self._series = series
         self._resets = series.resets
         self._state = state.copy()

@@ -506,7 +506,7 @@ class DumpSession:
         return verdict
 
     def _judge_event(self, group: EventGroup) -> Verdict | None:
-        """What to do with an event of a file that is in no group; queues what comes before it, and the head of a file."""
+        """What to do with an event that is in no group; queues what comes before it, and what begins a file."""
         event = group.gtid_event
         if event[TYPE_OFFSET] != EventType.FORMAT_DESCRIPTION:
             return SEND._replace(is_last=self._skipping.is_until_reached)

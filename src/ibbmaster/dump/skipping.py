@@ -65,7 +65,7 @@ class Skipping:
 
     @property
     def has_reached_start(self) -> bool:
-        """Whether the replica has seen nothing of what comes: what it lacks may be of domains that are not known yet."""
+        """Whether the replica has seen nothing of what comes, but perhaps of domains that are not known yet."""
         return self._to_skip.keys() <= self._unknown_domain_ids
 
     @property

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.framing import PART_FIELDS, WINDOW_BYTES, FileFraming
+from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.dump.framing import check_event_size
 from ibbmaster.dump.profile import LogPosRule
@@ -141,7 +141,9 @@ class ClassicBlocks:
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._buffers.workspace() as workspace:
-            framing = ClassicFraming(self._groups, self._kernels, workspace, at, STORED if self._groups.is_stored else NOTHING)
+            framing = ClassicFraming(
+                self._groups, self._kernels, workspace, at, STORED if self._groups.is_stored else NOTHING
+            )
             try:
                 framing.skip(skips)
             except ClassicFormatError:
