@@ -9,7 +9,7 @@ IbbMasterError
 ├── EventError                 bytes of a replication event break its layout
 │   └── UndecodableError       ... in a value of a row; knows table, column and type
 ├── ClassicFormatError         bytes of a traditional binlog file break its format
-│   ├── NoEventError           no event begins where a replica wants to
+│   ├── MissingEventError           no event begins where a replica wants to
 │   └── GapError               files are missing between two, or they are not of one binlog
 ├── GtidError                  text that is no GTID or no GTID list
 │   └── DuplicateDomainError   two GTIDs of one domain in a position
@@ -116,7 +116,7 @@ class ClassicFormatError(IbbMasterError):
         return f"{self.file_name} offset {self.file_offset}: {self.problem}"
 
 
-class NoEventError(ClassicFormatError):
+class MissingEventError(ClassicFormatError):
     """No event begins at an offset that a replica has named; `event_size` is what the bytes there say of one.
 
     None: there is no whole header. `is_cut`: the file ends before one of that size.

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ibbmaster.classic.head import FileHead
 from ibbmaster.classic.series import ClassicFile
 from ibbmaster.errors import GapError
 from ibbmaster.gtid import GtidState
 
 
-class Continuation(NamedTuple):
-    """What was logged before a file, and what a user should know about that."""
-
-    state: GtidState
-    notice: str | None = None
-
-
-def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: FileHead) -> Continuation:
+def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: FileHead) -> tuple[GtidState, str | None]:
     """Compare what a file says was logged before it with `state`, at which the file before it ended.
+
+    Returns what was logged before the file, and what a user should know about that.
 
     Raises:
         GapError: files between the two are missing, or the two are not of one binlog.
     """
     listed = head.state
     if listed is None or listed == state:
-        return Continuation(state)
+        return state, None
     dropped = set(state.domain_ids) - set(listed.domain_ids)
     expected = state.copy()
     for domain_id in dropped:
@@ -39,7 +32,7 @@ def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: Fi
             missing_between(before, file),
         )
     names = ", ".join(map(str, sorted(dropped)))
-    return Continuation(listed.copy(), f"{file.name}: the server forgot domain {names} here (DELETE_DOMAIN_ID)")
+    return listed.copy(), f"{file.name}: the server forgot domain {names} here (DELETE_DOMAIN_ID)"
 
 
 def missing_between(before: ClassicFile, file: ClassicFile) -> str:

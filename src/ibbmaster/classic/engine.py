@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ibbmaster.classic.binlog import ClassicReader
-from ibbmaster.classic.following import FollowedSeries, Stamp
+from ibbmaster.classic.following import FollowedFiles, Stamp
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
@@ -59,7 +59,7 @@ class ClassicBinlog(FileEngine):
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._series = FollowedSeries(paths)
+        self._series = FollowedFiles(paths)
         self._lock = threading.Lock()  # for what follows
         self._tail: _Tail | None = None  # once somebody has asked
         self._watch: DirectoryWatch | None = None  # once somebody waits

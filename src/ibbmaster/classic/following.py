@@ -22,7 +22,7 @@ from ibbmaster.log.interface import LogFile
 Stamp = tuple[int, int, int]  # resets, number and size of the last file
 
 
-class FollowedSeries:
+class FollowedFiles:
     """The files there are, and their heads. Thread-safe; it keeps no file open.
 
     A file has the same number as long as it is there: its place in the series when that was first

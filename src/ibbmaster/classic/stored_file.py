@@ -7,8 +7,10 @@ FORMAT_DESCRIPTION, and it ends where the reader begins to read.
 
 Invariants:
 - An event is given only if all of it is there and, where the file has checksums, is right; of
-  one above `LARGE_EVENT_SIZE` the verdict comes last.
-- A group of a file that may grow is given only if all of it is there.
+  one above `LARGE_EVENT_SIZE` the verdict comes last
+  (test_what_a_copier_appends_and_the_files_that_follow_come_when_they_are_there).
+- A group of a file that may grow is given only if all of it is there
+  (test_a_long_group_comes_once_all_of_it_is_there).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from ibbmaster.classic.head import GTID_LIST_SIZE_MAX, is_marked_in_use
 from ibbmaster.classic.roles import KNOWN_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.window import Truncated
-from ibbmaster.errors import ClassicFormatError, NoEventError
+from ibbmaster.errors import ClassicFormatError, MissingEventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader, without_checksum
@@ -84,7 +86,7 @@ class StoredFileReader(ClassicFileReader):
 
         Raises:
             ClassicFormatError: the file is damaged.
-            NoEventError: no event begins at the first offset.
+            MissingEventError: no event begins at the first offset.
         """
         window = self.window
         window.go_to(self._offset)
@@ -190,7 +192,7 @@ class StoredFileReader(ClassicFileReader):
         """Whether an event begins at the first offset, which somebody has named.
 
         Raises:
-            NoEventError: none does.
+            MissingEventError: none does.
             Truncated: it has not come whole yet.
         """
         window, offset = self.window, self._offset
@@ -200,7 +202,9 @@ class StoredFileReader(ClassicFileReader):
         except Truncated:
             if self.may_grow and self._is_border(offset):
                 raise
-            raise NoEventError(name, offset, "the file ends here, inside the header of an event", None, True) from None
+            raise MissingEventError(
+                name, offset, "the file ends here, inside the header of an event", None, True
+            ) from None
         _, event_type, _, size, log_pos, _ = HEADER.unpack_from(window.block, window.position)
         end = offset + size
         is_cut = end > window.source.size_bytes
@@ -215,7 +219,7 @@ class StoredFileReader(ClassicFileReader):
             problem = "this lies inside an event"
         else:
             return
-        raise NoEventError(name, offset, problem, size, is_cut)
+        raise MissingEventError(name, offset, problem, size, is_cut)
 
     def _is_border(self, offset: int) -> bool:
         """Whether an event begins at an offset, as the sizes of those before it say."""

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Hashable, Iterable, Iterator
 
 from ibbmaster.classic.continuing import continued, missing_between
-from ibbmaster.classic.following import FollowedSeries
+from ibbmaster.classic.following import FollowedFiles
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileReader
@@ -25,7 +25,7 @@ class StoredGroups(ClassicGroups):
 
     def __init__(
         self,
-        series: FollowedSeries,
+        series: FollowedFiles,
         position: LogPosition,
         state: GtidState,
         offset: int = FIRST_EVENT_OFFSET,
@@ -65,7 +65,7 @@ class StoredGroups(ClassicGroups):
         Raises:
             ClassicFormatError: a file is damaged, or ends inside of something and will not be continued.
             GapError: a file does not continue the one before.
-            NoEventError: no event begins at the offset to begin at.
+            MissingEventError: no event begins at the offset to begin at.
             PositionPurgedError: the log was reset.
         """
         self.check_log()
@@ -97,7 +97,7 @@ class StoredGroups(ClassicGroups):
         self._begin(behind, FIRST_EVENT_OFFSET)
         head = self._file.head
         if self._knows_state:
-            self._state = continued(before, state, behind, head).state
+            self._state, _ = continued(before, state, behind, head)
         elif behind.number is not None and before.number is not None and behind.number > before.number + 1:
             gap = missing_between(before, behind)
             raise GapError(behind.name, head.state_offset, gap, gap)

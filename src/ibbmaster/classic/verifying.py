@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from ibbmaster.classic.continuing import continued, missing_between
-from ibbmaster.classic.following import FollowedSeries
+from ibbmaster.classic.following import FollowedFiles
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.series import ClassicFile
 from ibbmaster.errors import GapError, IbbMasterError
@@ -14,7 +14,7 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.log.fault import Fault, Severity, Totals
 
 
-def verify_files(series: FollowedSeries, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
+def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
     """The faults of all files, in order; `on_bytes` is called with the size of what was read.
 
     What was logged before a file is compared with what the files before it hold. Behind a fault

@@ -8,7 +8,7 @@ from ibbmaster.errors import (
     FormatError,
     GapError,
     IbbMasterError,
-    NoEventError,
+    MissingEventError,
     PositionPurgedError,
     StoreError,
     without_paths,
@@ -68,7 +68,7 @@ def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError
         return cause
     if isinstance(cause, PositionPurgedError):
         return too_old(str(cause))
-    if isinstance(cause, NoEventError):
+    if isinstance(cause, MissingEventError):
         return DumpError(_no_event_text(cause), str(cause))
     if isinstance(cause, GapError):
         return DumpError(f"could not find next log ({cause.gap})", str(cause))
@@ -81,7 +81,7 @@ def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError
     return DumpError(text + _in_brackets(_place(cause) or group_place or _reason(cause)), str(cause))
 
 
-def _no_event_text(cause: NoEventError) -> str:
+def _no_event_text(cause: MissingEventError) -> str:
     """What a primary says that takes the bytes at an offset for an event; it names the place itself.
 
     Source: MariaDB 10.11, log_event.cc, Log_event::read_log_event(IO_CACHE *, ...), and sql_repl.cc, send_events().

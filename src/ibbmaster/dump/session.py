@@ -25,7 +25,7 @@ from ibbmaster.dump.request import CAPABILITY_ENGINE, DumpRequest
 from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, LogPositions, Rewriter, Selection
 from ibbmaster.dump.skipping import SEND, Skipping, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
-from ibbmaster.errors import IbbMasterError, NoEventError
+from ibbmaster.errors import IbbMasterError, MissingEventError
 from ibbmaster.event.format_description import ChecksumAlgorithm, has_checksums
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
@@ -447,7 +447,7 @@ class DumpSession:
     def fail_reading(self, error: IbbMasterError) -> None:
         """As `fail`: what comes next cannot be read."""
         failure = reading_failed(error)
-        if isinstance(error, NoEventError):
+        if isinstance(error, MissingEventError):
             self._rewriter.read_header_at(error.file_offset, EVENT_HEADER_SIZE if error.event_size is not None else 0)
         self.fail(failure.with_place(self._where()) if self._profile.sends_files else failure)
 

@@ -80,9 +80,12 @@ def append_checksum(event: bytes) -> bytes:
 
 def without_checksum(event: bytes, checksum_size: int = CHECKSUM_SIZE) -> bytes:
     """The event as it is decoded: with nothing behind it, which its size would count."""
-    if not checksum_size:
-        return event
-    return event[:SIZE_OFFSET] + SIZE.pack(len(event) - checksum_size) + event[SIZE_OFFSET + SIZE.size : -checksum_size]
+    return resized(event[: len(event) - checksum_size]) if checksum_size else event
+
+
+def resized(event: bytes) -> bytes:
+    """An event that was cut, or made longer, whose size field is that of its bytes."""
+    return event[:SIZE_OFFSET] + SIZE.pack(len(event)) + event[SIZE_OFFSET + SIZE.size :]
 
 
 def has_valid_checksum(event: Buffer) -> bool:

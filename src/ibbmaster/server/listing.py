@@ -8,10 +8,10 @@ from itertools import chain
 
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.variables import BinlogEventRow
-from ibbmaster.errors import NoEventError
+from ibbmaster.errors import MissingEventError
 from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.format_description import has_checksums
-from ibbmaster.event.header import CHECKSUM_SIZE, decode_event_header, without_checksum
+from ibbmaster.event.header import CHECKSUM_SIZE, decode_event_header, resized, without_checksum
 from ibbmaster.event.split import event_heads
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
@@ -42,7 +42,7 @@ def _rows(engine: FileEngine, file: LogFile, offset: int) -> Iterator[BinlogEven
         while True:
             try:
                 group = groups.next_group()
-            except NoEventError:
+            except MissingEventError:
                 raise _refused("Wrong offset or I/O error") from None
             if group is None or group.start.file_no != file.file_no:
                 return
@@ -53,13 +53,13 @@ def _rows(engine: FileEngine, file: LogFile, offset: int) -> Iterator[BinlogEven
                 if is_description:
                     trailer_size = CHECKSUM_SIZE if has_checksums(event) else 0
                 if position >= offset:
-                    is_whole = len(event) == header.size
-                    plain = without_checksum(event, trailer_size) if is_whole and not is_description else event
+                    is_cut = len(event) < header.size
+                    plain = event if is_description else without_checksum(event, 0 if is_cut else trailer_size)
                     yield BinlogEventRow(
                         file_name=file.name,
                         event_type=event_type_name(header.event_type),
                         server_id=header.server_id,
-                        info=describe_event(plain),
+                        info=describe_event(resized(plain)),
                         position=position,
                         end_position=header.log_pos,
                     )
