@@ -16,7 +16,7 @@ from lanes.capture import Capture
 from lanes.primary import IbbPrimary, Primary
 from lanes.replica import Replica
 
-from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary, ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
 
 VERSIONS = ["10.11", "11.8"]
 FORMS = {"with checksums": ["--binlog-checksum=CRC32"], "without": ["--binlog-checksum=NONE"]}
@@ -44,12 +44,14 @@ def write(primary: RealPrimary, first: int, *, ends_file: bool = True) -> None:
         primary.sql("FLUSH BINARY LOGS")
 
 
+def connected(primary: Primary) -> pymysql.Connection:
+    where = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
+    return pymysql.connect(**where, autocommit=True, ssl_disabled=True)
+
+
 def dumped(primary: Primary, name: str, position: int, *, checksum: str = "CRC32", capability: int = 4) -> list[bytes]:
     """Every packet of a dump by file and position that does not wait."""
-    connection = pymysql.connect(
-        host=primary.host, port=primary.port, user=primary.user, password=primary.password, ssl_disabled=True
-    )
-    with contextlib.closing(connection):
+    with contextlib.closing(connected(primary)) as connection:
         with connection.cursor() as cursor:
             cursor.execute(f"SET @master_binlog_checksum = '{checksum}', @mariadb_slave_capability = {capability}")
         connection._execute_command(0x12, struct.pack("<IHI", position, 3, 0) + name.encode())
@@ -87,9 +89,7 @@ def test_dumps_by_file_and_position_are_those_of_the_primary_itself(
     rng = random.Random(1)
 
     for statement in ("SHOW BINARY LOGS", "SHOW MASTER STATUS", "SHOW BINLOG EVENTS IN 'binlog.000002'"):
-        with contextlib.closing(
-            pymysql.connect(host=ours.host, port=ours.port, user=USER, password=PASSWORD, ssl_disabled=True)
-        ) as connection:
+        with contextlib.closing(connected(ours)) as connection:
             cursor = connection.cursor()
             cursor.execute(statement)
             assert cursor.fetchall() == real.sql(statement)
