@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -158,7 +158,16 @@ def run_dump(
 
 
 @pytest.fixture
-def dump_of() -> Callable[..., Dump]:
+def dump_of() -> Iterator[Callable[..., Dump]]:
+    """Dumps as `run_dump` makes them; those that stay leave at the end of the test."""
     if loading.load() is None:
         pytest.fail("the kernels cannot be loaded here")
-    return run_dump
+    with contextlib.ExitStack() as staying:
+
+        def dump(*args: Any, **options: Any) -> Dump:
+            made = run_dump(*args, **options)
+            if options.get("stays"):
+                staying.callback(made.source.close)
+            return made
+
+        yield dump
