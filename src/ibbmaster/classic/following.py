@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from ibbmaster.classic.series import (
     find_series,
     starts_like_a_binlog,
 )
-from ibbmaster.errors import ClassicFormatError, PositionPurgedError, StoreError
+from ibbmaster.errors import ClassicFormatError, MissingFileError, PositionPurgedError, StoreError
 from ibbmaster.log.interface import LogFile
 
 Stamp = tuple[int, int, int]  # resets, number and size of the last file
@@ -144,9 +145,21 @@ class FollowedFiles:
 
 
 def _read_head(file: ClassicFile) -> FileHead:
-    try:
+    with told_if_purged(file):
         return head_of(file)
-    except FileNotFoundError:
+
+
+@contextlib.contextmanager
+def told_if_purged(file: ClassicFile) -> Iterator[None]:
+    """A file that is missing where others are was purged.
+
+    Raises:
+        PositionPurgedError: it is.
+        StoreError: it cannot be opened, or its directory is gone.
+    """
+    try:
+        yield
+    except MissingFileError:
+        if not file.path.parent.is_dir():
+            raise
         raise PositionPurgedError(f"{file.name} was purged") from None
-    except OSError as error:
-        raise StoreError(f"{file.name}: {error.strerror}") from error

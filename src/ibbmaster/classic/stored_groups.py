@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Hashable, Iterable, Iterator
 
 from ibbmaster.classic.continuing import continued, missing_between
-from ibbmaster.classic.following import FollowedFiles
+from ibbmaster.classic.following import FollowedFiles, told_if_purged
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileReader
-from ibbmaster.errors import GapError, PositionPurgedError, StoreError
+from ibbmaster.errors import GapError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
@@ -113,12 +113,8 @@ class StoredGroups(ClassicGroups):
 
     def _begin(self, file: ClassicFile, offset: int) -> None:
         is_last = file.index == self._series.last.index
-        try:
+        with told_if_purged(file):
             self._current = StoredFileReader(file, offset, may_grow=is_last, is_between_groups=self._knows_state)
-        except FileNotFoundError:
-            raise PositionPurgedError(f"{file.name} was purged") from None
-        except OSError as error:
-            raise StoreError(f"{file.name}: {error.strerror}") from error
         self._items = self._current.items()
 
     # For callers that read groups themselves
