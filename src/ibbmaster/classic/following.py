@@ -88,7 +88,8 @@ class FollowedFiles:
         """The files that are there now, without those that were purged."""
         self.look()
         with self._lock:
-            while len(self._files) > 1 and not self._files[0].path.exists():
+            is_there = self.last.path.exists()  # else all of the directory is gone, perhaps for a while
+            while is_there and not self._files[0].path.exists():
                 self._heads.pop(self._files.pop(0).index, None)
             return [
                 LogFile(file_no=file.index, name=file.name, size=file.size_bytes, is_packed=file.is_compressed)
