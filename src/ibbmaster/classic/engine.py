@@ -82,7 +82,7 @@ class ClassicBinlog(FileEngine):
 
     def server_version_of(self, file_no: int) -> str:
         """Of the server that wrote a file."""
-        return self._heads[file_no].server_version
+        return self._series.head(self._series.file(file_no)).server_version
 
     def files(self) -> list[LogFile]:
         return self._series.listed()
