@@ -9,6 +9,8 @@ IbbMasterError
 ├── EventError                 bytes of a replication event break its layout
 │   └── UndecodableError       ... in a value of a row; knows table, column and type
 ├── ClassicFormatError         bytes of a traditional binlog file break its format
+│   ├── MissingEventError           no event begins where a replica wants to
+│   └── GapError               files are missing between two, or they are not of one binlog
 ├── GtidError                  text that is no GTID or no GTID list
 │   └── DuplicateDomainError   two GTIDs of one domain in a position
 ├── PositionError              a replica asked for a place that cannot be served
@@ -112,6 +114,30 @@ class ClassicFormatError(IbbMasterError):
 
     def __str__(self) -> str:
         return f"{self.file_name} offset {self.file_offset}: {self.problem}"
+
+
+class MissingEventError(ClassicFormatError):
+    """No event begins at an offset that a replica has named; `event_size` is what the bytes there say of one.
+
+    None: there is no whole header. `is_cut`: the file ends before one of that size.
+    """
+
+    def __init__(
+        self, file_name: str, file_offset: int, problem: str, event_size: int | None = None, is_cut: bool = False
+    ) -> None:
+        super().__init__(file_name, file_offset, problem)
+        self.args = (file_name, file_offset, problem, event_size, is_cut)
+        self.event_size = event_size
+        self.is_cut = is_cut
+
+
+class GapError(ClassicFormatError):
+    """A file does not continue the one before it; `gap` says what is missing in words for a replica."""
+
+    def __init__(self, file_name: str, file_offset: int, problem: str, gap: str) -> None:
+        super().__init__(file_name, file_offset, problem)
+        self.args = (file_name, file_offset, problem, gap)
+        self.gap = gap
 
 
 class GtidError(IbbMasterError):

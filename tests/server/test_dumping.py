@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from ibbmaster.classic.engine import ClassicBinlog, ClassicGroups
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.session import DumpSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import check_start
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
+from ibbmaster.log.interface import FileEngine
 from ibbmaster.streaming import shared as shared_module
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
@@ -44,7 +45,7 @@ class GroupCount:
 
     def _counted(self, **kwargs: Any) -> Any:
         group = self._next_group(**kwargs)
-        self.count += group is not None
+        self.count += group is not None and group.gtid is not None
         return group
 
 
@@ -87,17 +88,22 @@ def run_dump(
         if request.file_name
         else engine.seek(request.position)
     )
+    is_of_files = isinstance(engine, FileEngine)
+    shape = PROFILES[profile].of_files(engine.checksum_algorithm) if is_of_files else PROFILES[profile]
     session = DumpSession(
         request,
         check,
-        profile=PROFILES[profile],
+        profile=shape,
         server_id=1,
         start_state=place.state,
         current_state=engine.state,
         position=place.position,
         file_name=engine.file_name,
     )
-    groups = engine.groups(place)
+    if shape.sends_files:
+        groups = engine.stored_groups(place, request.file_position if request.file_name else 4)
+    else:
+        groups = engine.groups(place)
     counted = GroupCount(groups)
     source = BlockSource(groups, session, shared or SharedBlocks())
     source.is_pumpable = is_pumpable
@@ -152,7 +158,16 @@ def run_dump(
 
 
 @pytest.fixture
-def dump_of() -> Callable[..., Dump]:
+def dump_of() -> Iterator[Callable[..., Dump]]:
+    """Dumps as `run_dump` makes them; those that stay leave at the end of the test."""
     if loading.load() is None:
         pytest.fail("the kernels cannot be loaded here")
-    return run_dump
+    with contextlib.ExitStack() as staying:
+
+        def dump(*args: Any, **options: Any) -> Dump:
+            made = run_dump(*args, **options)
+            if options.get("stays"):
+                staying.callback(made.source.close)
+            return made
+
+        yield dump

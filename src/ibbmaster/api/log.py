@@ -31,11 +31,10 @@ from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
 from ibbmaster.log.locating import locate
-from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.verify import verify
-from ibbmaster.position import LOG_START, LogPosition, NamedPosition
+from ibbmaster.position import LogPosition, NamedPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
@@ -120,7 +119,9 @@ class LogVerification:
             StoreError: there is no log, or it cannot be read.
         """
         self._progress = "under way"
-        for fault in self._of_events() if self._log.classic is not None else self._of_pages():
+        classic = self._log.classic
+        found = self._of_pages() if classic is None else classic.verify(self.totals, self._on_bytes)
+        for fault in found:
             self._found[fault.is_damage] += 1
             yield fault
         self._progress = "done"
@@ -135,19 +136,6 @@ class LogVerification:
             )
         if self.redo is not None and self.redo.problem is not None:
             yield Fault(problem=self.redo.line())
-
-    def _of_events(self) -> Iterator[Fault]:
-        """Traditional files: whether each divides into groups of whole events with right checksums."""
-        engine = self._log.engine
-        found: list[str] = []
-        for log_range in engine.ranges(LOG_START, engine.end(), size=WHOLE_FILE):
-            for group in engine.groups_in(log_range, on_fault=lambda place, problem: found.append(problem)):
-                self.totals.groups += group.gtid is not None
-                for piece in group.body:
-                    self._on_bytes(len(piece))
-            self.totals.files += 1
-            yield from (Fault(problem=problem) for problem in found)
-            found.clear()
 
 
 class Log:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
+from ibbmaster.classic.continuing import continued
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.head import head_of
 from ibbmaster.classic.series import ClassicFile
 from ibbmaster.classic.window import EventWindow
-from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
 
@@ -81,7 +81,8 @@ class ClassicReader:
             reader = self.current = ClassicFileReader(file)
             try:
                 if before is not None:
-                    self._check_continuation(reader, before)
+                    self.state, notice = continued(before, self.state, file, reader.head)
+                    self.notices += [] if notice is None else [notice]
                     self.restart_count += reader.head.is_restart
                 for group in reader.groups(take and take_and_log):
                     assert group.gtid is not None
@@ -94,27 +95,3 @@ class ClassicReader:
                 self.current = None
                 reader.close()
             before = file
-
-    def _check_continuation(self, reader: ClassicFileReader, before: ClassicFile) -> None:
-        """Compare what a file says was logged before it with what we have read."""
-        listed = reader.head.state
-        if listed is None or listed == self.state:
-            return
-        dropped = set(self.state.domain_ids) - set(listed.domain_ids)
-        expected = self.state.copy()
-        for domain_id in dropped:
-            expected.drop_domain(domain_id)
-        if not dropped or listed != expected:
-            raise ClassicFormatError(
-                reader.file.name,
-                reader.head.state_offset,
-                f"it begins at the GTID state {_text(listed)}, but {before.name} ends at {_text(self.state)}: "
-                f"files between {before.name} and {reader.file.name} are missing, or they are not of one binlog",
-            )
-        names = ", ".join(map(str, sorted(dropped)))
-        self.notices.append(f"{reader.file.name}: the server forgot domain {names} here (DELETE_DOMAIN_ID)")
-        self.state = listed.copy()
-
-
-def _text(state: GtidState) -> str:
-    return f"'{state}'" if len(state) else "of an empty binlog"

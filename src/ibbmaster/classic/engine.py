@@ -7,25 +7,28 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.classic.following import FollowedFiles, Stamp
 from ibbmaster.classic.groups import ClassicFileReader
-from ibbmaster.classic.head import head_of
-from ibbmaster.classic.series import ClassicFile, find_series
+from ibbmaster.classic.read_groups import ClassicGroups
+from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
+from ibbmaster.classic.stored_groups import StoredGroups
+from ibbmaster.classic.verifying import verify_files
 from ibbmaster.classic.window import EventWindow
-from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
+from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
-from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.fault import Fault, Totals
+from ibbmaster.log.interface import FileEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.seek import explain_purged
 from ibbmaster.position import LogPosition
-
-FIRST_EVENT_OFFSET = 4  # behind the magic number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +36,19 @@ class ClassicHead(ReadPlan):
     """What the head of a file says."""
 
     server_version: str
+    has_checksums: bool
 
 
-class ClassicBinlog(LogEngine):
-    """The read side of traditional files, which must not grow meanwhile. Thread-safe.
+class _Tail(NamedTuple):
+    """The end of the log: how much of the files was there, the byte behind the last whole group, and the state."""
+
+    stamp: Stamp
+    position: LogPosition
+    state: GtidState
+
+
+class ClassicBinlog(FileEngine):
+    """The read side of traditional files, which a server or a copier may add to. Thread-safe.
 
     A GTID position is found by what the GTID_LIST at the head of each file says; inside the
     file the reader skips what the replica has.
@@ -47,71 +59,113 @@ class ClassicBinlog(LogEngine):
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._files = find_series(paths)
-        self._lock = threading.Lock()  # for the state below
-        self._state: GtidState | None = None
+        self._series = FollowedFiles(paths)
+        self._lock = threading.Lock()  # for what follows
+        self._tail: _Tail | None = None  # once somebody has asked
+        self._watch: DirectoryWatch | None = None  # once somebody waits
+        self._seen_stamp: object = None  # by those who wait
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
 
     @property
     def server_version(self) -> str:
         """Of the server that wrote the last file."""
-        return self._heads[-1].server_version
+        return self._series.head(self._series.last).server_version
+
+    @property
+    def checksum_algorithm(self) -> ChecksumAlgorithm:
+        has_checksums = self._series.head(self._series.last).has_checksums
+        return ChecksumAlgorithm.CRC32 if has_checksums else ChecksumAlgorithm.NONE
 
     def server_version_of(self, file_no: int) -> str:
         """Of the server that wrote a file."""
-        return self._heads[file_no].server_version
+        return self._series.head(self._series.file(file_no)).server_version
 
     def files(self) -> list[LogFile]:
-        return [LogFile(file_no=file.index, name=file.name, size=file.size_bytes) for file in self._files]
+        return self._series.listed()
 
     def file_name(self, file_no: int) -> str:
-        return self._files[file_no].name
+        return self._series.file(file_no).name
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
-        return LogPosition(self._files[-1].index, self._files[-1].size_bytes)
+        """Behind the last whole group, where the state was asked for; else the end of the last file."""
+        if self._tail is None:
+            self._series.look()
+            return LogPosition(self._series.last.index, self._series.last.size_bytes)
+        return self._read_tail(only_cached=only_cached).position
 
     def state(self, *, only_cached: bool = False) -> GtidState:
-        if only_cached and self._state is None:
-            raise BlockingIOError("the last file has to be read")
-        with self._lock:
-            if self._state is None:
-                self._state = self._last_state()
-            return self._state.copy()
+        return self._read_tail(only_cached=only_cached).state.copy()
 
-    def _last_state(self) -> GtidState:
-        """What is logged at the end of the last file."""
-        ready = kernels()
-        with contextlib.closing(self.groups(self._heads[-1])) as groups:
-            while groups.next_group() is not None:
-                if ready is not None:
-                    from ibbmaster.classic.framing import skip_groups
+    def _read_tail(self, *, only_cached: bool) -> _Tail:
+        """The end of what is there now.
 
-                    skip_groups(groups, ready)
-            return groups.state
+        Raises:
+            BlockingIOError: with `only_cached`, something is to be read, or somebody is reading.
+        """
+        series = self._series
+        if not self._lock.acquire(blocking=not only_cached):
+            raise BlockingIOError("the end of the log is being read")
+        try:
+            series.look()
+            stamp = series.stamp
+            if self._tail is not None and stamp == self._tail.stamp:
+                return self._tail
+            if only_cached:
+                raise BlockingIOError("the last file has to be read")
+            with contextlib.closing(self._behind_tail()) as groups:
+                _read_all(groups)
+                self._tail = _Tail(stamp, groups.position, groups.state)
+            return self._tail
+        finally:
+            self._lock.release()
+
+    def _behind_tail(self) -> StoredGroups:
+        """What has come since the end was looked for, or all there is in the last file."""
+        series, tail = self._series, self._tail
+        if tail is None or tail.stamp[0] != series.resets:
+            plan = self._head(series.last)
+            return StoredGroups(series, plan.position, plan.state)
+        return StoredGroups(series, tail.position, tail.state, tail.position.offset, knows_state=True)
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
-        for head in reversed(self._heads):
+        for file in reversed(self._series.from_file(0)):
+            head = self._head(file)
             if head.state.is_before(position):
                 return head
-        raise PositionPurgedError(explain_purged(position, self._files[0].name, self._heads[0].state))
+        first = self._series.first
+        raise PositionPurgedError(explain_purged(position, first.name, self._head(first).state))
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
-        if not 0 <= (file_no or 0) < len(self._files):
-            raise KeyError(file_no)
-        return self._heads[file_no or 0]
+        return self._head(self._series.first if file_no is None else self._series.file(file_no))
 
     def groups(self, plan: ReadPlan) -> ClassicGroups:
-        return ClassicGroups(ClassicReader(self._files[plan.position.file_no :], plan.state), plan.position)
+        return ClassicGroups(ClassicReader(self._series.from_file(plan.position.file_no), plan.state), plan.position)
+
+    def stored_groups(self, plan: ReadPlan, offset: int = FIRST_EVENT_OFFSET) -> StoredGroups:
+        return StoredGroups(self._series, plan.position, plan.state, offset)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        time.sleep(timeout_s)
-        return False
+        if self._watch is None:
+            self._watch = DirectoryWatch(self._series.last.path.parent)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self._series.look()
+            stamp = self._series.stamp
+            if stamp != self._seen_stamp:
+                was_first, self._seen_stamp = self._seen_stamp is None, stamp
+                return not was_first
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            self._watch.wait(left)
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         if end >= self.end():
-            end = LogPosition(len(self._files), 0)  # the size of a packed file is no offset in it
+            end = LogPosition(self._series.last.index + 1, 0)  # the size of a packed file is no offset in it
         return super().ranges(start, end, size=size)
 
     def groups_in(
@@ -124,7 +178,7 @@ class ClassicBinlog(LogEngine):
         """As `LogEngine` has it; `take` is that of `ClassicFileReader.groups`."""
         reader = None
         try:
-            reader = ClassicFileReader(self._files[log_range.file_no])
+            reader = ClassicFileReader(self._series.file(log_range.file_no))
             for group in reader.groups(take):
                 if group.start.offset >= log_range.end_offset:
                     return
@@ -138,119 +192,27 @@ class ClassicBinlog(LogEngine):
             if reader is not None:
                 reader.close()
 
-    @cached_property
-    def _heads(self) -> list[ClassicHead]:
-        return [_read_head(file) for file in self._files]
+    def verify(self, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
+        """What is wrong with the files, and with their order; see `verify_files`."""
+        self._series.look()
+        return verify_files(self._series, totals, on_bytes)
+
+    def _head(self, file: ClassicFile) -> ClassicHead:
+        head = self._series.head(file)
+        return ClassicHead(
+            position=LogPosition(file.index, FIRST_EVENT_OFFSET),
+            state=head.state or GtidState(),
+            resets=self._series.resets,
+            server_version=head.server_version,
+            is_restart=head.is_restart,
+            has_checksums=head.has_checksums,
+        )
 
 
-def _read_head(file: ClassicFile) -> ClassicHead:
-    head = head_of(file)
-    return ClassicHead(
-        position=LogPosition(file.index, FIRST_EVENT_OFFSET),
-        state=head.state or GtidState(),
-        server_version=head.server_version,
-        is_restart=head.is_restart,
-    )
+def _read_all(groups: StoredGroups) -> None:
+    ready = kernels()
+    while (group := groups.next_group()) is not None:
+        if ready is not None and group.gtid is not None:
+            from ibbmaster.classic.framing import skip_groups
 
-
-class ClassicGroups:
-    """The groups from the head of a file on, for one reader."""
-
-    def __init__(self, reader: ClassicReader, position: LogPosition) -> None:
-        self._reader = reader
-        self._groups = reader.groups()
-        self.position = position
-
-    def close(self) -> None:
-        """Close the file."""
-        self._groups.close()
-
-    @property
-    def state(self) -> GtidState:
-        """What is logged up to the last group that was read."""
-        return self._reader.state
-
-    def next_group(self) -> EventGroup | None:
-        """The next group, or None at the end of the last file."""
-        group = next(self._groups, None)
-        if group is not None:
-            self.position = group.end
-        return group
-
-    # For callers that read groups themselves, from the file of the last group.
-
-    @property
-    def is_in_file(self) -> bool:
-        """Whether a file is open, and read up to `position`; not behind a group that came in pieces."""
-        file = self._reader.current
-        return file is not None and file.is_at_group_end and file.window.offset == self.position.offset
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the last group was not read as a whole."""
-        return not self._file.is_at_group_end
-
-    @property
-    def is_in_use(self) -> bool:
-        """Whether its server has not closed the file: what it ends with may be no whole group."""
-        return self._file.is_in_use
-
-    @property
-    def checksum_size(self) -> int:
-        """Bytes of the checksum at the end of each event."""
-        return self._file.window.checksum_size
-
-    @property
-    def descriptor(self) -> int | None:
-        """Of the open file, if its bytes are those of the binlog."""
-        return self._file.window.source.descriptor
-
-    @property
-    def file_size(self) -> int:
-        """In bytes; of a packed file more than any has."""
-        return self._file.window.source.size_bytes
-
-    def read_into(self, offset: int, target: memoryview) -> int:
-        """Fill `target` from the file, to its end at most; returns how many bytes that were.
-
-        Raises:
-            ClassicFormatError: a packed file is damaged or cut short.
-        """
-        return self._file.window.source.read_into(offset, target)
-
-    def check_log(self) -> None:
-        """The files are those that were found at first."""
-
-    def pass_over(
-        self,
-        position: LogPosition,
-        gtids: Iterable[Gtid],
-        *,
-        head: Buffer | None = None,
-        is_inside_record: bool = False,
-        record_type: int = -1,
-    ) -> None:
-        """Continue between groups of the same file; `gtids` are the last of each pair on the way."""
-        self._file.pass_over(position.offset)
-        for gtid in gtids:
-            self._reader.state.log(gtid)
-        self.position = position
-
-    @contextlib.contextmanager
-    def group_at(self, position: LogPosition) -> Iterator[EventGroup]:
-        """The group at a position of the same file, by a reader of its own.
-
-        Raises:
-            ClassicFormatError: it is damaged.
-        """
-        with contextlib.closing(ClassicFileReader(self._file.file)) as reader:
-            reader.window.go_to(position.offset)
-            group = next(reader.groups(), None)
-            if group is None:
-                raise reader.window.error(position.offset, "the file ends inside what begins here")
-            yield group
-
-    @property
-    def _file(self) -> ClassicFileReader:
-        assert self._reader.current is not None
-        return self._reader.current
+            skip_groups(groups, ready)

@@ -57,7 +57,7 @@ _HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
 _HAS_XID = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 _HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
 
-_TRANSACTION = GroupBoundary(0)
+TRANSACTION = GroupBoundary(0)
 _BEHIND_ANY_FILE = 1 << 64
 _CUT_SHORT = "the file ends inside what begins here"
 
@@ -74,8 +74,10 @@ class ClassicFileReader:
             it is encrypted.
     """
 
-    def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE) -> None:
+    def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, is_stored: bool = False) -> None:
+        """With `is_stored` events are given as the file has them, checksum and all."""
         self.file = file
+        self._is_stored = is_stored
         self.notice: str | None = None
         self._window = EventWindow(file, block_size=block_size)
         self._is_at_group_end = True
@@ -218,6 +220,8 @@ class ClassicFileReader:
         unpack, pack_into, crc32 = HEADER.unpack_from, SIZE_AND_LOG_POS.pack_into, zlib.crc32
         checksum_size = window.checksum_size
         size_min = EVENT_HEADER_SIZE + checksum_size
+        is_stored = self._is_stored
+        taken_off = 0 if is_stored else checksum_size
         block, view, position = window.block, window.view, window.position
         limit = len(block)
         body = bytearray()
@@ -258,11 +262,12 @@ class ClassicFileReader:
                 role = self._role(roles, event_type)
                 if role == MAY_END:
                     header = EventHeader._make(unpack(block, position))
-                    ends = _TRANSACTION.ends_with(header, view[position : end - checksum_size])
+                    ends = TRANSACTION.ends_with(header, view[position : end - checksum_size])
                     role = ENDS if ends else CONTINUES
             start = len(body)
-            body += view[position : end - checksum_size]
-            pack_into(body, start + SIZE_OFFSET, size - checksum_size, 0)
+            body += view[position : end - taken_off]
+            if not is_stored:
+                pack_into(body, start + SIZE_OFFSET, size - checksum_size, 0)
             position = end
             if start >= GROUP_BUFFER_SIZE and role != ENDS:
                 window.position = position
@@ -294,7 +299,8 @@ class ClassicFileReader:
         window.check_log_pos(HEADER.unpack_from(header)[4], size)
         offset = window.offset
         checksum = zlib.crc32(header)
-        SIZE_AND_LOG_POS.pack_into(header, SIZE_OFFSET, size - window.checksum_size, 0)
+        if not self._is_stored:
+            SIZE_AND_LOG_POS.pack_into(header, SIZE_OFFSET, size - window.checksum_size, 0)
         window.position += EVENT_HEADER_SIZE
         left = size - EVENT_HEADER_SIZE - window.checksum_size
         yield header
@@ -312,6 +318,8 @@ class ClassicFileReader:
             if int.from_bytes(stored, "little") != checksum:
                 raise window.wrong_checksum(offset, stored, checksum)
             window.position += CHECKSUM_SIZE
+            if self._is_stored:
+                yield bytes(stored)
 
     def _find_complete_end(self) -> int:
         """Where the last whole group of this file ends; costs a second reading, once a file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
-from ibbmaster.classic.series import MAGIC, XZ_MAGIC, ClassicFile
+from ibbmaster.classic.series import MAGIC, XZ_MAGIC, ClassicFile, ClassicSource
 from ibbmaster.classic.window import EventWindow, Truncated
 from ibbmaster.errors import EventError
 from ibbmaster.event.control import decode_gtid_list
@@ -28,12 +28,16 @@ class FileHead(NamedTuple):
     Attributes:
         server_version: of the server that wrote the file.
         is_restart: whether a start of the server began it.
+        has_checksums: whether its events end with a CRC-32.
+        format_description: its first event, without the flag IN_USE: as a primary sends it.
         state: what its GTID_LIST says was logged before it; None if the file ends before that event.
         state_offset: where that event is.
     """
 
     server_version: str
     is_restart: bool
+    has_checksums: bool
+    format_description: bytes
     state: GtidState | None = None
     state_offset: int = 0
 
@@ -62,8 +66,9 @@ def _read_head(window: EventWindow) -> FileHead:
     if magic != MAGIC:
         raise window.error(0, _explain_magic(magic))
     window.position = len(MAGIC)
-    description = _read_format_description(window)
-    head = FileHead(description.server_version, description.created != 0)
+    event, description = _read_format_description(window)
+    has_checksums = description.checksum_algorithm is ChecksumAlgorithm.CRC32
+    head = FileHead(description.server_version, description.created != 0, has_checksums, event)
     if not window.has_more():
         return head
     event_type, offset = window.peek_type(), window.offset
@@ -82,8 +87,8 @@ def _read_head(window: EventWindow) -> FileHead:
         raise window.error(offset, str(error)) from None
 
 
-def _read_format_description(window: EventWindow) -> FormatDescription:
-    """Read the event, and set in the window whether the file is in use and has checksums."""
+def _read_format_description(window: EventWindow) -> tuple[bytes, FormatDescription]:
+    """Read the event, as if the file were closed; set in the window whether it is in use and has checksums."""
     offset = window.offset
     size = window.peek_size()
     if window.peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:
@@ -101,7 +106,13 @@ def _read_format_description(window: EventWindow) -> FormatDescription:
     if description.checksum_algorithm is ChecksumAlgorithm.CRC32:
         window.checksum_size = CHECKSUM_SIZE
     window.position += size
-    return description
+    return bytes(event), description
+
+
+def is_marked_in_use(source: ClassicSource) -> bool:
+    """Whether the server has not closed a file: the flag as it is there now."""
+    flags = source.read(len(MAGIC) + FLAGS_OFFSET, 1)
+    return bool(flags and flags[0] & EventFlag.IN_USE)
 
 
 def _explain_magic(magic: bytes) -> str:

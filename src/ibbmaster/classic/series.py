@@ -19,6 +19,7 @@ from typing import BinaryIO
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
 
 MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
+FIRST_EVENT_OFFSET = len(MAGIC)
 XZ_MAGIC = b"\xfd7zXZ\x00"
 XZ_SUFFIX = ".xz"
 XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
@@ -37,7 +38,8 @@ class ClassicFile:
     path: Path
     name: str  # as the server named it: no folder, no `.xz`
     number: int | None  # the digits at the end of the name
-    size_bytes: int  # on disk, so before unpacking
+    size_bytes: int  # on disk, so before unpacking, when it was looked at
+    inode: int
     index: int = 0  # in its series
 
     @property
@@ -188,7 +190,7 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
             found.append(path)
     if not found:
         raise StoreError("no binlog file was named")
-    files = [_classic_file(path) for path in found]
+    files = [classic_file(path) for path in found]
     if len(files) == 1:
         return tuple(files)
     by_number: dict[int, ClassicFile] = {}
@@ -201,20 +203,21 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
     return tuple(replace(by_number[number], index=index) for index, number in enumerate(sorted(by_number)))
 
 
-def _classic_file(path: Path) -> ClassicFile:
+def classic_file(path: Path) -> ClassicFile:
     if not path.is_file():  # also keeps us from waiting for a writer of a FIFO
         raise MissingFileError(f"{path} is not a file")
     name = path.name.removesuffix(XZ_SUFFIX)
     match = _NUMBERED.fullmatch(name)
     number = int(match["number"]) if match else None
-    return ClassicFile(path=path, name=name, number=number, size_bytes=path.stat().st_size)
+    found = path.stat()
+    return ClassicFile(path=path, name=name, number=number, size_bytes=found.st_size, inode=found.st_ino)
 
 
 def _files_of_directory(directory: Path) -> list[Path]:
     by_base: dict[str, list[Path]] = {}
     for path in sorted(directory.iterdir()):
         match = _NUMBERED.fullmatch(path.name.removesuffix(XZ_SUFFIX))
-        if match and path.is_file() and _starts_like_a_binlog(path):
+        if match and path.is_file() and starts_like_a_binlog(path):
             by_base.setdefault(match["base"], []).append(path)
     if not by_base:
         raise StoreError(f"{directory} holds no traditional binlog file")
@@ -235,7 +238,7 @@ def _errors(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {error.strerror}") from error
 
 
-def _starts_like_a_binlog(path: Path) -> bool:
+def starts_like_a_binlog(path: Path) -> bool:
     magic = XZ_MAGIC if path.name.endswith(XZ_SUFFIX) else MAGIC
     with path.open("rb") as stream:
         return stream.read(len(magic)) == magic

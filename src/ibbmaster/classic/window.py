@@ -111,8 +111,8 @@ class EventWindow:
             raise Truncated
         raise problem
 
-    def read_event(self, size_max: int) -> tuple[int, bytes]:
-        """Type and bytes of the next event, verified, as an engine binlog would have it.
+    def read_event(self, size_max: int, *, is_stored: bool = False) -> tuple[int, bytes]:
+        """Type and bytes of the next event, verified, as an engine binlog would have it; or as it is stored.
 
         Raises:
             ClassicFormatError: it is damaged, or larger than `size_max`.
@@ -137,8 +137,10 @@ class EventWindow:
         if self.checksum_size:
             if zlib.crc32(event) != CHECKSUM_RESIDUE:
                 raise self.checksum_error(memoryview(event))
-            del event[-CHECKSUM_SIZE:]
-        SIZE_AND_LOG_POS.pack_into(event, SIZE_OFFSET, len(event), 0)
+            if not is_stored:
+                del event[-CHECKSUM_SIZE:]
+        if not is_stored:
+            SIZE_AND_LOG_POS.pack_into(event, SIZE_OFFSET, len(event), 0)
         self.position = position + size
         return event_type, bytes(event)
 

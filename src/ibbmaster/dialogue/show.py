@@ -215,7 +215,10 @@ class Shower:
             events = self.facts.binlog_events(show.file_name, show.offset or 0)
         except KeyError:
             raise NO_TARGET_LOG from None
-        rows = ((event.file_name, 0, event.event_type, event.server_id, 0, event.info) for event in events)
+        rows = (
+            (event.file_name, event.position, event.event_type, event.server_id, event.end_position, event.info)
+            for event in events
+        )
         return Relation(EVENT_COLUMNS, rows).limited(show.limit)
 
 

@@ -68,12 +68,14 @@ class ServerFacts(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogEventRow:
-    """One line of SHOW BINLOG EVENTS; an engine binlog has no positions of events."""
+    """One line of SHOW BINLOG EVENTS; an engine binlog has no positions of events: both are 0."""
 
     file_name: str
     event_type: str
     server_id: int
     info: str
+    position: int = 0
+    end_position: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,23 @@ from ibbmaster.event.control import (
     encode_heartbeat,
     encode_rotate,
 )
-from ibbmaster.event.format_description import ChecksumAlgorithm, describe_format, encode_format_description
-from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader
+from ibbmaster.event.format_description import (
+    CREATED_OFFSET,
+    CREATED_SIZE,
+    ChecksumAlgorithm,
+    describe_format,
+    encode_format_description,
+    has_checksums,
+)
+from ibbmaster.event.header import (
+    CHECKSUM_SIZE,
+    EVENT_HEADER_SIZE,
+    HEADER,
+    LOG_POS_OFFSET,
+    LOG_POS_SIZE,
+    EventHeader,
+    append_checksum,
+)
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import GtidState
 
@@ -53,6 +68,23 @@ def opening_format_description(
         log_pos=log_pos,
         flags=flags,
     )
+
+
+def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes:
+    """The first event of a file for a replica that has read of it before: `created` is 0, so it keeps temporary tables.
+
+    Where it is to begin inside the file, the event does not count for its position. In a file without checksums
+    the one of this event stays what it was, as at a primary: nobody looks at it.
+
+    Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event().
+    """
+    changed = bytearray(event)
+    changed[CREATED_OFFSET : CREATED_OFFSET + CREATED_SIZE] = bytes(CREATED_SIZE)
+    if is_inside_file:
+        changed[LOG_POS_OFFSET : LOG_POS_OFFSET + LOG_POS_SIZE] = bytes(LOG_POS_SIZE)
+    if not has_checksums(event):
+        return bytes(changed)
+    return append_checksum(bytes(changed[:-CHECKSUM_SIZE]))
 
 
 def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:

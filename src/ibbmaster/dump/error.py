@@ -6,7 +6,9 @@ from ibbmaster.errors import (
     ChecksumError,
     ClassicFormatError,
     FormatError,
+    GapError,
     IbbMasterError,
+    MissingEventError,
     PositionPurgedError,
     StoreError,
     without_paths,
@@ -14,6 +16,7 @@ from ibbmaster.errors import (
 from ibbmaster.wire.response import Err
 
 FATAL_ERROR_READING_BINLOG = 1236  # the only code that stops a replica for good; after others it connects again
+EVENT_SIZE_MAX = 1 << 30  # bytes: MariaDB's limit for max_allowed_packet; it sends none that is larger
 GENERAL_STATE = "HY000"
 
 
@@ -65,6 +68,10 @@ def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError
         return cause
     if isinstance(cause, PositionPurgedError):
         return too_old(str(cause))
+    if isinstance(cause, MissingEventError):
+        return DumpError(_no_event_text(cause), str(cause))
+    if isinstance(cause, GapError):
+        return DumpError(f"could not find next log ({cause.gap})", str(cause))
     if isinstance(cause, ChecksumError):
         text = "event read from binlog did not pass crc check"
     elif isinstance(cause, StoreError):
@@ -72,6 +79,18 @@ def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError
     else:
         text = "bogus data in log event"
     return DumpError(text + _in_brackets(_place(cause) or group_place or _reason(cause)), str(cause))
+
+
+def _no_event_text(cause: MissingEventError) -> str:
+    """What a primary says that takes the bytes at an offset for an event; it names the place itself.
+
+    Source: MariaDB 10.11, log_event.cc, Log_event::read_log_event(IO_CACHE *, ...), and sql_repl.cc, send_events().
+    """
+    if (cause.event_size or 0) > EVENT_SIZE_MAX:
+        return "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on master"
+    if cause.is_cut:
+        return "binlog truncated in the middle of event; consider out of disk space on master"
+    return "bogus data in log event"
 
 
 def seeking_failed(cause: IbbMasterError) -> DumpError:

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.error import EVENT_SIZE_MAX, DumpError
 from ibbmaster.dump.rewriting import Rewriter, Selection, gtid_flags
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import (
     CHECKSUM,
+    CHECKSUM_SIZE,
     EVENT_HEADER_SIZE,
     SIZE_OFFSET,
     EventHeader,
@@ -24,7 +25,6 @@ from ibbmaster.event.header import (
 )
 from ibbmaster.wire.packet import EVENT_STATUS, PacketStream
 
-EVENT_SIZE_MAX = 1 << 30  # MariaDB's limit for max_allowed_packet: it sends none that is larger
 EVENT_HELD_MAX = 64 * 1024
 BATCH_SIZE = 64 * 1024  # events are framed together up to here
 SEMI_SYNC_HEADER = b"\xef\x00"  # its second byte would ask for an acknowledgement
@@ -76,7 +76,7 @@ class EventFramer:
             DumpError: an event is larger than MariaDB sends, or the replica asks for an offset inside it.
             EventError: the bytes do not divide into events.
         """
-        if not self._rewriter.only_selects:
+        if self._rewriter.counts_borders:
             self._rewriter.begin_group(gtid_flags(gtid_event))
         pieces: list[Buffer] = [gtid_event]
         size = len(gtid_event)
@@ -120,7 +120,7 @@ class EventFramer:
         if large is None:
             return
         if large.is_replaced:
-            body = _blanks(header.size - len(large.head))
+            body = _blanks(large.size - large.has_checksum * CHECKSUM_SIZE - len(large.head))
         self.is_inside_event = True
         self._packets.begin(len(self._prefix) + large.size)
         yield from self._add(self._prefix)

@@ -66,6 +66,7 @@ class Profile:
     opening_timestamp: OpeningTimestamp = OpeningTimestamp.ZERO  # of streams that do not begin like a file
     opens_with_gtid_list: bool  # the state at the start comes behind the FORMAT_DESCRIPTION
     rotates_with_files: bool  # each file has its head: ROTATE, FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT
+    sends_files: bool = False  # these are traditional files, and go out as they are: heads, positions, checksums
     sends_restarts: bool = False  # the FORMAT_DESCRIPTION a server logs when it starts is passed on
     errors_name_places: bool  # errors met while a file is open say where
     same_server_id_text: str
@@ -75,6 +76,12 @@ class Profile:
         """The version as the greeting has it."""
         is_old_major = self.server_version.startswith("10.")
         return OLD_MAJOR_PREFIX + self.server_version if is_old_major else self.server_version
+
+    def of_files(self, checksum_algorithm: ChecksumAlgorithm) -> Profile:
+        """The same for a log of traditional files, the last of which has events with such checksums."""
+        if not self.rotates_with_files:
+            return self
+        return replace(self, sends_files=True, event_checksum=checksum_algorithm, log_pos_rule=LogPosRule.STORED)
 
     def with_version(self, text: str) -> Profile:
         """The same kind of primary under another version, everywhere.

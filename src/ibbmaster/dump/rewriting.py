@@ -24,8 +24,11 @@ from ibbmaster.event.header import (
     CHECKSUM_SIZE,
     EVENT_HEADER_SIZE,
     HEADER,
+    SIZE,
+    SIZE_OFFSET,
     TYPE_OFFSET,
     EventHeader,
+    append_checksum,
     decode_event_header,
 )
 from ibbmaster.event.types import EventFlag, EventType
@@ -67,7 +70,8 @@ class Selection(NamedTuple):
     """What goes out of a log: all events but some, each behind `prefix`; and how they are changed.
 
     With `log_positions` events get those that `log_pos_rule` gives them, and a checksum if
-    `trailer_size` is not 0; without, they go out as an engine binlog has them.
+    `trailer_size` is not 0; without, they go out as an engine binlog has them. With `is_stored`
+    they go out as a traditional file has them, BINLOG_CHECKPOINT between groups too.
     """
 
     leaves_out_annotate: bool
@@ -76,6 +80,7 @@ class Selection(NamedTuple):
     trailer_size: int = 0
     log_pos_rule: LogPosRule = LogPosRule.STORED
     log_positions: LogPositions | None = None
+    is_stored: bool = False
 
     def behind(self, log_positions: LogPositions | None) -> Selection:
         """The same behind a block that ends at these positions."""
@@ -90,8 +95,10 @@ class Rewriter:
     """
 
     def __init__(self, request: DumpRequest, profile: Profile, *, send_from: int = 0) -> None:
-        self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
-        self._trailer_size = CHECKSUM_SIZE if self._has_checksums else 0
+        self._sends_files = profile.sends_files
+        self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32 and not profile.sends_files
+        self._trailer_size = CHECKSUM_SIZE if self._has_checksums else 0  # that an event gets
+        self._stored_size = 0  # of the checksum that an event has
         self._log_pos_rule = profile.log_pos_rule
         self._actions = _actions(request)
         self._leaves_out_marked = request.leaves_out_marked
@@ -110,7 +117,22 @@ class Rewriter:
             and self._replaces_none
             and not profile.rotates_with_files
         )
+        #: `begin_group` has to be told.
+        self.counts_borders = self._log_pos_rule is not LogPosRule.STORED
         self._selections: dict[bytes, Selection] = {}  # by prefix, where positions are not counted
+
+    def begin_stored_file(self, size: int, *, has_checksums: bool) -> None:
+        """The events that follow are as a file has them, whose first one has this size."""
+        self.last_position, self.position = FIRST_POSITION, FIRST_POSITION + size
+        self._stored_size = CHECKSUM_SIZE if has_checksums else 0
+
+    def begin_at(self, position: int) -> None:
+        """The next event lies there in its file, whatever was left out before."""
+        self.position = position
+
+    def read_header_at(self, position: int, size: int = EVENT_HEADER_SIZE) -> None:
+        """What would be an event's header was read there, and no more."""
+        self.last_position, self.position = position, position + size
 
     def begin_file(self, format_description: bytes) -> None:
         """Count from the head of a file whose first event is this one."""
@@ -135,6 +157,7 @@ class Rewriter:
             self._trailer_size,
             self._log_pos_rule,
             None if self.only_selects else LogPositions(self.position, self.last_position),
+            self._sends_files,
         )
         if self.only_selects:
             self._selections[prefix] = selection
@@ -164,9 +187,13 @@ class Rewriter:
             replacement = self._replacement(action, header, event)
             if replacement is None:
                 return None
-            event = replacement.ljust(header.size)
+            event = replacement.ljust(header.size - self._stored_size)
+            if self._stored_size:
+                event = append_checksum(event)
         if self._is_left_out_as_marked(header):
             return None
+        if self._sends_files:
+            return event
         head = self._head(decode_event_header(event), has_log_pos=has_log_pos)
         event = head + event[EVENT_HEADER_SIZE:]
         return event + CHECKSUM.pack(zlib.crc32(event)) if self._has_checksums else event
@@ -180,20 +207,33 @@ class Rewriter:
         if action is _Action.LEAVE_OUT or self._is_left_out_as_marked(header):
             return None
         size = header.size + self._trailer_size
+        if action is None and self._sends_files:
+            return LargeEvent(HEADER.pack(*header), size, False, False)
         if action is None:
             head = self._head(header, has_log_pos=has_log_pos)
             return LargeEvent(head, size, False, self._has_checksums)
-        dummy = dummy_for(header)
+        dummy = self._replacement(_Action.DUMMY, header, b"")
         assert dummy is not None  # a large event has room
+        if self._sends_files:
+            return LargeEvent(dummy, size, True, bool(self._stored_size))
         head = self._head(decode_event_header(dummy), has_log_pos=has_log_pos) + dummy[EVENT_HEADER_SIZE:]
         return LargeEvent(head, size, True, self._has_checksums)
 
     def _replacement(self, action: _Action, header: EventHeader, event: bytes) -> bytes | None:
+        room = header._replace(size=header.size - self._stored_size)
+        found = None
         if action is _Action.BEGIN:
-            if gtid_flags(event) & GtidFlag.STANDALONE:
-                return None if self._tolerates_holes else dummy_for(header)
-            return begin_for(header)
-        return dummy_for(header) if action is _Action.DUMMY else None
+            if not gtid_flags(event) & GtidFlag.STANDALONE:
+                found = begin_for(room)
+            elif not self._tolerates_holes:
+                found = dummy_for(room)
+        elif action is _Action.DUMMY:
+            found = dummy_for(room)
+        return None if found is None else self._sized(found, header.size)
+
+    def _sized(self, event: bytes, size: int) -> bytes:
+        """A replacement that says the size of what it is put in place of, with its checksum."""
+        return event[:SIZE_OFFSET] + SIZE.pack(size) + event[SIZE_OFFSET + SIZE.size :]
 
     def _is_left_out_as_marked(self, header: EventHeader) -> bool:
         return self._leaves_out_marked and bool(header.flags & EventFlag.SKIP_REPLICATION)

@@ -16,6 +16,7 @@ from ibbmaster.dump.artificial import (
     file_tail,
     heartbeat,
     opening_format_description,
+    reopening_format_description,
 )
 from ibbmaster.dump.error import DumpError, not_continuous, reading_failed
 from ibbmaster.dump.framing import EventFramer
@@ -24,11 +25,11 @@ from ibbmaster.dump.request import CAPABILITY_ENGINE, DumpRequest
 from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, LogPositions, Rewriter, Selection
 from ibbmaster.dump.skipping import SEND, Skipping, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
-from ibbmaster.errors import IbbMasterError
-from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.errors import IbbMasterError, MissingEventError
+from ibbmaster.event.format_description import ChecksumAlgorithm, has_checksums
 from ibbmaster.event.group import EventGroup
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.types import EventFlag
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
+from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.response import Eof, encode_eof, encode_err
@@ -90,6 +91,7 @@ _ALWAYS = frozenset(
         "advance_clock",
         "fail",
         "fail_in_group",
+        "fail_reading",
         "end_of_service",
         "terminated_by_newer",
     ]
@@ -140,6 +142,7 @@ class DumpSession:
         data_to_send         -             yes             yes             yes
         fail                 -             yes             yes             yes
         fail_in_group        -             yes             yes             yes
+        fail_reading         -             yes             yes             yes
         end_of_service       -             yes             yes             yes
         terminated_by_newer  -             yes             yes             yes
 
@@ -201,7 +204,8 @@ class DumpSession:
             and request.is_registered
             and request.capability < CAPABILITY_ENGINE
         )
-        self._rewriter = Rewriter(request, profile, send_from=request.file_position if self._is_by_file else 0)
+        counts_to_start = self._is_by_file and not profile.sends_files
+        self._rewriter = Rewriter(request, profile, send_from=request.file_position if counts_to_start else 0)
         self._framer = EventFramer(self._rewriter, has_semi_sync=request.has_semi_sync)
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
         self._needs_no_care = not profile.rotates_with_files  # see receive_group
@@ -210,6 +214,7 @@ class DumpSession:
         self._position = position  # behind the group seen last
         self._queued = bytearray()
         self._is_started = False
+        self._has_begun = False  # a file that is sent as it is
         self._last_word: bytes | None = None  # payload to end with, once the current event is complete
         self.is_inside_group = False  # one has begun, and its last piece or part is still to come
         self.heartbeat_due = math.inf
@@ -235,14 +240,11 @@ class DumpSession:
         if self._opens_with_rotate:
             position = self._request.file_position if self._is_by_file else FIRST_POSITION
             self._queue_rotate(position, with_checksum=self._request.wants_rotate_checksum)
+        if self._profile.sends_files:
+            return  # the file has what follows
         if self._has_checksums and not self._request.knows_checksums:
             self._rewriter.position += len(self._format_description(log_pos=0))
-            self.fail(
-                DumpError(
-                    "Slave can not handle replication events with the checksum that master is configured to log",
-                    "the client never set @master_binlog_checksum, so it does not know that events have checksums",
-                ).with_place(self._where())
-            )
+            self._fail_without_checksums()
             return
         if self._profile.rotates_with_files:
             try:
@@ -291,6 +293,7 @@ class DumpSession:
         if group is not None:
             self._begin_file_of(group)
             self._position = group.start
+            self._count_from(group.start)
         self.is_inside_group = True
 
     @property
@@ -301,6 +304,8 @@ class DumpSession:
         """
         if not self._is_in_announced_file or self.is_finished or self._skipping.watched_domain_ids is None:
             return None
+        if not self.is_inside_group:
+            self._count_from(self._position)
         return self._framer.selection
 
     @property
@@ -329,8 +334,14 @@ class DumpSession:
     def receive_skipped(self, gtids: Iterable[Gtid], position: LogPosition) -> None:
         """The log was read up to a position, nothing was sent; `gtids` are the last of each (domain, server) pair."""
         self._position = position
+        self._count_from(position)
         for gtid in gtids:
             self._state.log(gtid)
+
+    def _count_from(self, position: LogPosition) -> None:
+        """What comes next lies at a position; files that are sent as they are say it, and others are counted."""
+        if self._profile.sends_files:
+            self._rewriter.begin_at(position.offset)
 
     @property
     def sequence(self) -> int:
@@ -433,6 +444,14 @@ class DumpSession:
         self.fail(failure.with_place(self._where()) if self._profile.errors_name_places else failure)
 
     @_call
+    def fail_reading(self, error: IbbMasterError) -> None:
+        """As `fail`: what comes next cannot be read."""
+        failure = reading_failed(error)
+        if isinstance(error, MissingEventError):
+            self._rewriter.read_header_at(error.file_offset, EVENT_HEADER_SIZE if error.event_size is not None else 0)
+        self.fail(failure.with_place(self._where()) if self._profile.sends_files else failure)
+
+    @_call
     def end_of_service(self) -> None:
         """End the dump in order, behind the current event: nothing more comes, or the primary shuts down."""
         self._end(encode_eof(Eof()))
@@ -466,6 +485,7 @@ class DumpSession:
             yield from self._guard(group, verdict)
             return
         if verdict is not None:
+            self._count_from(group.end)
             self._finish_group(verdict)
             if self._queued:
                 yield self.data_to_send()
@@ -473,7 +493,10 @@ class DumpSession:
 
     def _judge(self, group: EventGroup) -> Verdict | None:
         """What to do with a group, None for nothing; queues what comes before it."""
+        self._count_from(group.start)
         if group.gtid is None:
+            if self._profile.sends_files:
+                return self._judge_event(group)
             if self._profile.sends_restarts and not self._skipping.is_skipping:
                 self._queue_event(group.gtid_event)
             return None
@@ -482,8 +505,40 @@ class DumpSession:
         self._state.log(group.gtid)
         return verdict
 
+    def _judge_event(self, group: EventGroup) -> Verdict | None:
+        """What to do with an event that is in no group; queues what comes before it, and what begins a file."""
+        event = group.gtid_event
+        if event[TYPE_OFFSET] != EventType.FORMAT_DESCRIPTION:
+            return SEND._replace(is_last=self._skipping.is_until_reached)
+        is_first = not self._has_begun
+        self._has_begun = True
+        if not is_first:
+            self._announced_file_name = self._file_name(group.start.file_no)
+            self._queue_rotate(FIRST_POSITION, with_checksum=self._has_checksums)
+        self._has_checksums = has_checksums(event)
+        self._rewriter.begin_stored_file(len(event), has_checksums=self._has_checksums)
+        if self._has_checksums and not self._request.knows_checksums:
+            self._fail_without_checksums()
+            return None
+        is_inside = is_first and self._is_by_file and self._request.file_position > FIRST_POSITION
+        if is_inside or not (self._is_by_file or self._skipping.has_reached_start):
+            event = reopening_format_description(event, is_inside_file=is_inside)
+        self._queue_event(event)
+        self._count_from(group.end)
+        return None
+
+    def _fail_without_checksums(self) -> None:
+        self.fail(
+            DumpError(
+                "Slave can not handle replication events with the checksum that master is configured to log",
+                "the client never set @master_binlog_checksum, so it does not know that events have checksums",
+            ).with_place(self._where())
+        )
+
     def _begin_file_of(self, group: EventGroup) -> None:
         file_name = self._file_name(group.start.file_no)
+        if self._profile.sends_files:
+            return  # its FORMAT_DESCRIPTION has begun it
         if self._profile.rotates_with_files and file_name != self._announced_file_name:
             self._queue_file_change(file_name, group)
 

@@ -64,6 +64,11 @@ class Skipping:
         return bool(self._to_skip)
 
     @property
+    def has_reached_start(self) -> bool:
+        """Whether the replica has seen nothing of what comes, but perhaps of domains that are not known yet."""
+        return self._to_skip.keys() <= self._unknown_domain_ids
+
+    @property
     def decides_nothing(self) -> bool:
         """Whether every group from here on is simply sent."""
         return not self._to_skip and self._until is None
@@ -71,7 +76,7 @@ class Skipping:
     @property
     def watched_domain_ids(self) -> frozenset[int] | None:
         """Domains whose first group has to be judged, where every other group is simply sent; None where it is not."""
-        if self._until is not None or not self._to_skip.keys() <= self._unknown_domain_ids:
+        if self._until is not None or not self.has_reached_start:
             return None
         return frozenset(self._to_skip)
 

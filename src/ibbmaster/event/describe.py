@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.control import decode_gtid_list, decode_xid
+from ibbmaster.event.control import decode_binlog_checkpoint, decode_gtid_list, decode_rotate, decode_xid
 from ibbmaster.event.format_description import decode_format_description
 from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header, decode_table_map
-from ibbmaster.event.types import EventType, type_name
+from ibbmaster.event.types import EventFlag, EventType, type_name
 
 TEXT_MAX = 500  # letters of a statement
 
@@ -30,7 +30,8 @@ def event_type_name(event_type: int) -> str:
 
 def describe_event(event: Buffer) -> str:
     """What an event is about; empty for types that are not looked into, or where it cannot be read."""
-    event_type = decode_event_header(event).event_type
+    header = decode_event_header(event)
+    event_type = header.event_type
     try:
         match event_type:
             case EventType.GTID:
@@ -39,7 +40,8 @@ def describe_event(event: Buffer) -> str:
                 return f"{begin}GTID {gtid_event.gtid}"
             case EventType.QUERY | EventType.QUERY_COMPRESSED:
                 query = decode_query(event)
-                use = f"use `{_shown(query.database)}`; " if query.database else ""
+                names_database = query.database and not header.flags & EventFlag.SUPPRESS_USE
+                use = f"use `{_shown(query.database)}`; " if names_database else ""
                 return use + _shown(query.text)
             case EventType.XID:
                 return f"COMMIT /* xid={decode_xid(event)} */"
@@ -49,7 +51,13 @@ def describe_event(event: Buffer) -> str:
             case EventType.ANNOTATE_ROWS:
                 return _shown(bytes(event[EVENT_HEADER_SIZE:]))
             case EventType.GTID_LIST:
-                return f"[{','.join(map(str, decode_gtid_list(event).gtids))}]"
+                gtids = sorted(decode_gtid_list(event).gtids, key=lambda gtid: (gtid.domain_id, gtid.seq_no))
+                return f"[{','.join(map(str, gtids))}]"
+            case EventType.ROTATE:
+                rotate = decode_rotate(event)
+                return f"{rotate.file_name};pos={rotate.position}"
+            case EventType.BINLOG_CHECKPOINT:
+                return decode_binlog_checkpoint(event)
             case EventType.FORMAT_DESCRIPTION:
                 return f"Server ver: {decode_format_description(event).server_version}, Binlog ver: 4"
             case _ if event_type in ROW_EVENT_TYPES:

@@ -21,6 +21,7 @@ FIXED = struct.Struct("<H50sIB")
 FLAGS = struct.Struct("<H")
 FLAGS_OFFSET = EVENT_HEADER_SIZE - FLAGS.size
 BINLOG_VERSION = 4
+CREATED_OFFSET, CREATED_SIZE = EVENT_HEADER_SIZE + 52, 4
 SERVER_VERSION_SIZE = 50
 
 
@@ -68,6 +69,11 @@ def decode_format_description(event: Buffer) -> FormatDescription:
         post_header_sizes=bytes(body[FIXED.size : -CHECKSUM_SIZE - 1]),
         checksum_algorithm=ChecksumAlgorithm(algorithm),
     )
+
+
+def has_checksums(event: Buffer) -> bool:
+    """Whether the events behind a FORMAT_DESCRIPTION end with a checksum; it does so itself in any case."""
+    return event[-CHECKSUM_SIZE - 1] == ChecksumAlgorithm.CRC32
 
 
 def encode_format_description(

@@ -12,8 +12,10 @@ from ibbmaster.errors import EventError
 HEADER = struct.Struct("<IBIIIH")
 EVENT_HEADER_SIZE = HEADER.size
 TYPE_OFFSET, SERVER_ID_OFFSET = 4, 5  # the timestamp comes first
+SIZE = struct.Struct("<I")
 SIZE_OFFSET = 9  # of the field that holds the event's whole size
 LOG_POS_OFFSET, FLAGS_OFFSET = 13, 17
+LOG_POS_SIZE = 4
 CHECKSUM = struct.Struct("<I")
 CHECKSUM_SIZE = CHECKSUM.size
 
@@ -74,6 +76,16 @@ def encode_event(
 def append_checksum(event: bytes) -> bytes:
     """The event with the CRC-32 of its bytes behind it; its size field counts it already."""
     return event + CHECKSUM.pack(zlib.crc32(event))
+
+
+def without_checksum(event: bytes, checksum_size: int = CHECKSUM_SIZE) -> bytes:
+    """The event as it is decoded: with nothing behind it, which its size would count."""
+    return resized(event[: len(event) - checksum_size]) if checksum_size else event
+
+
+def resized(event: bytes) -> bytes:
+    """An event that was cut, or made longer, whose size field is that of its bytes."""
+    return event[:SIZE_OFFSET] + SIZE.pack(len(event)) + event[SIZE_OFFSET + SIZE.size :]
 
 
 def has_valid_checksum(event: Buffer) -> bool:

@@ -69,7 +69,7 @@ class ClassicField(IntEnum):
     SIZE = Field.SIZE + 19
 
 
-NO_LOG_POS, EVERY_LOG_POS, BORDER_LOG_POS = range(3)  # which events carry their end position
+NO_LOG_POS, EVERY_LOG_POS, BORDER_LOG_POS, STORED_LOG_POS = range(4)  # which events carry their end position
 
 K_READ_AT, K_SOURCE_OFFSET = int(ClassicField.READ_AT), int(ClassicField.SOURCE_OFFSET)
 K_CHECKSUM, K_TRAILER = int(ClassicField.CHECKSUM_BYTES), int(ClassicField.TRAILER_BYTES)
@@ -94,8 +94,10 @@ def is_left_out(source, offset, filters):
 
 
 @inlined
-def new_log_pos(rule, position, is_border):
+def new_log_pos(rule, position, is_border, stored):
     """What an event that ends at a position says of it."""
+    if rule == STORED_LOG_POS:
+        return stored
     return position & 0xFFFFFFFF if rule == EVERY_LOG_POS or (rule == BORDER_LOG_POS and is_border) else 0
 
 
@@ -143,8 +145,9 @@ def begin_large(source, offset, is_border, state, prefix, out):
     for index in range(state[Field.PREFIX_SIZE]):
         out[state[Field.OUT] + index] = prefix[index]
     copy(out, start, source, offset, EVENT_HEADER)
-    log_pos = new_log_pos(state[K_RULE], state[K_POSITION], is_border)
-    state[K_IS_UNCHANGED] = int(log_pos == load32(source, offset + 13) and state[K_CHECKSUM] == state[K_TRAILER])
+    stored = load32(source, offset + 13)
+    log_pos = new_log_pos(state[K_RULE], state[K_POSITION], is_border, stored)
+    state[K_IS_UNCHANGED] = int(log_pos == stored and state[K_CHECKSUM] == state[K_TRAILER])
     store32(out, start + 9, kept + state[K_TRAILER])
     store32(out, start + 13, log_pos)
     state[K_CHECKSUM_OUT] = crc32_of_event(source, offset, offset + EVENT_HEADER, kept + state[K_TRAILER], log_pos)
@@ -224,8 +227,9 @@ def frame_whole(source, offset, size, is_border, state, prefix_number, out, segm
         if len(out) - state[Field.SEGMENT_BYTES] - position < kept + trailer + ROOM:
             is_framed = False
         else:
-            log_pos = new_log_pos(state[K_RULE], behind, is_border)
-            is_unchanged = log_pos == load32(source, offset + 13) and state[K_CHECKSUM] == trailer
+            stored = load32(source, offset + 13)
+            log_pos = new_log_pos(state[K_RULE], behind, is_border, stored)
+            is_unchanged = log_pos == stored and state[K_CHECKSUM] == trailer
             header = (prefix_size + kept + trailer) | (state[Field.SEQUENCE] << 24)
             store64(out, position, header | (prefix_number << 32))  # bytes too many are overwritten
             state[Field.SEQUENCE] = (state[Field.SEQUENCE] + 1) & 0xFF
@@ -278,6 +282,7 @@ def frame_classic(source, end, framing, roles, skips):
     state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
     checksum_bytes, source_offset = state[K_CHECKSUM], state[K_SOURCE_OFFSET]
     is_in_parts, passes_over = state[K_IN_PARTS] != 0, state[K_PASSES_OVER] != 0
+    is_stored = state[K_RULE] == STORED_LOG_POS
     prefix_number = load32(prefix, 0) & ((1 << (8 * state[Field.PREFIX_SIZE])) - 1)
     kind = state[K_KIND]
     offset = state[K_READ_AT]
@@ -313,6 +318,12 @@ def frame_classic(source, end, framing, roles, skips):
                 status = Status.FALLBACK
                 break
             if source[offset + 4] == CHECKPOINT:
+                if is_stored and passes_over:
+                    status = Status.FALLBACK  # it goes out, whatever is skipped around it
+                    break
+                if is_stored and not frame_whole(source, offset, size, True, state, prefix_number, out, segments):
+                    status = Status.FULL
+                    break
                 offset += size
                 continue
             kind = group_kind(source, offset, offset + size - checksum_bytes)

@@ -10,6 +10,7 @@ from typing import Protocol, TypeGuard, runtime_checkable
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.xa import Xid
@@ -28,6 +29,7 @@ class LogFile:
     file_no: int
     name: str
     size: int  # in bytes, on disk
+    is_packed: bool = False  # offsets in it are others than those on disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +227,22 @@ class LogEngine(GroupSource, Protocol):
                 if on_fault is None:
                     raise
                 on_fault(groups.position, str(error))
+
+
+@runtime_checkable
+class FileEngine(LogEngine, Protocol):
+    """A binlog of files that are streams themselves: a traditional primary sends them as they are."""
+
+    @property
+    def checksum_algorithm(self) -> ChecksumAlgorithm:
+        """What the events of the last file end with."""
+
+    def stored_groups(self, plan: ReadPlan, offset: int = 4) -> FramedEventGroups:
+        """All there is from the head of a file on, each event as it is stored; groups, and other events without GTID.
+
+        The first is the FORMAT_DESCRIPTION, what follows begins at `offset`. What is added to the
+        last file, and files that follow it, come when they are there.
+        """
 
 
 class WritableLogEngine(LogEngine, Protocol):

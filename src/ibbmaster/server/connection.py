@@ -18,12 +18,12 @@ from ibbmaster.dialogue.dialog import Dialog, Kill
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.profile import OpeningTimestamp
-from ibbmaster.dump.request import dump_request
+from ibbmaster.dump.request import DumpRequest, dump_request
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start, choose_file, opening_file_name
+from ibbmaster.dump.start import check_start, choose_file, impossible_position, opening_file_name
 from ibbmaster.errors import IbbMasterError, RemoteProtocolError
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan
+from ibbmaster.log.interface import EventGroups, FileEngine, LogEngine, ReadPlan
 from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -491,7 +491,10 @@ class _Connection:
         check = check_start(request, engine.state(only_cached=only_cached))
         if request.position is None:
             files = self._primary.facts.files()
-            plan = engine.start_of_file(files[choose_file(request, [file.name for file in files])].file_no)
+            file = files[choose_file(request, [file.name for file in files])]
+            if options.profile.sends_files and request.file_position > file.size and not file.is_packed:
+                raise impossible_position(request)
+            plan = engine.start_of_file(file.file_no)
         else:
             plan = engine.seek(check.position, only_cached=only_cached)
         file_name, newest = engine.file_name(plan.position.file_no), engine.end(only_cached=only_cached)
@@ -515,7 +518,17 @@ class _Connection:
             started_at=self._primary.facts.started_at,
             opening_timestamp=self._opening_timestamp(plan),
         )
-        return dump, engine.groups(plan)
+        return dump, self._groups(request, plan)
+
+    def _groups(self, request: DumpRequest, plan: ReadPlan) -> EventGroups:
+        """What is read for a dump: of files that are sent as they are, everything."""
+        engine = self._primary.engine
+        if not self._primary.options.profile.sends_files:
+            return engine.groups(plan)
+        assert isinstance(engine, FileEngine)
+        if request.position is not None:
+            return engine.stored_groups(plan)
+        return engine.stored_groups(plan, request.file_position)
 
     def _opening_timestamp(self, plan: ReadPlan) -> int:
         """In seconds since 1970; where nothing is logged behind a place, when this primary started."""

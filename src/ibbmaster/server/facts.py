@@ -14,7 +14,8 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.split import event_heads
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import EventGroups, LogEngine, LogFile
+from ibbmaster.log.interface import EventGroups, FileEngine, LogEngine, LogFile
+from ibbmaster.server.listing import no_target_log, state_at, stored_rows
 from ibbmaster.server.logins import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
@@ -52,6 +53,8 @@ class PrimaryFacts:
         return self._engine.state()
 
     def binlog_end(self) -> tuple[str, int]:
+        if isinstance(self._engine, FileEngine):
+            self._engine.state()  # so the end is one that a dump begins at
         end = self._engine.end()
         return self._engine.file_name(end.file_no), end.offset
 
@@ -68,8 +71,12 @@ class PrimaryFacts:
 
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
         file = self._file(file_name)
+        if file is None and isinstance(self._engine, FileEngine):
+            raise no_target_log()
         if file is None:
             raise KeyError(file_name)
+        if isinstance(self._engine, FileEngine):
+            return stored_rows(self._engine, file, offset)
         groups = self._engine.groups(self._engine.start_of_file(file.file_no))
         return self._event_rows(groups, file.name, offset)
 
@@ -98,6 +105,9 @@ class PrimaryFacts:
         file = self._file(file_name or None)
         if file is None or offset > file.size:
             return None
+        if isinstance(engine, FileEngine):
+            found = state_at(engine, file, offset)
+            return None if found is None else str(found.position())
         plan = engine.start_of_file(file.file_no)
         state = plan.state.copy()
         with contextlib.closing(engine.groups(plan)) as groups:

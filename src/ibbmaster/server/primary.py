@@ -10,6 +10,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import trio
 
@@ -17,7 +18,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
 from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.interface import FileEngine, LogEngine
 from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
 from ibbmaster.server.dumping import PUMPS_MAX
 from ibbmaster.server.facts import PrimaryFacts
@@ -46,6 +47,8 @@ class Primary:
     """
 
     def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None = None) -> None:
+        if isinstance(engine, FileEngine):
+            options = replace(options, profile=options.profile.of_files(engine.checksum_algorithm))
         self.engine = engine
         self.options = options
         self.registry = Registry()

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ibbmaster.classic.engine import ClassicGroups
 from ibbmaster.classic.framing import PART_FIELDS, WINDOW_BYTES, FileFraming
+from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.dump.framing import check_event_size
 from ibbmaster.dump.profile import LogPosRule
@@ -19,7 +19,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.classic_framing import BORDER_LOG_POS, EVERY_LOG_POS, NO_LOG_POS, ClassicField
+from ibbmaster.kernel.classic_framing import BORDER_LOG_POS, EVERY_LOG_POS, NO_LOG_POS, STORED_LOG_POS, ClassicField
 from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block, joined
@@ -34,6 +34,7 @@ BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothin
 PIECES_MAX = 16  # are one block for many readers
 EMPTY_PIECES_MAX = 64  # if they hold no packet
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+STORED = NOTHING._replace(is_stored=True)
 RULES = {
     LogPosRule.STORED: NO_LOG_POS,
     LogPosRule.EVERY: EVERY_LOG_POS,
@@ -82,7 +83,7 @@ class ClassicBlocks:
 
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         is_at_hand = self._groups.is_in_file and at.position.file_no == self._groups.position.file_no
-        return "traditional" if is_at_hand else None
+        return self._groups.log_identity if is_at_hand else None
 
     def large_group(self, group: EventGroup) -> ClassicPart | None:
         if not self._groups.is_cut:
@@ -140,7 +141,9 @@ class ClassicBlocks:
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._buffers.workspace() as workspace:
-            framing = ClassicFraming(self._groups, self._kernels, workspace, at)
+            framing = ClassicFraming(
+                self._groups, self._kernels, workspace, at, STORED if self._groups.is_stored else NOTHING
+            )
             try:
                 framing.skip(skips)
             except ClassicFormatError:
@@ -193,8 +196,8 @@ class ClassicFraming(FileFraming):
         workspace.prepare(selection, sequence)
         state = np.zeros(ClassicField.SIZE, dtype=np.int64)
         state[: Field.SIZE] = workspace.state
-        state[ClassicField.TRAILER_BYTES] = selection.trailer_size
-        state[ClassicField.LOG_POS_RULE] = RULES[selection.log_pos_rule]
+        state[ClassicField.TRAILER_BYTES] = groups.checksum_size if selection.is_stored else selection.trailer_size
+        state[ClassicField.LOG_POS_RULE] = STORED_LOG_POS if selection.is_stored else RULES[selection.log_pos_rule]
         self._counts_positions = selection.log_positions is not None
         if selection.log_positions is not None:
             state[ClassicField.POSITION], state[ClassicField.LAST_POSITION] = selection.log_positions

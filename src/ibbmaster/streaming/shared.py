@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ibbmaster.classic.engine import ClassicGroups
+from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.interface import EventGroups, are_framed, are_paged
 from ibbmaster.position import LogPosition

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.dump.error import DumpError, not_continuous, reading_failed
+from ibbmaster.dump.error import DumpError, not_continuous
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
@@ -444,7 +444,9 @@ class BlockSource:
         except DumpError as error:
             self._end(error)
         except IbbMasterError as error:
-            self._end(reading_failed(error))
+            self._session.fail_reading(error)
+            self._pieces = None
+            self.is_at_end = True
 
     def _end(self, error: DumpError) -> None:
         self._session.fail(error)

@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.artificial import artificial_rotate, heartbeat
-from ibbmaster.dump.framing import EVENT_SIZE_MAX, SEMI_SYNC_HEADER
+from ibbmaster.dump.error import EVENT_SIZE_MAX
+from ibbmaster.dump.framing import SEMI_SYNC_HEADER
 from ibbmaster.event.control import encode_stop
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.header import (

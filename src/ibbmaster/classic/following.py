@@ -1,0 +1,166 @@
+"""The files of a traditional binlog, which a server or a copier may add to, and purge or reset, while they are read."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ibbmaster.classic.head import FileHead, head_of
+from ibbmaster.classic.series import (
+    INDEX_SUFFIX,
+    XZ_SUFFIX,
+    ClassicFile,
+    classic_file,
+    find_series,
+    starts_like_a_binlog,
+)
+from ibbmaster.errors import ClassicFormatError, MissingFileError, PositionPurgedError, StoreError
+from ibbmaster.log.interface import LogFile
+
+Stamp = tuple[int, int, int]  # resets, number and size of the last file
+
+
+class FollowedFiles:
+    """The files there are, and their heads. Thread-safe; it keeps no file open.
+
+    A file has the same number as long as it is there: its place in the series when that was first
+    looked at. A file that follows the last one is taken once its head is whole.
+
+    Attributes:
+        resets: how often other files have taken the place of those there were.
+
+    Raises:
+        ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted.
+        StoreError: the files do not belong together, or one is missing.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = tuple(paths)
+        self._lock = threading.RLock()
+        self._files = list(find_series(self._paths))
+        self._heads: dict[int, FileHead] = {}
+        self.resets = 0
+        #: A directory or an index is asked what is there; files that were named are all there shall be.
+        self._takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
+
+    @property
+    def first(self) -> ClassicFile:
+        return self._files[0]
+
+    @property
+    def last(self) -> ClassicFile:
+        """The last file there was at the last look."""
+        return self._files[-1]
+
+    @property
+    def stamp(self) -> Stamp:
+        """Another one after each look that found more, or something else."""
+        last = self._files[-1]
+        return self.resets, last.index, last.size_bytes
+
+    def file(self, file_no: int) -> ClassicFile:
+        """A file by its number.
+
+        Raises:
+            KeyError: there is none.
+        """
+        files = self._files
+        at = file_no - files[0].index
+        if not 0 <= at < len(files):
+            raise KeyError(file_no)
+        return files[at]
+
+    def from_file(self, file_no: int) -> tuple[ClassicFile, ...]:
+        """That file and all behind it."""
+        files = self._files
+        return tuple(files[max(file_no - files[0].index, 0) :])
+
+    def head(self, file: ClassicFile) -> FileHead:
+        """What the head of a file says, read once."""
+        if not self._heads:  # what is no binlog shall be found at once
+            self._heads = {each.index: _read_head(each) for each in self._files if each == file or each.path.exists()}
+        return self._heads[file.index]
+
+    def listed(self) -> list[LogFile]:
+        """The files that are there now, without those that were purged."""
+        self.look()
+        with self._lock:
+            is_there = self.last.path.exists()  # else all of the directory is gone, perhaps for a while
+            while is_there and not self._files[0].path.exists():
+                self._heads.pop(self._files.pop(0).index, None)
+            return [
+                LogFile(file_no=file.index, name=file.name, size=file.size_bytes, is_packed=file.is_compressed)
+                for file in self._files
+            ]
+
+    def look(self) -> bool:
+        """Look whether the last file has grown, or another one follows; whether something has changed."""
+        with self._lock:
+            before = self.stamp
+            try:
+                found = self.last.path.stat()
+            except OSError:
+                found = None
+            if found is None or found.st_ino != self.last.inode or found.st_size < self.last.size_bytes:
+                return self._begin_anew()
+            if found.st_size != self.last.size_bytes:
+                self._files[-1] = replace(self.last, size_bytes=found.st_size)
+            while self._takes_more and (next_file := self._next_file()) is not None:
+                size_bytes = self.last.path.stat().st_size  # it is complete now
+                self._files[-1] = replace(self.last, size_bytes=size_bytes)
+                self._files.append(next_file)
+            return self.stamp != before
+
+    def _next_file(self) -> ClassicFile | None:
+        """The file that follows the last one, if it is there and can be begun."""
+        last = self.last
+        if last.number is None:
+            return None
+        digits = last.name.rpartition(".")[2]
+        name = f"{last.name.removesuffix(digits)}{last.number + 1:0{len(digits)}d}"
+        for path in (last.path.with_name(name), last.path.with_name(name + XZ_SUFFIX)):
+            try:
+                if not path.is_file() or not starts_like_a_binlog(path):
+                    continue
+                file = replace(classic_file(path), index=last.index + 1)
+                head = head_of(file)
+            except (ClassicFormatError, StoreError, OSError):
+                continue  # it has just been made; who gets there, and finds it so still, says so
+            if head.state is not None:
+                self._heads[file.index] = head
+                return file
+        return None
+
+    def _begin_anew(self) -> bool:
+        """The last file is another one now, or gone: whatever is there now is another log."""
+        try:
+            files = find_series(self._paths)
+        except (StoreError, OSError):
+            return False  # nothing is there; perhaps it will be
+        self._files, self._heads = list(files), {}
+        self.resets += 1
+        return True
+
+
+def _read_head(file: ClassicFile) -> FileHead:
+    with told_if_purged(file):
+        return head_of(file)
+
+
+@contextlib.contextmanager
+def told_if_purged(file: ClassicFile) -> Iterator[None]:
+    """A file that is missing where others are was purged.
+
+    Raises:
+        PositionPurgedError: it is.
+        StoreError: it cannot be opened, or its directory is gone.
+    """
+    try:
+        yield
+    except MissingFileError:
+        if not file.path.parent.is_dir():
+            raise
+        raise PositionPurgedError(f"{file.name} was purged") from None

@@ -1,0 +1,98 @@
+"""The events of a traditional file, as SHOW BINLOG EVENTS lists them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from itertools import chain
+
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.variables import BinlogEventRow
+from ibbmaster.errors import MissingEventError
+from ibbmaster.event.describe import describe_event, event_type_name
+from ibbmaster.event.format_description import has_checksums
+from ibbmaster.event.header import CHECKSUM_SIZE, decode_event_header, resized, without_checksum
+from ibbmaster.event.split import event_heads
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import GtidState
+from ibbmaster.log.interface import FileEngine, LogFile
+
+CANNOT_LIST = 1220
+FIRST_OFFSET = 4
+
+
+def stored_rows(engine: FileEngine, file: LogFile, offset: int) -> Iterator[BinlogEventRow]:
+    """The events of a file from an offset on.
+
+    Raises:
+        RefusedError: no event begins there.
+    """
+    if offset > file.size and not file.is_packed:
+        raise _refused(
+            f"Invalid pos specified. Requested from pos:{offset} is greater than actual file size:{file.size}"
+        )
+    rows = _rows(engine, file, max(offset, FIRST_OFFSET))
+    first = next(rows, None)  # what is wrong with the offset shall be said before any row
+    return rows if first is None else chain((first,), rows)
+
+
+def _rows(engine: FileEngine, file: LogFile, offset: int) -> Iterator[BinlogEventRow]:
+    trailer_size = 0
+    with contextlib.closing(engine.stored_groups(engine.start_of_file(file.file_no), offset)) as groups:
+        while True:
+            try:
+                group = groups.next_group()
+            except MissingEventError:
+                raise _refused("Wrong offset or I/O error") from None
+            if group is None or group.start.file_no != file.file_no:
+                return
+            position = group.start.offset
+            for event in event_heads(group.gtid_event, group.body):
+                header = decode_event_header(event)
+                is_description = header.event_type == EventType.FORMAT_DESCRIPTION
+                if is_description:
+                    trailer_size = CHECKSUM_SIZE if has_checksums(event) else 0
+                if position >= offset:
+                    is_cut = len(event) < header.size
+                    plain = event if is_description else without_checksum(event, 0 if is_cut else trailer_size)
+                    yield BinlogEventRow(
+                        file_name=file.name,
+                        event_type=event_type_name(header.event_type),
+                        server_id=header.server_id,
+                        info=describe_event(resized(plain)),
+                        position=position,
+                        end_position=header.log_pos,
+                    )
+                position += header.size
+
+
+def state_at(engine: FileEngine, file: LogFile, offset: int) -> GtidState | None:
+    """What was logged before an event of a file, or before its end; None where no event begins.
+
+    A group counts once its GTID event is behind.
+
+    Source: MariaDB 10.11, sql_repl.cc, gtid_state_from_pos().
+    """
+    plan = engine.start_of_file(file.file_no)
+    state = plan.state.copy()
+    with contextlib.closing(engine.stored_groups(plan)) as groups:
+        while (group := groups.next_group()) is not None and group.start.file_no == file.file_no:
+            position = group.start.offset
+            for event in event_heads(group.gtid_event, group.body):
+                if position >= offset:
+                    return state if position == offset else None
+                if group.gtid is not None and position == group.start.offset:
+                    state.log(group.gtid)
+                position += decode_event_header(event).size
+            if position == offset:
+                return state
+    return None
+
+
+def no_target_log() -> RefusedError:
+    """There is no such file."""
+    return _refused("Could not find target log")
+
+
+def _refused(why: str) -> RefusedError:
+    return RefusedError(CANNOT_LIST, "HY000", f"Error when executing command SHOW BINLOG EVENTS: {why}")
