@@ -25,7 +25,7 @@ WHOLE_SIZE_MAX = (1 << 32) - 1  # an event has its size in four bytes
 KEPT_SIZE_MAX = 64 << 20  # what is more is held elsewhere: the wholes of a server are more than 1 GiB
 
 
-class Held(Protocol):
+class RowSink(Protocol):
     """Where a large row event is put together."""
 
     def write(self, data: Buffer) -> None:
@@ -41,11 +41,11 @@ class PartialRows:
     What is larger goes where `hold` says, fragment by fragment.
     """
 
-    def __init__(self, hold: Callable[[], Held], *, kept_max: int | None = None) -> None:
+    def __init__(self, hold: Callable[[], RowSink], *, kept_max: int | None = None) -> None:
         self._hold = hold
         self._kept_max = KEPT_SIZE_MAX if kept_max is None else kept_max
         self._kept = bytearray()
-        self._held: Held | None = None
+        self._held: RowSink | None = None
         self._next = 1
         self._count = self._size = self._taken = 0
 
