@@ -274,6 +274,7 @@ def test_a_prepared_group_whose_texts_are_all_taken_back_is_empty(log):
 # Order and threads ---------------------------------------------------------------------------
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_out_of_order_gtid.test
 def test_a_gtid_that_is_not_newer_is_refused(log):
     log.append("0-1-2", INSERT, timestamp=1)
     with pytest.raises(DuplicateGtidError):

@@ -107,6 +107,7 @@ def test_events_marked_for_skipping_stay_here_if_the_replica_wants_it_so(
     )
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_heartbeat.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("option", ["DO_DOMAIN_IDS", "IGNORE_DOMAIN_IDS"])
 def test_a_replica_of_some_domains_has_their_tables_and_no_others(

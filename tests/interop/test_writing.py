@@ -14,6 +14,7 @@ import ibbmaster
 INSERT = "INSERT INTO shop.t VALUES ({})"
 
 
+# As mysql-test/suite/binlog_in_engine/xa.test
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_replica_takes_transactions_of_texts_by_each_way_to_end_them(
     version: str,
@@ -21,7 +22,7 @@ def test_a_replica_takes_transactions_of_texts_by_each_way_to_end_them(
     new_replica: Callable[..., Replica],
     tmp_path: Path,
 ) -> None:
-    """Stands for mysql-test/suite/binlog_in_engine/xa.test: XA transactions, before and after a restart."""
+    """XA transactions among others, before and after a restart of the writer."""
     with ibbmaster.create(tmp_path / "log") as log:
         log.append("0-1-1", "CREATE DATABASE shop")
         log.append("0-1-2", "CREATE TABLE shop.t (id INT PRIMARY KEY) ENGINE=InnoDB")
