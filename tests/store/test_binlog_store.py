@@ -426,6 +426,7 @@ def test_flush_cuts_the_active_file_and_begins_the_next(store):
     assert gtids(store) == ["0-1-1", "0-1-2"]
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_flush_purge.test
 def test_a_domain_is_forgotten_once_no_file_holds_a_group_of_it(store):
     feed(store, 1, domain_id=7)
     feed(store, 1)
@@ -489,6 +490,7 @@ def test_reset_is_refused_while_a_transaction_is_prepared(store):
         store.reset()
 
 
+# As mysql-test/suite/binlog_in_engine/purge_dump_thread.test
 def test_purge_never_takes_what_a_reader_needs(store):
     for number in range(1, 60):
         feed(store, number, 9000)

@@ -234,7 +234,7 @@ class ChangeHeader(FaultAction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MalformEvent(FaultAction):
+class SpoilEvent(FaultAction):
     """Let the event `be` one whose parts contradict each other, as in [malformed events](#malformed-events)."""
 
     word = "malform"
@@ -330,7 +330,7 @@ ACTIONS: dict[str, type[FaultAction]] = {
     for kind in (
         *(CutConnection, Stall, Drip, MuteHeartbeats, EndDump, SendError, AnswerOtherwise, SendGarbage),
         *(KillConnection, TakeOver, FlipBits, SpoilChecksum, ShortenEvent, LengthenEvent, LeaveOut, SendTwice),
-        *(SwapGroups, ChangeHeader, MalformEvent, InsertEvent),
+        *(SwapGroups, ChangeHeader, SpoilEvent, InsertEvent),
         *(CrashPrimary, RestartPrimary, PurgeFiles, FailOver, MoveClock),
     )
 }

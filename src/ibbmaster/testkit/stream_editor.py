@@ -40,7 +40,7 @@ HELD_MAX = 64 << 20  # bytes of groups that are held back
 _EDITS = (
     *(actions.FlipBits, actions.SpoilChecksum, actions.ShortenEvent, actions.LengthenEvent),
     *(actions.LeaveOut, actions.SendTwice, actions.SwapGroups, actions.ChangeHeader),
-    actions.MalformEvent,
+    actions.SpoilEvent,
 )
 _OF_GROUPS = (actions.LeaveOut, actions.SendTwice, actions.SwapGroups)
 _LAST = (actions.CutConnection, actions.EndDump, actions.SendError)
@@ -159,7 +159,7 @@ class StreamEditor:
                 return -size <= byte < size
             case actions.SpoilChecksum(be=be):
                 return has_valid_checksum(seen.event) is not (be == "unexpected")
-            case actions.MalformEvent(be=be):
+            case actions.SpoilEvent(be=be):
                 return can_be(seen.event, be)
             case actions.InsertEvent(event="format"):
                 return bool(self._places.format)
@@ -331,7 +331,7 @@ def _changed(event: bytes, action: FaultAction) -> list[bytes]:
             return [_with_spoilt_checksum(event, be)]
         case actions.ChangeHeader():
             return [_with_header(event, action)]
-        case actions.MalformEvent(be=be):
+        case actions.SpoilEvent(be=be):
             return [malformed(event, be)]
     return [event]
 
