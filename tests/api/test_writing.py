@@ -10,7 +10,9 @@ import pytest
 import ibbmaster
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import DuplicateGtidError, EventError, GtidError, GtidOrderError
-from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
+from ibbmaster.event.group import GroupBoundary
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
+from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.statement.logged import decode_statement
 
@@ -216,9 +218,63 @@ def test_a_prepared_transaction_waits_for_its_end_also_after_a_restart(tmp_path)
             log.xa_commit("one", "0-1-2")
 
 
+def end_of(log, name):
+    """Ends an open group: by the commit of a transaction, or by XA PREPARE and XA COMMIT."""
+
+    def commit(group):
+        group.commit("0-1-1")
+
+    def prepare(group):
+        group.prepare("one")
+        log.xa_commit("one", "0-1-1")
+
+    return {"commit": commit, "prepare": prepare}[name]
+
+
+TEXTS = {  # name: (what is done to a group, the texts that stay in it)
+    "one text": (lambda group: group.write(INSERT), [INSERT]),
+    "a text behind a savepoint": (
+        lambda group: (group.write(INSERT), group.savepoint("a"), group.write(INSERT)),
+        2 * [INSERT],
+    ),
+    "a text in front of bytes that are taken back": (
+        lambda group: (group.write(INSERT), group.savepoint("a"), group.write(b"bytes"), group.roll_back_to("a")),
+        [INSERT],
+    ),
+    "a text behind bytes that are taken back": (
+        lambda group: (group.savepoint("a"), group.write(b"bytes"), group.roll_back_to("a"), group.write(INSERT)),
+        [INSERT],
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ["commit", "prepare"])
+@pytest.mark.parametrize(("act", "texts"), TEXTS.values(), ids=TEXTS)
+def test_a_transaction_of_texts_has_an_end_however_it_is_committed(log, act, texts, end):
+    with log.begin() as group:
+        act(group)
+        end_of(log, end)(group)
+    first, *events = only(log).events()
+    boundary = GroupBoundary(first.data[GTID_FLAGS_OFFSET])
+    ends = [boundary.ends_with(decode_event_header(event.data), event.data) for event in events]
+    assert ends == [False] * len(texts) + [True]
+    assert [event.describe() for event in events[:-1]] == texts
+
+
+def test_a_prepared_group_whose_texts_are_all_taken_back_is_empty(log):
+    with log.begin() as group:
+        group.savepoint("a")
+        group.write(INSERT)
+        group.roll_back_to("a")
+        with pytest.raises(ibbmaster.StoreError, match="has a transaction"):
+            group.prepare("one")
+        group.roll_back()
+
+
 # Order and threads ---------------------------------------------------------------------------
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_out_of_order_gtid.test
 def test_a_gtid_that_is_not_newer_is_refused(log):
     log.append("0-1-2", INSERT, timestamp=1)
     with pytest.raises(DuplicateGtidError):

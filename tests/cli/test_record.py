@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 
@@ -42,6 +43,17 @@ REFUSED = {
 def test_an_option_that_cannot_be_used_is_refused(options, message, tmp_path, capsys):
     assert main(["record", "--to", str(tmp_path / "r"), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_an_address_that_is_taken_is_said_and_nothing_is_made(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        options = ["--from", "h", "--to", str(tmp_path / "new" / "r"), "--listen", f"127.0.0.1:{port}"]
+        assert main(["record", *options]) == 2
+    error = capsys.readouterr().err
+    assert f"cannot listen on 127.0.0.1:{port}: " in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "new").exists()
 
 
 def started(primary, directory, *options):

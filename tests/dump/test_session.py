@@ -594,6 +594,7 @@ def test_heartbeats_take_part_in_the_numbering(make: SimpleNamespace, converse: 
 # --- semi-sync
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_semi_sync.test
 @pytest.mark.parametrize("profile", list(PROFILES))
 def test_with_semi_sync_every_event_packet_has_its_header(
     make: SimpleNamespace, converse: Converse, profile: str

@@ -82,6 +82,7 @@ def test_a_purged_position_is_said_to_be_purged(
     assert replica.status()["Last_IO_Errno"] == 1236
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_gtid_index.test
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_replica_starts_in_the_middle_of_every_domain(
     version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica

@@ -60,6 +60,7 @@ def test_a_connection_cut_at_every_step_of_the_dialogue_does_no_harm(
         check_end(replica, capture, version)
 
 
+# As mysql-test/suite/binlog_in_engine/crash_safe_slave.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["10.11/types-minimal-none", "11.8/large-commit"])
 def test_a_primary_killed_in_mid_stream_is_followed_on_after_its_restart(

@@ -86,6 +86,28 @@ def test_a_session_at_a_real_primary_is_played_again(
     assert {gtid for gtid in groups if found[gtid] != groups[gtid]} == {"2-1-6"}  # the one with a password
 
 
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_a_replica_that_is_started_again_is_no_fault(
+    version: str, new_server: Callable[..., RealPrimary], new_replica: Callable[..., Replica], tmp_path: Path
+) -> None:
+    """The primary ends the dump of before by an error, when the same replica comes again."""
+    primary = new_server(version, "--binlog-format=ROW")
+    primary.sql("CREATE DATABASE shop")
+    primary.sql("CREATE TABLE shop.orders (id INT PRIMARY KEY)")
+    with recording(primary.port, tmp_path / "r") as recorder:
+        replica = new_replica(version)
+        replica.follow_at("127.0.0.1", recorder.port, user=primary.user, password=primary.password)
+        for number in range(3):
+            primary.sql(f"INSERT INTO shop.orders VALUES ({number})")
+            replica.wait_for_gtid(position_of(primary))
+            replica.sql("STOP SLAVE")
+            replica.sql("START SLAVE")
+        replica.wait_for_gtid(position_of(primary))
+        primary.sql("INSERT INTO shop.orders VALUES (9)")
+        replica.wait_for_gtid(position_of(primary))
+    assert read_scenario(tmp_path / "r" / "scenario.toml").faults == (), recorder.text
+
+
 def position_of(primary: RealPrimary) -> str:
     return str(primary.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0])
 

@@ -107,6 +107,7 @@ def test_events_marked_for_skipping_stay_here_if_the_replica_wants_it_so(
     )
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_gtid_ignored_domain_ids.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("option", ["DO_DOMAIN_IDS", "IGNORE_DOMAIN_IDS"])
 def test_a_replica_of_some_domains_has_their_tables_and_no_others(
@@ -127,6 +128,7 @@ def test_a_replica_of_some_domains_has_their_tables_and_no_others(
     assert {name for name in expected if found[name] != expected[name]} == of_left
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_heartbeat.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("profile", ["engine", "compat", "classic-10.11", "classic-11.8"])
 def test_heartbeats_keep_an_idle_replica_content(

@@ -127,6 +127,7 @@ def test_a_group_that_is_not_durable_yet_is_known_again():
             write(store, "0-1-1")
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_in_engine_restart.test
 @pytest.mark.parametrize("is_crash", [False, True])
 def test_after_a_restart_the_log_still_knows_what_it_has(is_crash):
     disk = MemoryDisk()

@@ -9,6 +9,7 @@ from pathlib import Path
 from ibbmaster.testkit.action import ACTIONS, UNANSWERED, FaultAction
 from ibbmaster.testkit.certificates import CERTIFICATES
 from ibbmaster.testkit.control import QUESTIONS
+from ibbmaster.testkit.malformed import MALFORMATIONS
 from ibbmaster.testkit.place import LANDMARKS, Side
 from ibbmaster.testkit.scenario import parse_scenario
 from ibbmaster.testkit.versions import VERSIONS
@@ -56,6 +57,10 @@ def test_places_are_those_of_the_code() -> None:
 
 def test_actions_are_those_of_the_code() -> None:
     assert table("Actions") == action_rows()
+
+
+def test_malformed_events_are_those_of_the_code() -> None:
+    assert [row[0] for row in table("Malformed events")] == [f"`{how}`" for how in MALFORMATIONS]
 
 
 def test_versions_are_those_of_the_code() -> None:

@@ -49,6 +49,14 @@ KNOWN = {
     "a short name of a column is lost where there are no checksums": (
         *("python-mysql-replication", "short-names-12.3", {Grade.LOSES_SILENTLY}),
     ),
+    "the key of a table is lost where there are no checksums": (
+        *("python-mysql-replication", "table-metadata-12.3", {Grade.LOSES_SILENTLY}),
+    ),
+    "the key of a table is told where there are checksums": (
+        *("python-mysql-replication", "table-metadata", {Grade.EXACT}),
+    ),
+    "row events in fragments are unknown to it": ("go-mysql", "fragments", {Grade.LOSES_SILENTLY}),
+    "a replica of before 12.3 stops at a fragment": ("mariadb-11.8", "fragments", {Grade.LOSES_LOUDLY}),
     "an opening without a time stops it": ("debezium", "plain-12.3", {Grade.CRASHES}),
 }
 

@@ -37,7 +37,7 @@ REFUSED = {
     b"\xff\xfe": "no UTF-8 at byte 0",
     b"[]": "expected an object",
     b"7": "expected an object",
-    b"{}": "event None: expected one of version, begin, change, statement, commit, position, error, unknown",
+    b"{}": "event None: expected one of version, begin, change, table, statement, commit, position, error, unknown",
     b'{"event": ["begin"]}': "event ['begin']: expected one of",
     b'{"event": "begin", "gtid": 7}': "begin: gtid 7: expected a text or null",
     b'{"event": "begin", "gtids": "0-1-1"}': "begin: 'gtids' means nothing here; expected gtid",

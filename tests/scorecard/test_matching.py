@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -151,3 +152,21 @@ def test_a_group_that_is_gone_on_with_after_a_restart_is_committed_as_a_whole() 
 def test_a_group_that_was_begun_again_and_not_committed_has_no_commit() -> None:
     story = "begin 1\nchange 1\nfatal reset\nrestart\nbegin 1\nchange 2\nbegin 2\nchange 3\ncommit 2"
     assert [flaw.text for flaw in matched(logged(2, 1), told(story)).flaws()] == ["the commit of 0-3-1 is missing"]
+
+
+TABLES = {  # what a library tells of a table, and what is wrong with it
+    "all of it": ({"columns": COLUMNS, "key": ("id",), "types": (3, 246, 15)}, ""),
+    "nothing": ({}, ""),
+    "a name that it made up": ({"columns": ("id", "total", "UNKNOWN_COL2")}, "was told with columns"),
+    "no key": ({"key": ()}, r"was told with the key \[\] instead of \['id'\]"),
+    "another key": ({"key": ("total",)}, "was told with the key"),
+    "another type": ({"types": (3, 246, 252)}, r"was told with the types \[3, 246, 252\]"),
+}
+
+
+@pytest.mark.parametrize(("keys", "flaw"), TABLES.values(), ids=TABLES)
+def test_what_is_told_of_a_table_is_compared_with_the_log(keys: dict[str, Any], flaw: str) -> None:
+    wanted = replace(change(1), columns=COLUMNS, key=("id",), types=(3, 246, 15))
+    told_table = ToldEvent(what="table", table=wanted.table, **keys)
+    matching = matched([LoggedGroup(gtid="0-3-1", changes=(wanted,))], [told_table, *told("change 1")])
+    assert [re.search(flaw, one.text) is not None for one in matching.flaws()] == [True] * bool(flaw)

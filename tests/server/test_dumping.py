@@ -219,6 +219,7 @@ async def test_what_was_logged_while_no_replica_was_there_comes_to_one_that_come
             assert event_type == EventType.GTID
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_heartbeat.test
 async def test_an_idle_replica_gets_a_heartbeat_with_file_and_place(serving, connect, growing):
     async with serving(growing.directory) as (_, port):
         replica = await connect(port)

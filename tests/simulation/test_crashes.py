@@ -13,6 +13,7 @@ STATES = 100_000  # distinct ones, in one run of the suite
 FIRST_SEED = 1
 
 
+# As mysql-test/suite/binlog_in_engine/recovery.test
 @pytest.mark.timeout(1200)
 def test_every_state_a_crash_leaves_is_recovered(record_property):
     """Prints the seed if it is not; `python -m ibbmaster.testing.crash --seed SEED` shows it again."""

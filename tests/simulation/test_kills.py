@@ -68,6 +68,7 @@ class Replica(threading.Thread):
                 self.received += 1
 
 
+# As mysql-test/suite/binlog_in_engine/recover_concurrent_dml.test
 @pytest.mark.timeout(600)
 def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp_path):
     directories = [tmp_path / str(number) for number in range(AT_ONCE)]

@@ -53,6 +53,7 @@ def test_an_import_whose_disk_fails_says_so_and_has_what_it_has_flushed():
     assert sum(import_under_threads(seed, fails=True) for seed in range(100)) > 30
 
 
+# As mysql-test/suite/binlog_in_engine/mariabackup_binlogs.test
 def test_a_backup_is_the_log_at_one_moment_whoever_writes_meanwhile(pytestconfig):
     for seed in range(pytestconfig.getoption("--schedules") // SEEDS_PER_BACKUP):
         Schedule(seed, backs_up=True).run()

@@ -206,6 +206,7 @@ def test_a_store_that_was_closed_takes_nothing_more(disk):
 # Out of band
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_oob.test
 def test_large_groups_are_interleaved_over_file_borders_and_read_whole(store):
     pieces = {name: [make_event(160, 1, bytes([fill]) * 40_000) for fill in range(8)] for name in ("a", "b")}
     writers = {name: store.open_group() for name in pieces}
@@ -221,6 +222,7 @@ def test_large_groups_are_interleaved_over_file_borders_and_read_whole(store):
         assert found[f"0-1-{number}"] == make_gtid_event(gtid(number)) + b"".join(pieces[name])
 
 
+# As mysql-test/suite/binlog_in_engine/savepoint.test
 def test_what_comes_after_a_savepoint_can_be_taken_back(store):
     group = store.open_group()
     kept = make_event(160, 1, b"k" * 30_000)
@@ -237,6 +239,7 @@ def test_what_comes_after_a_savepoint_can_be_taken_back(store):
     assert read(store) == [("0-1-1", make_gtid_event(gtid(1)) + kept + end)]
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_dual_cache.test
 @pytest.mark.parametrize("size", [50, 60_000])
 def test_the_statement_part_comes_first_and_survives_a_rollback_to_a_savepoint(store, size):
     group = store.open_group()
@@ -298,6 +301,7 @@ def test_a_prepared_transaction_is_not_sent_before_it_is_committed_by_its_xid(st
     assert store.xa_recover() == []
 
 
+# As mysql-test/suite/binlog_in_engine/xa_restart.test
 @pytest.mark.parametrize("is_crash", [False, True], ids=["a restart", "a crash"])
 def test_a_prepared_transaction_survives_and_is_committed_files_later(disk, is_crash):
     store = BinlogStore(disk, OPTIONS)
@@ -347,6 +351,7 @@ class Engine:
         self.held[xid] = "rolled back"
 
 
+# As mysql-test/suite/binlog_in_engine/rocksdb_internal_2pc.test
 def test_what_was_prepared_internally_is_decided_by_what_the_log_holds(disk):
     store = BinlogStore(disk, OPTIONS)
     xids = [Xid(format_id=1, gtrid=bytes([number]), bqual=b"") for number in range(3)]
@@ -412,6 +417,7 @@ def test_what_was_rolled_back_is_forgotten_in_the_background_and_then_its_files_
 # Files' life
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_flush_purge.test
 def test_flush_cuts_the_active_file_and_begins_the_next(store):
     feed(store, 1)
     store.flush()
@@ -422,6 +428,7 @@ def test_flush_cuts_the_active_file_and_begins_the_next(store):
     assert gtids(store) == ["0-1-1", "0-1-2"]
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_flush_purge.test
 def test_a_domain_is_forgotten_once_no_file_holds_a_group_of_it(store):
     feed(store, 1, domain_id=7)
     feed(store, 1)
@@ -478,12 +485,14 @@ def test_reset_begins_again_with_the_state_it_is_given_and_ends_readers(store):
         store.seek(GtidPosition.parse("0-1-1"))
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_oob_reset_purge.test
 def test_reset_is_refused_while_a_transaction_is_prepared(store):
     prepare(store)
     with pytest.raises(BusyError, match="prepared transaction"):
         store.reset()
 
 
+# As mysql-test/suite/binlog_in_engine/purge_dump_thread.test
 def test_purge_never_takes_what_a_reader_needs(store):
     for number in range(1, 60):
         feed(store, number, 9000)
@@ -535,6 +544,7 @@ def test_a_group_that_is_being_read_when_the_log_is_reset_goes_on_with_nothing_o
             pass
 
 
+# As mysql-test/suite/binlog_in_engine/xa_restart2.test
 def test_purge_keeps_what_a_header_of_mariadb_says_of_prepared_transactions_alone(store, monkeypatch):
     for number in range(1, 40):
         feed(store, number, 9000)
@@ -551,6 +561,7 @@ def test_purge_keeps_what_a_header_of_mariadb_says_of_prepared_transactions_alon
     assert store.purge(PurgeRequest(to_file_no=3)).file_nos == (0, 1, 2)
 
 
+# As mysql-test/suite/binlog_in_engine/purge_dump_thread.test
 def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk):
     store = BinlogStore(disk, OPTIONS)
     number = 0
@@ -623,6 +634,7 @@ def test_a_purge_that_could_not_remove_a_file_is_finished_though_checkpoints_fol
         assert again.files()[0].name == "binlog-000003.ibb"
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_flush_purge.test
 @pytest.mark.parametrize(
     ("limits", "replicas", "purges"),
     [
@@ -733,6 +745,7 @@ def test_who_waited_to_make_the_next_file_does_not_make_it_again_once_it_was_cut
     assert [group.gtid for group in check_log(disk.files()).groups] == [(0, 1, number) for number in (1, 2, 3, 4)]
 
 
+# As mysql-test/suite/binlog_in_engine/purge_locking.test
 def test_who_waited_to_make_the_next_file_makes_none_of_a_log_that_was_reset(store, disk):
     for _ in range(3):
         store.flush()

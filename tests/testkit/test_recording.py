@@ -9,9 +9,11 @@ import socket
 import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import pymysql
 import pytest
+import trio
 from tests.recorded import recording
 from tests.tap import STARTED_AT, Tapped, listen_in
 
@@ -22,7 +24,7 @@ from ibbmaster.errors import ConfigurationError, DiskFullError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.recorded_connection import LIVE_S
+from ibbmaster.testkit.recorded_connection import LIVE_S, RecordedConnection
 from ibbmaster.testkit.recording import Recording, profile_of_stream
 from ibbmaster.testkit.scenario import read_scenario
 
@@ -250,6 +252,68 @@ def test_a_consumer_that_leaves_is_no_fault(tmp_path):
             heard(recorder.port, until=1)
             wait_until(lambda: "left: " in recorder.recording.text())
     assert read_scenario(tmp_path / "r" / "scenario.toml").faults == ()
+
+
+class Heard(RecordedConnection):
+    """Keeps what a relay told it."""
+
+    calls: ClassVar[list[tuple[str, tuple[object, ...]]]] = []
+
+    async def from_primary(self, data, waited_s, send):
+        self.calls.append(("from_primary", (data, waited_s)))
+        await super().from_primary(data, waited_s, send)
+
+    async def from_client(self, data, send):
+        self.calls.append(("from_client", (data,)))
+        await super().from_client(data, send)
+
+
+async def told(connection, calls):
+    """Tell a listener what a relay has told another one."""
+
+    async def send(data):
+        pass
+
+    for name, arguments in calls:
+        await getattr(connection, name)(*arguments, send)
+
+
+ENDS = {"it closes": ("client_left", ("end", 0.0)), "it says so": ("from_client", (b"\x01\0\0\0\x01",))}
+
+
+@pytest.mark.parametrize("leave", ENDS.values(), ids=ENDS)
+def test_what_comes_behind_a_consumers_end_changes_nothing(leave, tmp_path, monkeypatch):
+    """A primary notices late that a replica has gone, and ends its dump by an error that nobody sees."""
+    monkeypatch.setattr("tests.recorded.RecordedConnection", Heard)
+    monkeypatch.setattr(Heard, "calls", [])
+    with FixturePrimary(server_id=3, profile="classic-11.8") as primary:
+        write(primary, 2)
+        primary.fault("inside rows at byte 20", gtid="0-3-4", action="stall", seconds=0.2)  # bytes come in two pieces
+        primary.fault("after rows", gtid="0-3-4", action="error", code=4052, text="a newer dump of the same server")
+        with recording(primary.port, tmp_path / "r") as recorder:
+            heard(recorder.port, until=ALL, statements=(HEARTBEAT,))
+        assert recorder.recording.fault_count >= 1
+    dump = next(place for place, (_, args) in enumerate(Heard.calls) if args[0][4:5] == b"\x12")
+    name, arguments = leave
+    for place in range(dump + 1, len(Heard.calls)):
+        made = Recording(tmp_path / f"{place}", "somewhere")
+
+        async def follow(made=made, place=place):
+            connection = RecordedConnection(made, trio.CapacityLimiter(1), "somebody")
+            await connection.connected()
+            await told(connection, Heard.calls[:place])
+            if name == "client_left":
+                await connection.client_left(*arguments)
+            else:
+                await told(connection, [leave])
+            seen = made.fault_count, made.group_count, made.is_live, list(made._notes)
+            await told(connection, Heard.calls[place:])
+            await connection.primary_left("reset")
+            assert (made.fault_count, made.group_count, made.is_live, list(made._notes)) == seen
+
+        trio.run(follow)
+        made.close()
+        assert made.problem == ""
 
 
 @pytest.mark.parametrize(("mishap", "action"), [("crash", "crash"), ("stop", "restart")])

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from decimal import Decimal
 
+import pymysql
 import pytest
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
+from ibbmaster.capture.client import PrimaryAddress, groups_between
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.group_content import RowReader, group_events
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage, RowMetadata
 
 TYPES = {
@@ -448,3 +453,74 @@ def test_rows_of_a_statement_that_are_many_get_several_events(ibb_primary, read_
     table.insert(*({"id": number, "a": "x" * 60} for number in range(4)))
     events = read_by_python(ibb_primary, *CHANGES)
     assert [[row["values"]["id"] for row in event.rows] for event in events] == [[0], [1], [2], [3]]
+
+
+# Row events in fragments -----------------------------------------------------------------------
+
+
+def write_for_fragments(primary):
+    """Changes of each kind, two tables in one statement's neighbourhood, and rows that leave columns out."""
+    orders = primary.table("shop.orders", id="int primary key", note="text", body="blob")
+    notes = primary.table("shop.notes", id="int primary key", note="varchar(300)")
+    with primary.transaction():
+        orders.insert(*({"id": number, "note": "é" * number, "body": bytes([number]) * 40} for number in range(20)))
+        notes.insert(*({"id": number, "note": "n" * 10 * number} for number in range(9)))
+        orders.update(id=3, note="longer " * 30)
+    orders.delete(id=4)
+    primary.format = replace(primary.format, image=RowImage.MINIMAL)
+    orders.update(id=5, note="the end")
+    notes.insert({"id": 100}, {"id": 101})
+    return orders, notes
+
+
+def read_in_each_room(primary, monkeypatch):
+    """What everybody who reads rows makes of a log."""
+    found = {"rows": [(schema.name, change) for group in primary.log.groups() for schema, change in group.rows()]}
+    for name in ("shop.orders", None):
+        found[f"kernels {name}"] = primary.log.to_arrow(table=name).drop_columns(["_offset"]).to_pylist()
+    with monkeypatch.context() as without:
+        without.setattr("ibbmaster.arrow.reading.load_kernels", lambda options: None)
+        for name in ("shop.orders", None):
+            found[f"reference {name}"] = primary.log.to_arrow(table=name).drop_columns(["_offset"]).to_pylist()
+            assert found[f"reference {name}"] == found[f"kernels {name}"]
+    address = PrimaryAddress(
+        host=primary.host, port=primary.port, user="repl", password="", uses_tls=False, server_id=9
+    )
+    reader = RowReader()
+    live = groups_between(address, GtidPosition(), primary.log.position)
+    found["live"] = [change for group in live for _, change in reader.changes(group_events(group))]
+    with (
+        pymysql.connect(host=primary.host, port=primary.port, user="repl", ssl_disabled=True) as connection,
+        connection.cursor() as cursor,
+    ):
+        for table in ("orders", "notes"):
+            cursor.execute(f"SELECT * FROM shop.{table} ORDER BY id")
+            found[f"SELECT {table}"] = cursor.fetchall()
+    assert list(primary.log.verify()) == []
+    return found
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+@pytest.mark.parametrize("kept_max", [None, 100])
+@pytest.mark.parametrize("fragment_bytes", [60, 130])
+def test_fragments_of_row_events_are_read_by_everybody_as_the_rows_they_are(
+    fragment_bytes, kept_max, is_compressed, monkeypatch
+):
+    if kept_max is not None:  # larger ones are put together on the disk
+        monkeypatch.setattr("ibbmaster.event.rows.partial.KEPT_SIZE_MAX", kept_max)
+        monkeypatch.setattr("ibbmaster.arrow.plain_events.KEPT_SIZE_MAX", kept_max)
+    found = []
+    for fragments in (None, fragment_bytes):
+        with FixturePrimary() as primary:
+            primary.format = RowFormat(fragment_bytes=fragments, is_compressed=is_compressed)
+            write_for_fragments(primary)
+            count = sum(event.type == "PARTIAL_ROW_DATA" for group in primary.log.groups() for event in group.events())
+            assert bool(count) == (fragments is not None)
+            found.append(read_in_each_room(primary, monkeypatch))
+    assert found[0] == found[1]
+    assert len(found[0]["SELECT orders"]) == 19
+
+
+def test_fragments_have_at_least_one_byte():
+    with pytest.raises(ConfigurationError, match="fragments of 0 bytes: expected at least 1"):
+        RowFormat(fragment_bytes=0)

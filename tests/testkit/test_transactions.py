@@ -201,6 +201,36 @@ def test_each_sort_of_statement_has_its_place(ibb_primary):
         transaction.statement("CREATE TABLE t (a int)")
 
 
+NO_STATEMENTS = [
+    *(
+        "SELEC 1",
+        "",
+        " ; ",
+        "/* x */",
+        "'x'",
+        "CREATE TABEL t (a int)",
+        "CREATE TABLE shop.t",
+        "CREATE TABLE shop.t (a INTT)",
+    ),
+    *("CREATE TABLE shop.t (a int", "CREATE TABLE shop.t (a int) garbage", "DROP TABLE", "TRUNCATE", "DROP TABEL t"),
+    *("ALTER TABLE shop.orders ADD COLUM note int", "ALTER TABLE shop.orders DROP COLUMN", "RENAME TABLE a b"),
+    *("CREATE INDEX i ON t", "DROP VIEW", "ALTER TABLE shop.orders ADD COLUMN (a int"),
+]
+
+
+@pytest.mark.parametrize("sql", NO_STATEMENTS)
+def test_what_no_server_would_take_is_refused_and_not_logged(sql, ibb_primary):
+    orders = ibb_primary.table("shop.orders", id="int primary key")
+    before = str(ibb_primary.log.position)
+    with pytest.raises(ConfigurationError, match="is not a statement that is known here"):
+        ibb_primary.ddl(sql)
+    if sql.startswith("ALTER"):
+        with pytest.raises(ConfigurationError, match="is not a statement that is known here"):
+            ibb_primary.start_alter(sql)
+    assert str(ibb_primary.log.position) == before
+    orders.insert(id=1)
+
+
 def test_tables_of_other_engines_end_their_groups_by_commit(ibb_primary, orders):
     with ibb_primary.transaction(is_transactional=False, commit_id=77):
         orders.insert(id=1)

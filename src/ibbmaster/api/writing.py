@@ -95,6 +95,7 @@ class OpenGroup:
         self._writer = writer
         self._origin = origin
         self._ends_with_text = False
+        self._savepoints: dict[str, bool] = {}  # whether the group ended with a text there
         self._is_ended = False
 
     @property
@@ -116,6 +117,7 @@ class OpenGroup:
     def savepoint(self, name: str) -> None:
         """Remember this place; one of the same name is forgotten."""
         self._writer.savepoint(name)
+        self._savepoints[name] = self._ends_with_text
 
     def roll_back_to(self, name: str) -> None:
         """Forget what was written since a savepoint.
@@ -124,6 +126,7 @@ class OpenGroup:
             StoreError: there is none of that name.
         """
         self._writer.roll_back_to(name)
+        self._ends_with_text = self._savepoints[name]
 
     def commit(self, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
         """Log the group, and return once it is as durable as `durability` says.
@@ -136,18 +139,30 @@ class OpenGroup:
             StoreError: the group has ended, or the log cannot be written.
         """
         named = as_gtid(gtid)
-        if self._ends_with_text:
-            self._writer.write(self._origin.xid(named.seq_no))
-            self._ends_with_text = False
+        self._end_text(self._origin.xid(named.seq_no))
         head = self._origin.gtid_event(named, TRANSACTION) if gtid_event is None else gtid_event
         position = self._writer.commit(named, head)
         self._is_ended = True
         return position
 
     def prepare(self, xid: Xid | str) -> None:
-        """End the group as XA PREPARE does; `WritableLog.xa_commit` logs it, also after a restart."""
+        """End the group as XA PREPARE does; `WritableLog.xa_commit` logs it, also after a restart.
+
+        Behind a statement given as text comes the COMMIT that ends a user's XA transaction in the
+        log of a server; who writes events brings it.
+
+        Raises:
+            StoreError: the group is empty or has ended, or the log cannot be written.
+        """
+        self._end_text(self._origin.query("COMMIT"))
         self._writer.prepare(as_xid(xid))
         self._is_ended = True
+
+    def _end_text(self, event: bytes) -> None:
+        """A group whose last part is a text lacks the event that ends it."""
+        if self._ends_with_text:
+            self._writer.write(event)
+            self._ends_with_text = False
 
     def roll_back(self) -> None:
         """Give the group up; a second call does nothing."""

@@ -66,6 +66,11 @@ class EventBatch:
         start, size = self.events[number, EventColumn.START], self.events[number, EventColumn.SIZE]
         return self.data[start : start + size].tobytes()  # type: ignore[no-any-return]
 
+    def event_view(self, number: int) -> memoryview:
+        """An event, not copied."""
+        start, size = self.events[number, EventColumn.START], self.events[number, EventColumn.SIZE]
+        return memoryview(self.data[start : start + size])
+
     def of_groups(self, wanted: Any) -> EventBatch:
         """The events of those groups whose place in `wanted` is true."""
         if wanted.all():

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
 from ibbmaster.arrow.event_batch import EventBatch
-from ibbmaster.errors import EventError
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.spool import Spool
 from ibbmaster.event.header import SIZE_OFFSET, TYPE_OFFSET
-from ibbmaster.event.query import decompress
-from ibbmaster.event.rows.partial import PartialRows
+from ibbmaster.event.rows.changes import rows_of
+from ibbmaster.event.rows.partial import KEPT_SIZE_MAX, PartialRows
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import EventColumn
@@ -26,32 +28,37 @@ class PlainEvents:
     """Makes the events of batch after batch plain; holds the fragments of a row event that continues in the next."""
 
     def __init__(self) -> None:
-        self._partial = PartialRows()
+        self._partial = PartialRows(Spool)
 
-    def of(self, batch: EventBatch) -> EventBatch:
-        """The same events, compressed ones unpacked and fragments of row events put together."""
+    def of(self, batch: EventBatch) -> Iterator[EventBatch]:
+        """The same events, compressed ones unpacked and fragments put together: a large one is a batch by itself."""
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         if not np.isin(types, NOT_PLAIN).any() and not self._partial.is_open:
-            return batch
-        data, rows = bytearray(), []
+            yield batch
+            return
+        data = bytearray()
+        rows: list[list[int]] = []
         for number, row in enumerate(batch.events.tolist()):
             with batch.naming_group(number):
                 event = self._event(batch.event(number))
-            if event is not None:
+            if event is not None and len(event) > KEPT_SIZE_MAX:
+                yield _batch_of(batch, data, rows)
+                yield _batch_of(batch, event, [[0, len(event), *row[2:]]])
+                data, rows = bytearray(), []
+            elif event is not None:
                 rows.append([len(data), len(event), *row[2:]])
                 data += event
-        events = np.array(rows, dtype=np.int64).reshape(-1, EventColumn.COLUMNS)
-        return dataclasses.replace(batch, data=np.frombuffer(data, dtype=np.uint8), events=events)
+        yield _batch_of(batch, data, rows)
 
     def _event(self, event: bytes) -> bytes | None:
-        if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
-            whole = self._partial.take(event)
-            return None if whole is None else self._event(whole)
-        step = COMPRESSED_STEP_V1 if event[TYPE_OFFSET] in COMPRESSED_V1 else COMPRESSED_STEP_V2
-        if event[TYPE_OFFSET] not in COMPRESSED_V1 and event[TYPE_OFFSET] not in COMPRESSED_V2:
-            return event
-        offset = decode_rows_header(event).rows_offset
-        plain = bytearray(event[:offset] + decompress(event[offset:]))
+        whole = self._partial.whole_event(event)
+        if whole is None:
+            return None
+        step = COMPRESSED_STEP_V1 if whole[TYPE_OFFSET] in COMPRESSED_V1 else COMPRESSED_STEP_V2
+        if whole[TYPE_OFFSET] not in COMPRESSED_V1 and whole[TYPE_OFFSET] not in COMPRESSED_V2:
+            return whole
+        header = decode_rows_header(whole)
+        plain = bytearray(whole[: header.rows_offset] + rows_of(whole, header)[0])
         plain[TYPE_OFFSET] -= step
         plain[SIZE_OFFSET : SIZE_OFFSET + 4] = len(plain).to_bytes(4, "little")
         return bytes(plain)
@@ -62,5 +69,10 @@ class PlainEvents:
         Raises:
             EventError: it ends inside the fragments of a row event.
         """
-        if self._partial.is_open:
-            raise EventError("the group ends inside the fragments of a row event")
+        self._partial.finish()
+
+
+def _batch_of(batch: EventBatch, data: Buffer, rows: list[list[int]]) -> EventBatch:
+    events = np.array(rows, dtype=np.int64).reshape(-1, EventColumn.COLUMNS)
+    array = np.frombuffer(data, dtype=np.uint8)
+    return dataclasses.replace(batch, data=array if array.flags.writeable else array.copy(), events=events)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 10_000
-BATCH_BYTES = 8 << 20  # of event data, which only the `events` have
+BATCH_BYTES = 8 << 20  # of event data, texts and images
 SECOND_US = 1_000_000
 Row = tuple[object, ...]
 
@@ -94,8 +94,10 @@ def batches(fields: tuple[ShapeField, ...], rows: Iterator[Row]) -> Iterator[pa.
     for total, row in enumerate(rows, start=1):  # noqa: B007  # used below
         for column, cell in zip(columns, row, strict=True):
             column.append(cell)
-            if type(cell) is bytes:
+            if type(cell) is bytes or type(cell) is str:
                 size += len(cell)
+            elif type(cell) is dict:
+                size += sum(len(value) for value in cell.values() if value is not None)
         if len(columns[0]) >= BATCH_ROWS or size >= BATCH_BYTES:
             yield _batch(schema, columns)
             size = 0

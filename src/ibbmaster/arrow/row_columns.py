@@ -17,6 +17,7 @@ from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.row_tables import ColumnCells, RowTables
 from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_type
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import ABSENT
@@ -106,11 +107,11 @@ class RowColumns:
             EventError: an event is damaged, or belongs to no table; it names the group.
             UndecodableError: a value cannot be read.
         """
-        batch = self._plain.of(batch)
         # A group that continues from the batch before keeps the tables it has named.
         self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
-        for start, end in self._parts(batch):
-            yield from self._of_part(dataclasses.replace(batch, events=batch.events[start:end]))
+        for plain in self._plain.of(batch):
+            for start, end in self._parts(plain):
+                yield from self._of_part(dataclasses.replace(plain, events=plain.events[start:end]))
 
     def _parts(self, batch: EventBatch) -> Iterator[tuple[int, int]]:
         """Events between which no table becomes another; what is known of tables is forgotten between them."""
@@ -164,7 +165,7 @@ class RowColumns:
                         self._use_table(int(state[RowField.TABLE]))
                 case RowStatus.NEW_VARIANT:
                     with batch.naming_group(number):
-                        event = batch.event(number)
+                        event = batch.event_view(number)
                         tables.add_variant(event, self._row_of(event))
                         self._make_slots(tables.slot_count)
                 case RowStatus.MANY_TABLES:
@@ -218,7 +219,7 @@ class RowColumns:
         for entry in known[known[:, OpenColumn.TURN] == turn]:
             self._open[self._kernels.find_open(self._open, entry[OpenColumn.ID], turn)] = entry
 
-    def _row_of(self, event: bytes) -> int:
+    def _row_of(self, event: Buffer) -> int:
         """The row of the table that the group of a row event has named for it."""
         table_id = int.from_bytes(event[EVENT_HEADER_SIZE : EVENT_HEADER_SIZE + TABLE_ID_SIZE], "little")
         place = self._kernels.find_open(self._open, table_id, self._state[RowField.TURN])
@@ -230,10 +231,10 @@ class RowColumns:
 
     def _complain(self, batch: EventBatch, number: int) -> NoReturn:
         """Say what is wrong with an event, as the reference decoder finds it."""
-        event = batch.event(number)
+        event = batch.event_view(number)
         with batch.naming_group(number):
             if event[TYPE_OFFSET] == EventType.TABLE_MAP:
-                self._reader.decoder(event, batch.schema_place(number))
+                self._reader.decoder(bytes(event), batch.schema_place(number))
             else:
                 decoder = self._tables.decoders[self._row_of(event)]
                 assert decoder is not None

@@ -18,6 +18,7 @@ from ibbmaster.arrow.column_reading import (
 )
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import ShapeField, column_type, expect_readable, field_name
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.column import Column, TableSchema
@@ -182,7 +183,7 @@ class RowTables:
             found = self.table_cells[row] = TableCells(decoder, self._shape, self._fields or [], self._zero_dates)
         return found
 
-    def add_variant(self, event: bytes, row: int) -> None:
+    def add_variant(self, event: Buffer, row: int) -> None:
         """Know the kind of a row event of a table.
 
         Raises:

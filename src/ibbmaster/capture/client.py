@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, SourceError
+from ibbmaster.event.control import decode_rotate
+from ibbmaster.event.format_description import FIXED
 from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid
-from ibbmaster.event.header import EventHeader, decode_event_header
+from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition
@@ -29,6 +31,7 @@ COM_BINLOG_DUMP = 0x12
 DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
 SEND_ANNOTATE_ROWS = 2
 HEARTBEAT_NS = 5_000_000_000
+FORMAT_SIZE_MIN = EVENT_HEADER_SIZE + FIXED.size + 1 + CHECKSUM_SIZE
 TIMEOUT_S = 60  # without a byte, heartbeats included
 BETWEEN_GROUPS = (
     EventType.FORMAT_DESCRIPTION,
@@ -153,14 +156,18 @@ def _events(
             return  # EOF; errors were raised
         header = decode_event_header(data, 1)
         event = data[1:]
+        if header.size != len(event):  # nothing of it is taken: another event may be hidden behind this one
+            raise EventError(f"an event of {len(event)} bytes says it has {header.size}")
         if header.event_type == EventType.FORMAT_DESCRIPTION:
+            if len(event) < FORMAT_SIZE_MIN:
+                raise EventError(f"FORMAT_DESCRIPTION of {len(event)} bytes is too short")
             checksum_size = (
                 4 if event[-5] == 1 and zlib.crc32(event[:-4]) == int.from_bytes(event[-4:], "little") else 0
             )
         elif checksum_size:
             event = _without_checksum(event)
-        if header.size != len(data) - 1:
-            raise EventError(f"an event of {len(data) - 1} bytes says it has {header.size}")
+        if header.event_type == EventType.ROTATE:
+            decode_rotate(event)
         yield header, event
 
 

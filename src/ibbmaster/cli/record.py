@@ -69,33 +69,36 @@ def run(args: argparse.Namespace) -> int:
     import trio
 
     from ibbmaster.testkit.recorded_connection import RecordedConnection
-    from ibbmaster.testkit.recording import Recording
-    from ibbmaster.testkit.relay import Relay
+    from ibbmaster.testkit.recording import Recording, expect_free
+    from ibbmaster.testkit.relay import Relay, listen_on
 
     begin_log(is_verbose=False)
     allow_open_files(2 * args.max_connections)
-    recording = Recording(args.to, args.source)
+    expect_free(args.to)
 
-    async def record() -> None:
+    async def record() -> Recording:
+        listeners = await listen_on(*listen)
+        recording = Recording(args.to, args.source)  # nothing is made for an address that is taken
         one_by_one = trio.CapacityLimiter(1)
         relay = Relay(
             source,
             lambda client, peer: RecordedConnection(recording, one_by_one, peer),
             max_connections=args.max_connections,
         )
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async with trio.open_nursery() as nursery:
-                host, port = await nursery.start(relay.serve, *listen)
-                _announce(args, host, port)
-                with trio.move_on_after(float("inf") if args.seconds is None else args.seconds):
-                    async for _ in signals:
-                        break
-                nursery.cancel_scope.cancel()
+        try:
+            with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                async with trio.open_nursery() as nursery:
+                    host, port = await nursery.start(relay.serve_on, listeners)
+                    _announce(args, host, port)
+                    with trio.move_on_after(float("inf") if args.seconds is None else args.seconds):
+                        async for _ in signals:
+                            break
+                    nursery.cancel_scope.cancel()
+        finally:
+            recording.close()
+        return recording
 
-    try:
-        trio.run(record)
-    finally:
-        recording.close()
+    recording = trio.run(record)
     _report(args, recording)
     return 1 if recording.problem else 0
 

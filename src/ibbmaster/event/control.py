@@ -17,6 +17,7 @@ from ibbmaster.event.header import HeaderFields, decode_body, encode_event
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 
+FILE_NAME_MAX = 511  # bytes
 ROTATE_POSITION = struct.Struct("<Q")
 XID_NUMBER = struct.Struct("<Q")
 CHECKPOINT_NAME_SIZE = struct.Struct("<I")
@@ -43,11 +44,13 @@ def decode_rotate(event: Buffer) -> Rotate:
     """Read a whole event without checksum.
 
     Raises:
-        EventError: another type, or no room for the position.
+        EventError: another type, no room for the position, or a name longer than a server's can be.
     """
     _, body = decode_body(event, EventType.ROTATE)
     if len(body) < ROTATE_POSITION.size:
         raise EventError(f"ROTATE with a body of {len(body)} bytes, expected at least {ROTATE_POSITION.size}")
+    if len(body) - ROTATE_POSITION.size > FILE_NAME_MAX:
+        raise EventError(f"ROTATE to a file name of {len(body) - ROTATE_POSITION.size} bytes, at most {FILE_NAME_MAX}")
     return Rotate(
         position=ROTATE_POSITION.unpack_from(body)[0],
         file_name=bytes(body[ROTATE_POSITION.size :]).decode("utf-8", "surrogateescape"),

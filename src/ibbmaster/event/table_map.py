@@ -10,6 +10,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_body, decode_event_header
 from ibbmaster.event.types import EventType
 
+NAME_SIZE_MAX = 192  # bytes of 64 characters
 TABLE_ID_SIZE = 6
 FLAG_STATEMENT_END = 0x0001
 
@@ -130,6 +131,8 @@ class _Fields:
 
     def take_name(self) -> bytes:
         name = self.take(self.take_int(1))
+        if len(name) > NAME_SIZE_MAX:
+            raise EventError(f"{self._what} has a name of {len(name)} bytes, at most {NAME_SIZE_MAX}")
         if self.take(1) != b"\0":
             raise EventError(f"{self._what} has a name without its closing zero")
         return name

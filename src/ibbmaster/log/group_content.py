@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ibbmaster.disk.spool import Spool
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
@@ -192,18 +193,16 @@ class RowReader:
     ) -> Iterator[tuple[TableDecoder, RowChange]]:
         """As `changes`, with what reads the table."""
         mapped: dict[int, TableDecoder | None] = {}  # None: a table that is not wanted
-        partial = PartialRows()
-        for number, event in enumerate(events):
+        partial = PartialRows(Spool)
+        for number, part in enumerate(events):
+            event = partial.whole_event(part)
+            if event is None:
+                continue
             event_type = event[TYPE_OFFSET]
             if event_type == EventType.TABLE_MAP:
                 table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
                 mapped[table_id] = self.decoder(event, SchemaPlace(start, number))
                 continue
-            if event_type == EventType.PARTIAL_ROW_DATA:
-                whole = partial.take(event)
-                if whole is None:
-                    continue
-                event, event_type = whole, whole[TYPE_OFFSET] if len(whole) > TYPE_OFFSET else 0
             if event_type in ROW_EVENT_TYPES:
                 table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
                 if table_id not in mapped:
@@ -211,8 +210,7 @@ class RowReader:
                 decoder = mapped[table_id]
                 for change in decoder.changes(event) if decoder is not None else ():
                     yield decoder, change  # type: ignore[misc]
-        if partial.is_open:
-            raise EventError("the group ends inside the fragments of a row event")
+        partial.finish()
 
     def decoders(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[TableDecoder]:
         """What reads the tables that the events of a group name."""

@@ -27,7 +27,7 @@ PROFILE = "11.8"
 DELAY_MS_MAX = 10_000
 _KEYS = ("name", "title", "workload", "best", "faults", "primary", "consumer", "expected")
 _WORKLOAD_KEYS = ("tables", "before", "groups")
-_CONSUMER_KEYS = ("start", "delay_ms")
+_CONSUMER_KEYS = ("start", "delay_ms", "tables")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,7 @@ class Card:
         workload: what is written, as it stands in the file: `tables`, `before`, `groups`.
         start: where a consumer begins; None: behind what is there before it comes.
         delay_ms: how slowly it takes its events.
+        asks_tables: whether it is to tell columns, keys and types of tables, too.
         expected: the GTIDs of what it shall deliver, in this order; None: everything that is written live.
     """
 
@@ -53,6 +54,7 @@ class Card:
     workload: Mapping[str, Any] = field(default_factory=dict)
     start: str | None = None
     delay_ms: int = 0
+    asks_tables: bool = False
     expected: tuple[str, ...] | None = None
 
     @property
@@ -160,6 +162,7 @@ def _card(given: Mapping[str, Any], family: Mapping[str, Any], workloads: Mappin
         workload=workloads[workload],
         start=None if start is None else str(GtidPosition.parse(expect("start", str, start))),
         delay_ms=delay_ms,
+        asks_tables=expect("tables", bool, consumer.get("tables", False)),
         expected=None
         if expected is None
         else tuple(str(Gtid.parse(gtid)) for gtid in expect_list("expected", expected)),

@@ -34,6 +34,7 @@ TOLD: dict[str, dict[str, tuple[type, ...]]] = {
         "before?": (dict, list, type(None)),
         "after?": (dict, list, type(None)),
     },
+    "table": {"table": (str,), "columns?": (list,), "key?": (list,), "types?": (list,)},
     "statement": {"sql": (str,)},
     "commit": {"gtid?": (str, type(None))},
     "position": {"position": (object,)},
@@ -48,6 +49,8 @@ class ToldEvent:
 
     Attributes:
         what: one of `TOLD`.
+        columns, key, types: of a table, as the library tells them: all columns by name, those of the primary key, and
+            the numbers of the types in a TABLE_MAP; None: it does not tell them.
         text: of a version, a statement, an error or an unknown event.
         is_fatal: it follows no more; `is_internal`: the library does not document such an error; `is_retried`: the
             library says that it takes it up again by itself.
@@ -61,6 +64,9 @@ class ToldEvent:
     kind: str = ""
     before: Image | None = None
     after: Image | None = None
+    columns: tuple[str, ...] | None = None
+    key: tuple[str, ...] | None = None
+    types: tuple[int, ...] | None = None
     text: str = ""
     position: Any = None
     is_fatal: bool = False
@@ -81,6 +87,10 @@ class ToldEvent:
             case "change":
                 images = [shown_image(image) for image in (self.before, self.after) if image is not None]
                 return f"change {self.kind} {self.table} {' -> '.join(images)}"
+            case "table":
+                told = (("columns", self.columns), ("key", self.key), ("types", self.types))
+                shown = " ".join(f"{name} {list(value)}" for name, value in told if value is not None)
+                return f"table {self.table} {shown}".rstrip()
             case "position":
                 return f"position {json.dumps(self.position, ensure_ascii=False)}"
             case "error":
@@ -148,6 +158,10 @@ def _event(what: str, given: Mapping[str, Any], at: float, process: int) -> Told
             raise RemoteProtocolError(f"change: kind {_shown(given['kind'])}: expected {', '.join(CHANGE_KINDS)}")
         for side in ("before", "after"):
             _check_image(side, given.get(side))
+    if what == "table":
+        for name, kind in (("columns", str), ("key", str), ("types", int)):
+            if any(type(value) is not kind for value in given.get(name, ())):
+                raise RemoteProtocolError(f"table: {name} {_shown(given[name])}: expected a list of {_MANY[kind]}")
     if what == "position":
         try:
             size = len(json.dumps(given["position"]))
@@ -162,6 +176,9 @@ def _event(what: str, given: Mapping[str, Any], at: float, process: int) -> Told
         kind=given.get("kind", ""),
         before=given.get("before"),
         after=given.get("after"),
+        columns=_tuple(given, "columns"),
+        key=_tuple(given, "key"),
+        types=_tuple(given, "types"),
         text=text if what == "statement" else text[:TEXT_KEPT_MAX],
         position=given.get("position"),
         is_fatal=given.get("is_fatal", False),
@@ -170,6 +187,10 @@ def _event(what: str, given: Mapping[str, Any], at: float, process: int) -> Told
         at=at,
         process=process,
     )
+
+
+def _tuple(given: Mapping[str, Any], name: str) -> tuple[Any, ...] | None:
+    return tuple(given[name]) if name in given else None
 
 
 def _check_image(side: str, image: Image | None) -> None:
@@ -183,6 +204,7 @@ def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is no number")
 
 
+_MANY = {str: "texts", int: "whole numbers"}
 _JSON_TYPES = {
     str: "a text",
     dict: "an object",

@@ -24,6 +24,7 @@ class LoggedChange:
     Attributes:
         columns: all of the table, in order.
         has_names: whether the log names them; else a library cannot, and images are compared by position.
+        key: the columns of the primary key, and `types` the numbers of all types, as the TABLE_MAP has them.
     """
 
     table: str = ""
@@ -32,6 +33,8 @@ class LoggedChange:
     after: Mapping[str, Any] | None = None
     columns: tuple[str, ...] = ()
     has_names: bool = True
+    key: tuple[str, ...] = ()
+    types: tuple[int, ...] = ()
     sql: str = ""
 
     def __str__(self) -> str:
@@ -119,6 +122,8 @@ class Matching:
                 self._open, self._in_group, self._is_begun = event.gtid, [], True
             case "change":
                 self._take_change(number, event)
+            case "table":
+                self._take_table(number, event)
             case "statement":
                 self._take_statement(number, event)
             case "commit":
@@ -136,6 +141,13 @@ class Matching:
             self._take_strange(number, event, candidates)
         else:
             self._note(found, number, gtid=self._open)
+
+    def _take_table(self, number: int, event: ToldEvent) -> None:
+        """What a library tells of a table is so in the log at some place of it; what it does not tell is right."""
+        changes = [wanted.change for wanted in self._wanted if wanted.change.table == event.table]
+        flaws = [_differing_table(change, event) for change in changes]
+        if flaws and all(flaws):
+            self._strange.append(Flaw(f"{event.table} was told with {flaws[0]}", number, False))
 
     def _next(self, event: ToldEvent) -> int | None:
         """The change behind the last one, or the first one of the group, if it is this, which it mostly is."""
@@ -303,6 +315,19 @@ def _is_equal_image(change: LoggedChange, logged: Mapping[str, Any] | None, told
     if len(values) != len(logged):
         return False
     return all(is_same_value(value, found) for value, found in zip(logged.values(), values, strict=True))
+
+
+def _differing_table(change: LoggedChange, event: ToldEvent) -> str:
+    """What is told otherwise of a table than the log says; empty if nothing is."""
+    pairs = (
+        ("columns", event.columns if change.has_names else None, change.columns),
+        ("the key", event.key if change.has_names else None, change.key),
+        ("the types", event.types, change.types),
+    )
+    for name, told, logged in pairs:
+        if told is not None and told != logged:
+            return f"{name} {list(told)} instead of {list(logged)}"
+    return ""
 
 
 def _differing(change: LoggedChange, event: ToldEvent) -> str:

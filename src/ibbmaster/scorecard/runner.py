@@ -221,6 +221,7 @@ class _Run:
             "tls": scenario.primary.get("tls", "off") != "off",
             "start": start,
             "delay_ms": self.card.delay_ms,
+            "tables": self.card.asks_tables,
         }
 
     # Writing --------------------------------------------------------------------------------------

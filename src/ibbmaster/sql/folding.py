@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from ibbmaster.disk.spool import Spool
 from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
@@ -214,25 +215,25 @@ class RowFold:
     def _apply(self, events: Iterable[bytes], start: LogPosition) -> None:
         """Everything that a group does."""
         mapped: dict[bytes, MappedTable | None] = {}
-        partial = PartialRows()
+        partial = PartialRows(Spool)
         xid: str | None = None
         touched: dict[int, int] = {}
-        for number, event in enumerate(events):
+        for number, part in enumerate(events):
+            event = partial.whole_event(part)
+            if event is None:
+                continue
             self._place = SchemaPlace(start, number)
             event_type = event[TYPE_OFFSET]
             if event_type == EventType.TABLE_MAP:
                 mapped[event[TABLE_ID]] = self._map(event)
-            elif event_type in ROW_EVENT_TYPES or event_type == EventType.PARTIAL_ROW_DATA:
-                whole = partial.take(event) if event_type == EventType.PARTIAL_ROW_DATA else event
-                if whole is None:
-                    continue
-                if whole[TABLE_ID] not in mapped:
-                    table_id = int.from_bytes(whole[TABLE_ID], "little")
+            elif event_type in ROW_EVENT_TYPES:
+                if event[TABLE_ID] not in mapped:
+                    table_id = int.from_bytes(event[TABLE_ID], "little")
                     raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
-                table = mapped[whole[TABLE_ID]]
+                table = mapped[event[TABLE_ID]]
                 if table is not None:
                     touched[table.contents.number] = self._savepoint_count
-                    self._change(table, whole)
+                    self._change(table, event)
             elif event_type == EventType.GTID:
                 xid = xid_text(event)
             elif event_type in STATEMENT_TYPES:
@@ -240,8 +241,7 @@ class RowFold:
             elif event_type in OLD_LOADS or event_type == EventType.INCIDENT:
                 reason = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
                 self._doubt_all(reason)
-        if partial.is_open:
-            raise EventError("the group ends inside the fragments of a row event")
+        partial.finish()
 
     def _state(self, statement: LoggedStatement, xid: str | None, touched: dict[int, int]) -> None:
         """What a statement does, beyond the row events beside it."""

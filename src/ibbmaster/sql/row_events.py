@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import TYPE_OFFSET
-from ibbmaster.event.query import decompress
-from ibbmaster.event.rows.changes import KINDS, ChangeKind
+from ibbmaster.event.rows.changes import KINDS, ChangeKind, rows_of
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.sql.contents import StoredRow, TableContents
 from ibbmaster.sql.stored import Span, StoredLayout, spans_of
+
+PORTION_BYTES = 64 << 20  # images of one event that are held at a time
 
 
 class _Plan(NamedTuple):
@@ -42,21 +43,19 @@ class MappedTable:
         if header.column_count != len(self.layout.columns):
             name, columns = self.contents.table.full_name, len(self.layout.columns)
             raise EventError(f"row event of {header.column_count} columns, {name} has {columns}")
-        data = bytes(memoryview(event)[header.rows_offset :])
-        if header.is_compressed:
-            data = decompress(data)
+        data, offset = rows_of(event, header)
         kind = KINDS[EventType(event[TYPE_OFFSET])]
         first = self._plan(header.columns_present)
         if kind is ChangeKind.UPDATE:
             second = self._plan(header.columns_after)
-            return kind, self._update(first, second, data, gtid, watched)
-        rows = list(self._rows(first, data))
-        if kind is ChangeKind.INSERT:
+            return kind, self._update(first, second, data, offset, gtid, watched)
+        for rows in self._portions(first, data, offset):
+            if kind is ChangeKind.DELETE:
+                self.contents.delete(self.layout, rows)
+                continue
             if len(first.places) < len(self.layout.columns):
                 rows = [self._filled(first, *row) for row in rows]
             self.contents.insert(self.layout, rows)
-        else:
-            self.contents.delete(self.layout, rows)
         return kind, set()
 
     def _plan(self, present: bytes) -> _Plan:
@@ -69,12 +68,20 @@ class MappedTable:
             self._plans[present] = plan
         return plan
 
-    def _rows(self, plan: _Plan, data: bytes) -> Iterator[StoredRow]:
-        """Each image of an event, and where its values are; None also where it has no value."""
-        offset = 0
+    def _portions(self, plan: _Plan, data: bytes, offset: int) -> Iterator[list[StoredRow]]:
+        """Images of an event, so many at once as may be held, and where their values are; None: it has no value."""
+        rows: list[StoredRow] = []
+        size = 0
         while offset < len(data):
-            row, offset = self._row(plan, data, offset)
-            yield row
+            row, end = self._row(plan, data, offset)
+            rows.append(row)
+            size += end - offset
+            offset = end
+            if size >= PORTION_BYTES:
+                yield rows
+                rows, size = [], 0
+        if rows:
+            yield rows
 
     def _row(self, plan: _Plan, data: bytes, offset: int) -> tuple[StoredRow, int]:
         if not plan.sizes:
@@ -96,18 +103,23 @@ class MappedTable:
             values[place] = value
         return self.layout.row(values)
 
-    def _update(self, first: _Plan, second: _Plan, data: bytes, gtid: str, watched: Collection[int]) -> set[int]:
+    def _update(
+        self, first: _Plan, second: _Plan, data: bytes, offset: int, gtid: str, watched: Collection[int]
+    ) -> set[int]:
         changed: set[int] = set()
         is_whole = len(second.places) == len(self.layout.columns)
         before_rows: list[StoredRow] = []
         after_rows: list[StoredRow] = []
-        offset = 0
+        portion = offset
         while offset < len(data):
             before, offset = self._row(first, data, offset)
             after, offset = self._row(second, data, offset)
             if is_whole:
                 before_rows.append(before)
                 after_rows.append(after)
+                if offset - portion >= PORTION_BYTES:
+                    self.contents.update(self.layout, before_rows, after_rows)
+                    before_rows, after_rows, portion = [], [], offset
             else:  # which may depend on the row before it
                 self.contents.update(self.layout, [before], [self._merged(first, second, before, after)])
                 self.contents.doubt_generated(self.layout, second.places, gtid)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from ibbmaster.testkit.fixture_logs import TORN
+from ibbmaster.testkit.malformed import MALFORMATIONS
 from ibbmaster.testkit.place import Landmark, Side
 
 BORDERS = frozenset((Side.BEFORE, Side.AFTER))
@@ -233,6 +234,14 @@ class ChangeHeader(FaultAction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpoilEvent(FaultAction):
+    """Let the event `be` one whose parts contradict each other, as in [malformed events](#malformed-events)."""
+
+    word = "malform"
+    be: str = "hidden event"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InsertEvent(FaultAction):
     """Send an `event` nobody expects there: "rotate" to `file` and `position`, "format", "heartbeat", or "stop"."""
 
@@ -321,7 +330,7 @@ ACTIONS: dict[str, type[FaultAction]] = {
     for kind in (
         *(CutConnection, Stall, Drip, MuteHeartbeats, EndDump, SendError, AnswerOtherwise, SendGarbage),
         *(KillConnection, TakeOver, FlipBits, SpoilChecksum, ShortenEvent, LengthenEvent, LeaveOut, SendTwice),
-        *(SwapGroups, ChangeHeader, InsertEvent),
+        *(SwapGroups, ChangeHeader, SpoilEvent, InsertEvent),
         *(CrashPrimary, RestartPrimary, PurgeFiles, FailOver, MoveClock),
     )
 }
@@ -329,6 +338,7 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("cut", "by"): ("reset", "end", "silence"),
     ("checksum", "be"): ("wrong", "missing", "unexpected"),
     ("crash", "torn"): TORN,
+    ("malform", "be"): MALFORMATIONS,
     ("insert", "event"): ("rotate", "format", "heartbeat", "stop"),
 }
 #: From where to where numbers may be, where that is not from 0 to `NUMBER_MAX`; sizes of texts, from 0.

@@ -94,7 +94,7 @@ _OF_TYPE: dict[int, Landmark] = {
     EventType.STOP: Landmark.FILE_END,
     EventType.FORMAT_DESCRIPTION: Landmark.FORMAT,
     EventType.HEARTBEAT: Landmark.HEARTBEAT,
-    **dict.fromkeys(ROW_EVENT_TYPES, Landmark.ROWS),
+    **dict.fromkeys((*ROW_EVENT_TYPES, EventType.PARTIAL_ROW_DATA), Landmark.ROWS),
 }
 _OPENING: dict[int, Landmark] = {
     EventType.ROTATE: Landmark.OPENING_ROTATE,

@@ -72,6 +72,7 @@ class FixturePrimary:
         image: RowImage | str = RowImage.FULL,
         metadata: RowMetadata | str = RowMetadata.FULL,
         is_compressed: bool = False,
+        fragment_bytes: int | None = None,
         faults: Faults | None = None,
         tls: str = "off",
         **serving: Unpack[PlainServingOptions],
@@ -90,7 +91,7 @@ class FixturePrimary:
             raise ConfigurationError(f"tls {tls!r}: expected one of {', '.join((*TLS_CHOICES, *CERTIFICATES))}")
         certificate = made_certificate(tls) if tls in CERTIFICATES else None
         checked = check_options(**serving, tls="off" if certificate else tls)
-        format = _row_format(image, metadata, is_compressed)
+        format = replace(_row_format(image, metadata, is_compressed), fragment_bytes=fragment_bytes)
         self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
         self._is_own = not isinstance(log, WritableLog)
         self.log = log if isinstance(log, WritableLog) else fixture_log(Path(log or self._scratch or ""))

@@ -59,6 +59,7 @@ class RecordedConnection:
         self._start: GtidState | None = None  # where the next dump begins, if it said so by GTID
         self._has_until = False
         self._dump: RecordedDump | None = None
+        self._has_left = False  # the consumer: what comes now, it never sees
         self._is_over = False  # how it ends is known
 
     # What a relay calls --------------------------------------------------------------------------
@@ -113,6 +114,8 @@ class RecordedConnection:
         self._primary_number = self._recording.primary_answered()
 
     def _hear_primary(self, data: bytes, waited_s: float) -> None:
+        if self._has_left:
+            return
         if self._dump is not None and self._conversation.phase is Phase.DUMP:
             self._note_wait(self._dump, waited_s)
         for part in self._conversation.from_primary(data):
@@ -159,6 +162,7 @@ class RecordedConnection:
                 self._recording.warn(f"connection {self._number}: from here on passed on unread: {reason}")
 
     def _asked(self, command: object) -> None:
+        self._is_over = False  # a dump has ended, and it goes on
         match command:
             case QueryCommand(sql=sql) | StatementPrepare(sql=sql):
                 self._sql = without_secrets(sql)
@@ -172,7 +176,8 @@ class RecordedConnection:
                 self._dump = RecordedDump(self._recording, command, state)
                 self._tell(f"dump of server {command.server_id} from {where}")
             case Quit():
-                self._is_over = True
+                self._has_left = self._is_over = True
+                self._drop_dump()
 
     def _note_variables(self, sql: bytes) -> None:
         if CONNECT_STATE.search(sql):
@@ -187,8 +192,7 @@ class RecordedConnection:
             is_wrong = dump.take(piece)
         except EventError as error:
             self._recording.warn(f"dump {dump.number}: from here on passed on unread: {error}")
-            dump.drop()
-            self._dump = None
+            self._drop_dump()
             return
         if is_wrong:
             self._add({**dump.place("at"), "action": "checksum", "be": "wrong"}, dump)
@@ -219,8 +223,8 @@ class RecordedConnection:
 
     def _client_left(self, by: str, silent_s: float) -> None:
         dump, phase = self._dump, self._conversation.phase
-        if dump is not None:
-            dump.drop()
+        self._drop_dump()
+        self._has_left = True
         if self._is_over:
             return
         self._is_over = True
@@ -234,6 +238,11 @@ class RecordedConnection:
                 f"{self._peer} left before its login: it may insist on TLS, which is taken away here so that the "
                 "conversation can be read (MASTER_SSL=0, --skip-ssl)"
             )
+
+    def _drop_dump(self) -> None:
+        if self._dump is not None:
+            self._dump.drop()
+            self._dump = None
 
     def _refused(self) -> None:
         self._tell("the primary is not there")

@@ -108,10 +108,9 @@ class Recording:
         self._primary_connections = 0
         self._is_changed = True
         self._due = 0.0
+        expect_free(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            if any(directory.iterdir()):
-                raise ConfigurationError(f"{directory} is not empty: a recording begins in a directory of its own")
             with (directory / RESERVE_NAME).open("wb") as reserve:
                 reserve.write(bytes(RESERVE_BYTES))
         except OSError as error:
@@ -402,6 +401,19 @@ class Recording:
                 yield f"times = {counts[text]}"
         if self._left_out:
             yield f"\n# … and {self._left_out} faults more"
+
+
+def expect_free(directory: Path) -> None:
+    """See that a recording can begin in a directory, which may have to be made.
+
+    Raises:
+        ConfigurationError: something is there already, or it cannot be looked at.
+    """
+    try:
+        if directory.exists() and any(directory.iterdir()):
+            raise ConfigurationError(f"{directory} is not empty: a recording begins in a directory of its own")
+    except OSError as error:
+        raise ConfigurationError(f"{directory}: {error.strerror}") from None
 
 
 def profile_of_stream(version: str, shape: str) -> str:

@@ -84,10 +84,15 @@ class Relay:
         Raises:
             ConfigurationError: the address cannot be listened on.
         """
-        try:
-            listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
-        except OSError as error:
-            raise ConfigurationError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+        await self.serve_on(await listen_on(host, port), task_status=task_status)
+
+    async def serve_on(
+        self,
+        listeners: list[trio.SocketListener],
+        *,
+        task_status: trio.TaskStatus[tuple[str, int]] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Relay what comes to these until it is cancelled, and close them."""
         async with contextlib.AsyncExitStack() as stack:
             for listener in listeners:
                 stack.push_async_callback(listener.aclose)
@@ -155,6 +160,18 @@ class Relay:
                 primary.close()
                 raise
         raise problem
+
+
+async def listen_on(host: str, port: int) -> list[trio.SocketListener]:
+    """Take an address to relay from: whoever connects waits until a relay serves.
+
+    Raises:
+        ConfigurationError: the address cannot be listened on.
+    """
+    try:
+        return await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
+    except OSError as error:
+        raise ConfigurationError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
 
 class _GoneError(trio.BrokenResourceError):

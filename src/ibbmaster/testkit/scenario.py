@@ -33,7 +33,7 @@ SCENARIO_SIZE_MAX = 16 << 20  # bytes
 _KEYS = {
     "": ("seed", "primary", "log", "tables", "group", "fault"),
     "primary": (
-        *("profile", "server_version", "server_id", "domain", "image", "metadata", "compressed"),
+        *("profile", "server_version", "server_id", "domain", "image", "metadata", "compressed", "fragments"),
         *("user", "password", "tls"),
     ),
     "log": ("directory",),
@@ -195,10 +195,12 @@ def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
 
 def _primary(given: Mapping[str, Any]) -> dict[str, Any]:
     only("primary", given, _KEYS["primary"])
-    kinds = {"server_id": int, "domain": int, "compressed": bool}
+    kinds = {"server_id": int, "domain": int, "compressed": bool, "fragments": int}
     options = {name: expect(f"primary.{name}", kinds.get(name, str), value) for name, value in given.items()}
     if "compressed" in options:
         options["is_compressed"] = options.pop("compressed")
+    if "fragments" in options:
+        options["fragment_bytes"] = options.pop("fragments")
     return options
 
 

@@ -30,6 +30,7 @@ from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultAction
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
+from ibbmaster.testkit.malformed import can_be, malformed
 from ibbmaster.testkit.place import Landmark, Side
 from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, PacketReader, frame_packets
@@ -40,6 +41,7 @@ HELD_MAX = 64 << 20  # bytes of groups that are held back
 _EDITS = (
     *(actions.FlipBits, actions.SpoilChecksum, actions.ShortenEvent, actions.LengthenEvent),
     *(actions.LeaveOut, actions.SendTwice, actions.SwapGroups, actions.ChangeHeader),
+    actions.SpoilEvent,
 )
 _OF_GROUPS = (actions.LeaveOut, actions.SendTwice, actions.SwapGroups)
 _LAST = (actions.CutConnection, actions.EndDump, actions.SendError)
@@ -158,6 +160,8 @@ class StreamEditor:
                 return -size <= byte < size
             case actions.SpoilChecksum(be=be):
                 return has_valid_checksum(seen.event) is not (be == "unexpected")
+            case actions.SpoilEvent(be=be):
+                return can_be(seen.event, be)
             case actions.InsertEvent(event="format"):
                 return bool(self._places.format)
             case actions.SwapGroups() | actions.SendTwice() | actions.LeaveOut() if Landmark.GTID in seen.landmarks:
@@ -328,6 +332,8 @@ def _changed(event: bytes, action: FaultAction) -> list[bytes]:
             return [_with_spoilt_checksum(event, be)]
         case actions.ChangeHeader():
             return [_with_header(event, action)]
+        case actions.SpoilEvent(be=be):
+            return [malformed(event, be)]
     return [event]
 
 

@@ -18,6 +18,7 @@ from ibbmaster.event.rows.encoding import (
     encode_rows,
     encode_table_map,
 )
+from ibbmaster.event.rows.partial import encode_fragments
 from ibbmaster.event.rows.row_image import RowImage, image_columns
 from ibbmaster.event.rows.value import Value
 from ibbmaster.schema.model import TableColumn, TableVersion
@@ -38,12 +39,19 @@ class RowFormat:
         metadata: `binlog_row_metadata`.
         is_compressed: `log_bin_compress`, with no least size.
         event_bytes: `binlog_row_event_max_size`: rows of a statement that are more get several events.
+        fragment_bytes: `binlog_row_event_fragment_threshold` of 12.3: a row event that is longer is cut into
+            PARTIAL_ROW_DATA events; None: none is.
     """
 
     image: RowImage = RowImage.FULL
     metadata: RowMetadata = RowMetadata.FULL
     is_compressed: bool = False
     event_bytes: int = ROW_EVENT_BYTES
+    fragment_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.fragment_bytes is not None and self.fragment_bytes < 1:
+            raise ConfigurationError(f"fragments of {self.fragment_bytes} bytes: expected at least 1")
 
 
 class RowStep(NamedTuple):
@@ -318,7 +326,7 @@ class FixtureTable:
             columns = image_columns(written, way.image, kind, given)
         images = [(version.image(before, columns[0]), version.image(after, columns[1])) for before, after in changes]
         yield encode_table_map(written, metadata=way.metadata, **header)
-        yield from encode_rows(
+        for event in encode_rows(
             written,
             kind,
             images,
@@ -326,7 +334,8 @@ class FixtureTable:
             columns=columns,
             is_compressed=way.is_compressed,
             **header,
-        )
+        ):
+            yield from [event] if way.fragment_bytes is None else encode_fragments(event, way.fragment_bytes)
 
     def _completed(self, version: WritableVersion, row: dict[int, Value]) -> tuple[Row, set[int]]:
         """A row with its defaults, and the columns that a replica could not complete by itself."""

@@ -25,11 +25,13 @@ from ibbmaster.event.gtid_event import (
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
 from ibbmaster.event.query import compress
 from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import tokens
+from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.clause import AlterTable, CreateTable, NotUnderstoodError
+from ibbmaster.schema.ddl import parse_ddl
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.query_events import QueryOptions, ServerSession
@@ -312,6 +314,7 @@ class FixtureWriter:
         """Log a statement that is a group by itself."""
         if is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} changes rows: give it to transaction().statement()")
+        expect_statement(sql, database)
         with self.next_gtid(options) as gtid:
             origin = self.origin(gtid.server_id, database)
             query = _packed(self.query(sql, origin, number=gtid.seq_no), sql, self.format)
@@ -323,6 +326,7 @@ class FixtureWriter:
         """Log the first part of an ALTER of two phases, which changes nothing yet."""
         if not sql.lstrip().upper().startswith("ALTER"):
             raise ConfigurationError(f"{sql[:60]!r} is no ALTER TABLE")
+        expect_statement(sql, database)
         started = self._log_alter(OpenAlter(sql, database), GtidExtraFlag.START_ALTER, None, options)
         self._alters[started.gtid] = OpenAlter(sql, database)
         return started.gtid
@@ -436,6 +440,39 @@ class FixtureWriter:
             head = self.gtid_event(GtidEvent(gtid=gtid, flags=flags, xid=shown))
             self.log.append(gtid, [head, self.query(f"{verb} {shown}", self.origin(gtid.server_id))])
         return gtid
+
+
+def expect_statement(sql: str, database: str) -> None:
+    """See that a server would take a statement; what it defines must be readable.
+
+    Raises:
+        ConfigurationError: it is none, or none that is known.
+    """
+    problem = _problem_of(sql, database)
+    if problem:
+        raise ConfigurationError(
+            f"{sql[:60]!r} is not a statement that is known here: {problem}; "
+            "if a server takes it, log.append(gtid, sql) logs it as it is"
+        )
+
+
+def _problem_of(sql: str, database: str) -> str:
+    cut = list(tokens(sql))
+    if not cut:
+        return "it is empty"
+    signs = [token.text for token in cut if token.kind is TokenKind.SIGN]
+    if signs.count("(") != signs.count(")"):
+        return f"it has {signs.count('(')} brackets that open and {signs.count(')')} that close"
+    try:
+        found = parse_ddl(sql, database)
+    except NotUnderstoodError as error:
+        return str(error)
+    if not isinstance(found, (CreateTable, AlterTable)):
+        return ""
+    if found.problem is None and isinstance(found, CreateTable):
+        has_columns = found.definitions or found.like is not None or found.selects
+        return "" if has_columns else "a table has at least one column"
+    return found.problem or ""
 
 
 def _packed(query: bytes, sql: str, format: RowFormat) -> bytes:

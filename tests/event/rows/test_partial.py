@@ -7,12 +7,27 @@ import struct
 
 import pytest
 
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import encode_event
-from ibbmaster.event.rows.partial import PartialRows
+from ibbmaster.event.header import EVENT_HEADER_SIZE, encode_event
+from ibbmaster.event.rows.partial import PartialRows, encode_fragments
 from ibbmaster.event.types import EventType
 
-WHOLE = bytes(range(256)) * 4
+HEAD = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(1024), server_id=1)[:EVENT_HEADER_SIZE]
+WHOLE = HEAD + bytes(range(256)) * 4
+
+
+class Kept:
+    """What is put together elsewhere, here in memory."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def write(self, data: Buffer) -> None:
+        self.data += data
+
+    def whole(self) -> bytes:
+        return bytes(self.data)
 
 
 def fragment(count: int, number: int, data: bytes, *, size: int | None = None) -> bytes:
@@ -20,6 +35,9 @@ def fragment(count: int, number: int, data: bytes, *, size: int | None = None) -
     body = struct.pack("<IIB", count, number, size is not None)
     body += struct.pack("<Q", size) if size is not None else b""
     return encode_event(event_type=EventType.PARTIAL_ROW_DATA, body=body + data, server_id=1)
+
+
+QUERY = encode_event(event_type=EventType.QUERY, body=b"a", server_id=1)
 
 
 def cut(whole: bytes, cuts: list[int]) -> list[bytes]:
@@ -31,8 +49,9 @@ def cut(whole: bytes, cuts: list[int]) -> list[bytes]:
     ]
 
 
-def test_fragments_cut_anywhere_give_the_row_event_and_then_the_next():
-    rows = PartialRows()
+@pytest.mark.parametrize("kept_max", [0, 100, 1 << 20])
+def test_fragments_cut_anywhere_give_the_row_event_and_then_the_next(kept_max):
+    rows = PartialRows(Kept, kept_max=kept_max)
     for _ in range(50):
         *parts, last = cut(WHOLE, sorted(random.sample(range(len(WHOLE)), random.randrange(5))))
         for part in parts:
@@ -46,7 +65,9 @@ def test_a_cut_event_is_refused():
     first = cut(WHOLE, [5])[0]
     for size in range(19 + 17):
         with pytest.raises(EventError):
-            PartialRows().take(encode_event(event_type=EventType.PARTIAL_ROW_DATA, body=first[19:size], server_id=1))
+            PartialRows(Kept).take(
+                encode_event(event_type=EventType.PARTIAL_ROW_DATA, body=first[19:size], server_id=1)
+            )
 
 
 @pytest.mark.parametrize(
@@ -58,13 +79,44 @@ def test_a_cut_event_is_refused():
         ([fragment(1, 1, b"a", size=9)], "fragments of 1 bytes, expected 9"),
         ([fragment(2, 1, b"a")], "row event fragments of more than 0 bytes"),
         ([fragment(2, 1, b"abc", size=4), fragment(2, 2, b"de")], "row event fragments of more than 4 bytes"),
-        ([fragment(2, 1, b"a", size=2**30 + 1)], "row event fragments of more than 1073741824 bytes"),
+        ([fragment(2, 1, b"a", size=2**32)], "row event fragments of more than 4294967295 bytes"),
+        ([fragment(2, 1, b"a", size=9), fragment(2, 1, b"a", size=9)], "row event fragment 1 of 2, expected 2"),
+        ([fragment(3, 1, b"a", size=9), fragment(2, 2, b"a")], "fragment 2 of 2, the ones before were of 3"),
+        ([fragment(2, 1, b"a", size=9), fragment(2, 2, b"a", size=2)], "with the size of the whole, which is on the"),
+        ([fragment(1, 1, QUERY, size=len(QUERY))], "fragments of an event of type 2, expected a row event"),
+        ([fragment(1, 1, b"short", size=5)], "event header of 5 bytes, expected 19"),
+        ([fragment(1, 1, WHOLE[:-1], size=len(WHOLE) - 1)], "fragments of 1042 bytes, and an event that says .* 1043"),
     ],
 )
 def test_fragments_that_make_no_row_event_are_refused(parts, problem):
-    rows = PartialRows()
+    rows = PartialRows(Kept)
     *good, bad = parts
     for part in good:
         rows.take(part)
     with pytest.raises(EventError, match=problem):
         rows.take(bad)
+
+
+def test_nothing_comes_between_fragments():
+    first, second = cut(WHOLE, [500])
+    rows = PartialRows(Kept)
+    assert rows.whole_event(QUERY) == QUERY
+    assert rows.whole_event(first) is None
+    with pytest.raises(EventError, match="fragment 2 of 2 is missing"):
+        rows.whole_event(QUERY)
+    with pytest.raises(EventError, match="ends inside the fragments of a row event: fragment 2 of 2 is missing"):
+        rows.finish()
+    assert rows.whole_event(second) == WHOLE
+    rows.finish()
+
+
+@pytest.mark.parametrize("fragment_bytes", [1, 19, 500, len(WHOLE) - 1, len(WHOLE)])
+def test_what_is_cut_is_put_together_again(fragment_bytes):
+    parts = list(encode_fragments(WHOLE, fragment_bytes))
+    assert len(parts) == -(-len(WHOLE) // fragment_bytes)
+    rows = PartialRows(Kept)
+    *first, last = [rows.whole_event(part) for part in parts]
+    assert first == [None] * len(first)
+    assert last == WHOLE
+    if len(parts) > 1:
+        assert parts == cut(WHOLE, list(range(fragment_bytes, len(WHOLE), fragment_bytes)))

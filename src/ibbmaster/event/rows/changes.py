@@ -10,7 +10,7 @@ from typing import Final
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import TYPE_OFFSET
-from ibbmaster.event.query import decompress
+from ibbmaster.event.query import TEXT_SIZE_MAX, decompress
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.value import BadValueError, Reader, Value
@@ -72,6 +72,22 @@ class RowChange:
     after: Image | None
 
 
+def rows_of(event: Buffer, header: RowsHeader) -> tuple[bytes, int]:
+    """The rows of an event: the bytes they are in, and where they begin.
+
+    Not copied unless they are compressed: an event that was put together of fragments may be larger than the memory.
+
+    Raises:
+        EventError: they do not unpack, or are too many for that.
+    """
+    if header.is_compressed:
+        size = len(event) - header.rows_offset
+        if size > TEXT_SIZE_MAX:
+            raise EventError(f"compressed rows of {size} bytes, at most {TEXT_SIZE_MAX} are unpacked")
+        return decompress(bytes(memoryview(event)[header.rows_offset :])), 0
+    return bytes(event) if isinstance(event, (bytearray, memoryview)) else event, header.rows_offset
+
+
 class RowDecoder:
     """Reads the row events of one table; made once for each TABLE_MAP that differs."""
 
@@ -102,17 +118,15 @@ class RowDecoder:
             columns = len(self.schema.columns)
             raise EventError(f"row event of {header.column_count} columns, {self.schema.name} has {columns}")
         kind = KINDS[EventType(event[TYPE_OFFSET])]
-        data = bytes(memoryview(event)[header.rows_offset :])
-        if header.is_compressed:
-            data = decompress(data)
-        return self._read(kind, header, data)
+        data, offset = rows_of(event, header)
+        return self._read(kind, header, data, offset)
 
-    def _read(self, kind: ChangeKind, header: RowsHeader, data: bytes) -> Iterator[RowChange]:
+    def _read(self, kind: ChangeKind, header: RowsHeader, data: bytes, offset: int) -> Iterator[RowChange]:
         first = self._plan(header.columns_present)
         second = self._plan(header.columns_after) if kind is ChangeKind.UPDATE else []
-        if not first and not second and data:
-            raise EventError(f"row event of {self.schema.name} without columns, but {len(data)} bytes of rows")
-        offset, end = 0, len(data)
+        end = len(data)
+        if not first and not second and offset < end:
+            raise EventError(f"row event of {self.schema.name} without columns, but {end - offset} bytes of rows")
         while offset < end:
             image, offset = self._image(first, data, offset)
             if kind is ChangeKind.INSERT:

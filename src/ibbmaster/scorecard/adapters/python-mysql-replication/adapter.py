@@ -87,6 +87,14 @@ def follow(asked):
             gtid, is_standalone = event.gtid, event.flags & STANDALONE
             tell("begin", gtid=gtid)
         elif type(event) in KINDS:
+            if asked.get("tables"):
+                key = event.primary_key or []
+                tell(
+                    "table",
+                    table=f"{event.schema}.{event.table}",
+                    columns=[column.name for column in event.columns],
+                    key=[key] if isinstance(key, str) else list(key),
+                )
             for row in event.rows:
                 before, after = row.get("before_values"), row.get("after_values", row.get("values"))
                 if isinstance(event, DeleteRowsEvent):

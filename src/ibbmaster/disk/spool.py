@@ -1,0 +1,47 @@
+"""Bytes that are too many for the memory, for as long as they are needed: a file without a name."""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+import weakref
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import StoreError
+
+
+class Spool:
+    """Takes bytes in order, and gives them as one buffer; the disk space goes back once nobody has that any more."""
+
+    def __init__(self) -> None:
+        """Begin one in the directory for temporary files (TMPDIR).
+
+        Raises:
+            StoreError: there is none, or it cannot be written.
+        """
+        try:
+            self._file = tempfile.TemporaryFile(prefix="ibbmaster-", buffering=0)  # noqa: SIM115  # lives as long as this
+        except OSError as error:
+            raise StoreError(f"a temporary file is needed: {error.strerror} (TMPDIR names the directory)") from None
+        weakref.finalize(self, self._file.close)
+        self._size = 0
+
+    def write(self, data: Buffer) -> None:
+        """Take the next bytes.
+
+        Raises:
+            StoreError: there is no room for them.
+        """
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[self._file.write(view) :]
+        except OSError as error:
+            problem = f"{error.strerror} behind {self._size} bytes of a temporary file"
+            raise StoreError(f"{tempfile.gettempdir()}: {problem} (TMPDIR names another directory)") from None
+        self._size += len(data)
+
+    def whole(self) -> Buffer:
+        """All bytes, from the page cache: they take no memory that others need."""
+        with self._file:
+            return mmap.mmap(self._file.fileno(), self._size, access=mmap.ACCESS_COPY)  # type: ignore[return-value]

@@ -1,0 +1,101 @@
+"""What is too large for the memory is on the disk meanwhile, and read from there."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import random
+import tracemalloc
+
+import pytest
+
+from ibbmaster.disk.spool import Spool
+from ibbmaster.errors import StoreError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, decode_event_header, encode_event
+from ibbmaster.event.rows.changes import ChangeKind, RowDecoder
+from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
+from ibbmaster.event.rows.partial import FIXED, FLAG_WHOLE_SIZE, WHOLE_SIZE, PartialRows
+from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.types import EventType
+
+VALUE_BYTES = 64 << 20
+ROWS = 17  # together more than 1 GiB
+WRITTEN = 64  # bytes of a fragment that are not zero
+
+
+def test_it_gives_what_it_took_as_one_buffer():
+    rng = random.Random(3)
+    pieces = [rng.randbytes(rng.randrange(5000)) for _ in range(50)]
+    spool = Spool()
+    for piece in pieces:
+        spool.write(piece)
+    whole = spool.whole()
+    assert whole[:] == b"".join(pieces)
+    assert (whole[7], whole[5:9]) == (b"".join(pieces)[7], b"".join(pieces)[5:9])
+
+
+def test_a_disk_without_room_is_an_error_that_says_where(monkeypatch):
+    class Full:
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    spool = Spool()
+    monkeypatch.setattr(spool, "_file", Full())
+    with pytest.raises(StoreError, match=r"No space left on device behind 0 bytes of a temporary file \(TMPDIR"):
+        spool.write(b"x")
+
+
+def test_no_directory_for_temporary_files_is_an_error(monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "/no/such/directory")
+    with pytest.raises(StoreError, match="a temporary file is needed: No such file or directory"):
+        Spool()
+
+
+class SparseSpool(Spool):
+    """Leaves holes where the bytes are zero: a test needs no gigabyte of disk."""
+
+    def write(self, data):
+        super().write(data[:WRITTEN])
+        if len(data) > WRITTEN:
+            self._file.truncate(self._file.seek(len(data) - WRITTEN, os.SEEK_CUR))
+            self._size += len(data) - WRITTEN
+
+
+def fragments(table):
+    """A row event of more than 1 GiB, a row in each fragment, each in the same buffer."""
+    empty = table.image((0, b""))
+    (small,) = encode_rows(table, ChangeKind.INSERT, [(None, empty)], server_id=1)
+    head = small[: -len(empty)]
+    size = len(head) + ROWS * (len(empty) + VALUE_BYTES)
+    whole_head = HEADER.pack(*decode_event_header(small)._replace(size=size)) + head[EVENT_HEADER_SIZE:]
+    fixed = FIXED.pack(ROWS, 1, FLAG_WHOLE_SIZE) + WHOLE_SIZE.pack(size) + whole_head
+    row = table.image((1, b""))[:-4] + VALUE_BYTES.to_bytes(4, "little")
+    yield encode_event(event_type=EventType.PARTIAL_ROW_DATA, body=fixed + row + bytes(VALUE_BYTES), server_id=1)
+    body = FIXED.pack(ROWS, 2, 0) + row + bytes(VALUE_BYTES)
+    event = bytearray(encode_event(event_type=EventType.PARTIAL_ROW_DATA, body=body, server_id=1))
+    del body
+    for number in range(2, ROWS + 1):
+        FIXED.pack_into(event, EVENT_HEADER_SIZE, ROWS, number, 0)
+        event[EVENT_HEADER_SIZE + FIXED.size : EVENT_HEADER_SIZE + FIXED.size + len(row)] = table.image((number, b""))[
+            :-4
+        ] + VALUE_BYTES.to_bytes(4, "little")
+        yield event
+
+
+def test_a_row_event_of_more_than_a_gigabyte_is_read_row_by_row():
+    table = written_table("shop.files", {"id": "int not null", "body": "longblob"}, table_id=7)
+    decoder = RowDecoder(decode_table_schema(encode_table_map(table, server_id=1)))
+    partial = PartialRows(SparseSpool)
+    tracemalloc.start()
+    try:
+        whole = next(filter(None, map(partial.take, fragments(table))))
+        assert len(whole) > 1 << 30
+        for number, change in zip(itertools.count(1), decoder.changes(whole)):
+            assert change.after[0] == number
+            assert len(change.after[1]) == VALUE_BYTES
+        assert number == ROWS
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * VALUE_BYTES
