@@ -33,6 +33,7 @@ from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.log_range import LogRange
+from ibbmaster.log.range_reading import check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
 
 DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
@@ -42,15 +43,17 @@ BLOCK_PAGES = 64
 ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
 
 
-def event_batches(source: GroupSource, log_range: LogRange, kernels: Kernels) -> Iterable[EventBatch]:
-    """The events of a range of a log.
+def event_batches(
+    source: GroupSource, log_range: LogRange, kernels: Kernels, *, is_strict: bool = True
+) -> Iterable[EventBatch]:
+    """The events of a range of a log; it `is_strict` where the log is known to reach to the end of the range.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
         EventError: a group does not consist of events.
     """
     if isinstance(source, BinlogDirectory):
-        return IbbBatches(source, log_range, kernels)
+        return IbbBatches(source, log_range, kernels, is_strict=is_strict)
     if isinstance(source, ClassicBinlog):
         return ClassicBatches(source, log_range, kernels)
     return GroupBatches(source, log_range, kernels)
@@ -179,9 +182,10 @@ class ClassicBatches(GroupBatches):
 class IbbBatches(GroupBatches):
     """The events of a range of an `.ibb` file, many groups at once where all is plain."""
 
-    def __init__(self, log: BinlogDirectory, log_range: LogRange, kernels: Kernels) -> None:
+    def __init__(self, log: BinlogDirectory, log_range: LogRange, kernels: Kernels, *, is_strict: bool) -> None:
         super().__init__(log, log_range, kernels)
         self._disk = log.disk
+        self._is_strict = is_strict
         self._reader = EventGroupReader(
             log.disk,
             file_no=log_range.file_no,
@@ -208,7 +212,8 @@ class IbbBatches(GroupBatches):
             else:
                 group = self._reader.next_group()
                 if group is None:
-                    self._reader.check_reached(LogPosition(self._range.file_no, self._range.end_offset))
+                    end = LogPosition(self._range.file_no, self._range.end_offset)
+                    check_range_reached(self._reader, end, is_strict=self._is_strict)
                     break
                 if group.gtid is not None and self._range.holds(group.start):
                     self._boundary.log([group.gtid])

@@ -70,7 +70,7 @@ def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
     maker = _maker(task, kernels)
     has_yielded = False
     with closing(open_source(task.options)) as source:
-        for batch in event_batches(source, task.log_range, kernels):
+        for batch in event_batches(source, task.log_range, kernels, is_strict=task.options.is_strict):
             wanted = batch.of_groups(wanted_groups(batch.groups, task.selection))
             for found in maker.record_batches(wanted):
                 has_yielded = True
@@ -95,7 +95,7 @@ def sound_batches(task: ReadTask, kernels: Kernels) -> Generator[pa.RecordBatch,
     has_yielded = False
     try:
         with closing(open_source(task.options)) as source:
-            for batch in event_batches(source, task.log_range, kernels):
+            for batch in event_batches(source, task.log_range, kernels, is_strict=task.options.is_strict):
                 if not len(batch.groups):
                     continue
                 if batch.identity(0) != last_group:

@@ -91,7 +91,7 @@ def statements_of(task: ReadTask) -> list[Logged]:
                 except (EventError, FormatError, ClassicFormatError) as error:
                     raise in_group(error, group, source.file_name) from error
         else:
-            found.take_batches(event_batches(source, task.log_range, kernels), task)
+            found.take_batches(event_batches(source, task.log_range, kernels, is_strict=task.options.is_strict), task)
     return found.logged
 
 

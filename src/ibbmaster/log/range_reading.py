@@ -69,6 +69,20 @@ def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | Non
             page_no += 1
 
 
+def check_range_reached(reader: EventGroupReader, end: LogPosition, *, is_strict: bool) -> None:
+    """Whether a reader that finds nothing any more was to stop there. Without `is_strict` the end of a range is only
+    where its file ends, and the log may end before.
+
+    Raises:
+        ChunkError, MissingFileError: it was not.
+    """
+    if is_strict:
+        reader.check_reached(end)
+    elif (found := _behind_gap(reader.disk, reader.stopped_at, end)) is not None:
+        assert reader.stopped_at is not None
+        raise gap_error(reader.stopped_at, found)
+
+
 def _behind_gap(disk: ReadDisk, stopped_at: Location | None, end: LogPosition) -> Location | None:
     """Where the log continues behind a place where nothing is written, if it does before the end of a range."""
     if stopped_at is None or LogPosition.of(stopped_at) >= end:
