@@ -123,7 +123,7 @@ def column_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
             _default(column, version),
             "YES" if column.is_nullable else "NO",
             column.type.word,
-            *_sizes(column.type),
+            *type_sizes(column.type),
             type_text(column.type),
             keys.get(column.id, ""),
             extra(column),
@@ -212,7 +212,7 @@ def _shown_default(column: TableColumn, version: int) -> str | None:
     return unquoted_text(text) if is_literal and column.expression is None else text
 
 
-def _sizes(column_type: SqlType) -> RowValues:
+def type_sizes(column_type: SqlType) -> RowValues:
     """CHARACTER_MAXIMUM_LENGTH up to COLLATION_NAME."""
     word = column_type.word
     letters: int | None = None
