@@ -10,7 +10,7 @@ from typing import Any
 from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.altering import altered
-from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options
+from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options, without_counter
 from ibbmaster.schema.case_finding import CaseFinder, ambiguous
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.clause import (
@@ -411,7 +411,7 @@ class SchemaFold:
     def _truncate(self, name: FullName) -> None:
         table, is_temporary = self._find_used(name)
         if isinstance(table, TableVersion) and not is_temporary:
-            self._put(name, table, is_new=True)
+            self._put(name, without_counter(table), is_new=True)
 
     def _rename(self, old: FullName, new: FullName) -> None:
         table, is_temporary = self._find_used(old)
