@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from ibbmaster.codec.crc32c import crc32c
-from ibbmaster.event.query import STATUS_ALTER_FLAGS, STATUS_COLLATIONS
+from ibbmaster.event.query import STATUS_ALTER_FLAGS, STATUS_COLLATIONS, STATUS_INVOKER, STATUS_TIME_ZONE
 from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_SQL_MODE
 from ibbmaster.log.history_cache import CACHE_FILE
 from ibbmaster.log.schema_history import MAY_HOLD_DDL
@@ -32,7 +32,10 @@ def table(heading, *, index=0):
 
 def test_statements_have_the_status_variables_of_the_table():
     codes = [int(row["Code"]) for row in table("What is read")]
-    assert codes == [STATUS_FLAGS, STATUS_SQL_MODE, STATUS_CHARSET, STATUS_ALTER_FLAGS, STATUS_COLLATIONS]
+    assert codes == [
+        *(STATUS_FLAGS, STATUS_SQL_MODE, STATUS_CHARSET, STATUS_TIME_ZONE, STATUS_INVOKER),
+        *(STATUS_ALTER_FLAGS, STATUS_COLLATIONS),
+    ]
     assert f"bit {EXPLICIT_TIMESTAMPS.bit_length() - 1}: `explicit_defaults_for_timestamp`" in TEXT
     assert MAY_HOLD_DDL == 32 | 1
 

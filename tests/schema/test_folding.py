@@ -219,11 +219,13 @@ def test_programs_views_and_sequences_are_known_by_name(folded):
         "CREATE USER u IDENTIFIED BY 'x'",
     )
     catalog = folded.at()
-    assert dict(catalog.triggers) == {("d", "g"): "t"}
-    assert catalog.routines == {("d", "FUNCTION", "f")}
+    assert {key: one.table for key, one in catalog.programs.items()} == {
+        ("d", "TRIGGER", "g"): "t",
+        ("d", "FUNCTION", "f"): "",
+    }
     assert (folded.known("v").kind, folded.known("s").kind) == (TableKind.VIEW, TableKind.SEQUENCE)
     folded.run("DROP TABLE t", "DROP VIEW v", "DROP FUNCTION f", "DROP SEQUENCE s")
-    assert (dict(folded.at().tables), dict(folded.at().triggers), folded.at().routines) == ({}, {}, frozenset())
+    assert (dict(folded.at().tables), dict(folded.at().programs)) == ({}, {})
 
 
 def test_what_is_in_a_database_goes_with_it(folded):

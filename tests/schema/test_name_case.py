@@ -59,7 +59,7 @@ def test_a_sequence_a_view_a_trigger_and_a_copy_are_found_in_any_letters():
     )
     history.run("CREATE TRIGGER tr BEFORE INSERT ON TT FOR EACH ROW SET NEW.a = 1", "RENAME TABLE tT TO Uu, SQ TO S2")
     assert names(history) == ["d.copy", "d.s2", "d.uu", "d.vv"]
-    assert dict(history.at().triggers) == {("d", "tr"): "uu"}
+    assert {key: one.table for key, one in history.at().programs.items()} == {("d", "TRIGGER", "tr"): "uu"}
 
 
 def test_versions_that_went_to_a_worker_are_found_in_any_letters():

@@ -121,3 +121,32 @@ def test_a_database_is_printed_with_its_collation_and_comment():
     text = "`r1` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci */ COMMENT 'it''s'"
     assert create_database(database) == f"CREATE DATABASE {text}"
     assert create_database(database, if_not_exists=True) == f"CREATE DATABASE /*!32312 IF NOT EXISTS*/ {text}"
+
+
+@pytest.mark.parametrize(
+    ("statements", "number"),
+    [
+        (["CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=100"], 100),
+        (["CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=1"], None),
+        (["CREATE TABLE t (a INT PRIMARY KEY) AUTO_INCREMENT=7", "ALTER TABLE t MODIFY a INT AUTO_INCREMENT"], None),
+        (
+            [
+                "CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=7",
+                "ALTER TABLE t MODIFY a INT",
+                "ALTER TABLE t MODIFY a INT AUTO_INCREMENT",
+            ],
+            None,
+        ),
+        (["CREATE TABLE t (a SERIAL) ENGINE=MyISAM", "ALTER TABLE t AUTO_INCREMENT 50", "ALTER TABLE t ADD b INT"], 50),
+        (["CREATE TABLE t (a SERIAL) AUTO_INCREMENT=9", "TRUNCATE t"], None),
+        (["CREATE TABLE u (a SERIAL) AUTO_INCREMENT=9", "CREATE TABLE t LIKE u"], None),
+        (["CREATE TABLE u (a SERIAL) AUTO_INCREMENT=9", "RENAME TABLE u TO t"], 9),
+        (["CREATE TABLE t (a SERIAL) AUTO_INCREMENT=999999999999999999999999"], None),
+    ],
+)
+def test_the_next_number_is_what_ddl_has_set(folded, statements, number):
+    table = folded.run(*statements).known()
+    assert table.auto_increment == number
+    text = create_table(table, 110806)
+    assert (f" AUTO_INCREMENT={number} DEFAULT CHARSET" in text) == (number is not None)
+    assert text.count("AUTO_INCREMENT=") == (number is not None)

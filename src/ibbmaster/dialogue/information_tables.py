@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from ibbmaster.dialogue.program_rows import ROWS, ProgramReader
 from ibbmaster.dialogue.relation import RowValues
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
@@ -81,8 +82,9 @@ class MadeRows:
 class AboutTables:
     """The rows of information_schema that are about databases and tables, as a server of this version has them."""
 
-    def __init__(self, schema: SessionSchema, version: int) -> None:
+    def __init__(self, schema: SessionSchema, version: int, reader: ProgramReader) -> None:
         self.schema = schema
+        self.reader = reader
         self._version = version
         self._made: dict[str, MadeRows] = {}
 
@@ -90,7 +92,11 @@ class AboutTables:
         """The rows of a table, by its name in upper case: always the same object; empty if it is of other things."""
         if table not in self._made:
             make = _MAKERS.get(table)
-            self._made[table] = MadeRows(lambda: () if make is None else make(self))
+            rows = ROWS.get(table)
+            if rows is not None:
+                self._made[table] = MadeRows(lambda: rows(self.schema.programs(), self.reader))
+            else:
+                self._made[table] = MadeRows(lambda: () if make is None else make(self))
         return self._made[table]
 
     def refused(self) -> tuple[UnknownTable, ...]:

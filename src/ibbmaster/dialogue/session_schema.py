@@ -13,6 +13,7 @@ from ibbmaster.dialogue.view_columns import with_columns
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import DatabaseVersion, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.schema.stored_program import TRIGGER, StoredProgram
 from ibbmaster.schema.system_tables import GTID_SLAVE_POS
 
 UNKNOWN_SCHEMA = 1105
@@ -85,6 +86,19 @@ class SessionSchema:
         if table.kind is not TableKind.VIEW:
             return table
         return with_columns(table, self._find) or table
+
+    def programs(self, database: str | None = None) -> Iterator[StoredProgram]:
+        """Every trigger, routine and event, or those of a database, sorted by name."""
+        for key in sorted(self._catalog.programs) if self._sees_tables else ():
+            if database is None or key[0] == self.case.key(database):
+                yield self._catalog.programs[key]
+
+    def program(self, database: str, kind: str, name: str) -> StoredProgram | None:
+        """One of them, or None; the name of a routine or an event in any case."""
+        if kind != TRIGGER:
+            found = (one for one in self.programs(database) if one.kind == kind and one.name.lower() == name.lower())
+            return next(found, None)
+        return self._catalog.programs.get((self.case.key(database), kind, name)) if self._sees_tables else None
 
     def table(self, database: str, name: str) -> TableVersion:
         """A table whose columns are known, or a view.

@@ -20,6 +20,7 @@ from ibbmaster.wire.response import ColumnDefinition, Err
 
 if TYPE_CHECKING:
     from ibbmaster.dialogue.session_schema import SessionSchema
+    from ibbmaster.dialogue.show_programs import ProgramShower
     from ibbmaster.dialogue.show_tables import TableShower
 
 _T = ":1/39"  # the flags and decimals of texts that are made up for one answer
@@ -47,6 +48,11 @@ _NEEDED = {
     "SLAVE STATUS": privileges.SLAVE_MONITOR,
     "ALL SLAVES STATUS": privileges.SLAVE_MONITOR,
     "ENGINE": privileges.PROCESS,
+}
+#: The column that LIKE is about, where it is not the first one: the table of a trigger, the name of others.
+_LIKE_IS_ABOUT = {
+    "TRIGGERS": 2,
+    **dict.fromkeys(("EVENTS", "PROCEDURE STATUS", "FUNCTION STATUS", "PACKAGE STATUS", "PACKAGE BODY STATUS"), 1),
 }
 #: What does not exist, by what SHOW CREATE is asked for.
 _MISSING: Mapping[str, Callable[[str], RefusedError]] = {
@@ -131,7 +137,11 @@ class Shower:
             case "PLUGINS":
                 plugins = [(name, "ACTIVE", kind, None, LICENSE) for name, kind, *_ in PLUGINS]
                 return Relation(read_columns(SHOWN[what]), plugins)
-            case "TABLES" | "TABLE STATUS" | "TRIGGERS" | "EVENTS" | "OPEN TABLES":
+            case "TRIGGERS" | "EVENTS":
+                return self._programs().listed(show, self.evaluator.who.database)
+            case "PROCEDURE STATUS" | "FUNCTION STATUS" | "PACKAGE STATUS" | "PACKAGE BODY STATUS":
+                return self._programs().listed(show, "")
+            case "TABLES" | "TABLE STATUS" | "OPEN TABLES":
                 return self._tables().of_database(show, self.evaluator.who.database)
             case "COLUMNS" | "INDEX":
                 return self._tables().of_table(show, *self._located(show))
@@ -141,11 +151,13 @@ class Shower:
                 return self._tables().created_database(show)
             case _ if what.startswith("CREATE "):
                 place = self._located(show)
-                if (missing := _MISSING.get(what.removeprefix("CREATE "))) is not None:
-                    raise missing(place[1])
+                kind = what.removeprefix("CREATE ")
+                if (missing := _MISSING.get(kind)) is not None:
+                    found = self._programs().created(kind, *place)
+                    if found is None:
+                        raise missing(place[1])
+                    return found
                 return self._tables().created(show, *place, self.evaluator.who.database)
-            case "FUNCTION STATUS" | "PACKAGE STATUS" | "PACKAGE BODY STATUS":
-                return Relation(read_columns(SHOWN["PROCEDURE STATUS"]))
             case "AUTHORS":
                 return Relation(read_columns(SHOWN["CONTRIBUTORS"]))
             case _:
@@ -159,10 +171,11 @@ class Shower:
             yield "Warning", UNKNOWN_SCHEMA, f"{table.full_name}: {table.reason}"
 
     def _chosen(self, show: Show, relation: Relation) -> Relation:
-        """The rows that LIKE and WHERE choose; LIKE is about the first column."""
+        """The rows that LIKE and WHERE choose."""
         if show.pattern is not None and show.what != "COUNT":
             matches = matcher(show.pattern)
-            return replace(relation, rows=[row for row in relation.rows if matches(str(row[0]))])
+            place = _LIKE_IS_ABOUT.get(show.what, 0)
+            return replace(relation, rows=[row for row in relation.rows if matches(str(row[place]))])
         condition = show.where
         if condition is None:
             return relation
@@ -203,6 +216,13 @@ class Shower:
         from ibbmaster.dialogue.show_tables import TableShower  # with the rows of tables: replicas never ask for it
 
         return TableShower(self.schema(), version_number(self.facts))
+
+    def _programs(self) -> ProgramShower:
+        from ibbmaster.dialogue.program_rows import ProgramReader  # as above
+        from ibbmaster.dialogue.show_programs import ProgramShower
+
+        reader = ProgramReader(self.evaluator.settings.time_zone_s, is_uca_default(self.facts))
+        return ProgramShower(self.schema(), reader)
 
     def _engine(self, show: Show) -> Relation:
         assert show.table is not None

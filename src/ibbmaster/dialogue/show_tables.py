@@ -14,8 +14,6 @@ from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, SHOWN, read_col
 from ibbmaster.schema import describing, render, view_text
 from ibbmaster.schema.model import TableKind, TableVersion, UnknownTable
 
-_OF_NO_DATABASE = ("OPEN TABLES", "EVENTS")  # there are none, whatever database is asked for
-
 
 @dataclass(frozen=True, slots=True)
 class TableShower:
@@ -31,13 +29,11 @@ class TableShower:
             RefusedError: there is no such database.
         """
         name = show.database or default
-        if show.what in _OF_NO_DATABASE:
+        if show.what == "OPEN TABLES":  # there are none, whatever database is asked for
             return Relation(read_columns(SHOWN[show.what]))
         if not name:
             raise no_database()
         database = self.schema.database(name).name
-        if show.what == "TRIGGERS":
-            return Relation(read_columns(SHOWN[show.what]))
         if show.what == "TABLE STATUS":
             columns = read_columns(SHOWN[show.what])
             rows = [describing.status_row(table) for table in self.schema.tables(database)]

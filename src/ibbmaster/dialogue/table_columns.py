@@ -231,6 +231,18 @@ SHOWN = {
         "Db v256, Name v256, Type v52, Definer v1536, Modified d19:1081, Created d19:1081, Security_type v28, "
         "Comment t786420:1011, character_set_client v128, collation_connection v256, Database Collation v256"
     ),
+    "CREATE PROCEDURE": (
+        "Procedure v256:1/39, sql_mode v1024:1/39, Create Procedure v4096:0/39, character_set_client v128:1/39, "
+        "collation_connection v256:1/39, Database Collation v128:1/39"
+    ),
+    "CREATE TRIGGER": (
+        "Trigger v768:1/39, sql_mode v1024:1/39, SQL Original Statement v4096:0/39, character_set_client v128:1/39, "
+        "collation_connection v256:1/39, Database Collation v256:1/39, Created d22:80/2"
+    ),
+    "CREATE EVENT": (
+        "Event v256:1/39, sql_mode v1024:1/39, time_zone v256:1/39, Create Event v4096:1/39, character_set_client "
+        "v128:1/39, collation_connection v256:1/39, Database Collation v256:1/39"
+    ),
     "ENGINE": "Type v40:1/39, Name v2048:1/39, Status v40:1/39",
     "SLAVE STATUS": (
         "Slave_IO_State v256?, Master_Host v1020?, Master_User v1536?, Master_Port s5:1021, Connect_Retry "

@@ -24,6 +24,7 @@ from ibbmaster.schema.collations import charset_of_collation
 from ibbmaster.schema.column_type import resolve_type
 from ibbmaster.schema.indexing import arranged, is_by_hash
 from ibbmaster.schema.model import (
+    AUTO_INCREMENT,
     CheckConstraint,
     ForeignConstraint,
     IndexKind,
@@ -41,7 +42,6 @@ SYSTEM_TIME = "SYSTEM_TIME"
 HASH_COLUMN = "DB_ROW_HASH_"
 WITH_FOREIGN_KEYS = "InnoDB"
 _OPTION_ORDER = ("ENGINE", "AUTO_INCREMENT", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "ROW_FORMAT", "COMMENT")
-_IGNORED_OPTIONS = ("AUTO_INCREMENT",)
 _NUMBER = SqlType(word="bigint", length=21)
 _SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (  # None: of the sequence's own type
     ("next_not_cached_value", None, ""),
@@ -211,8 +211,9 @@ class TableDraft:
         indexes = arranged(self.indexes, self.columns, self.engine)
         columns = tuple(_without_null(one) if one.name.lower() in keys else one for one in self.columns)
         hashes = sum(is_by_hash(index, self.engine) for index in indexes)
+        counts = any(column.is_auto_increment for column in columns)
         return replace(
-            version,
+            version if counts else without_counter(version),
             columns=(*columns, *(_hash_column(number, self.new_id) for number in range(1, hashes + 1))),
             indexes=indexes,
             foreign_keys=tuple(self.foreign_keys),
@@ -272,7 +273,15 @@ def table_options(named: Mapping[str, str], old: Mapping[str, str] | None = None
         if found.get(name, "").upper() == plain:
             found.pop(name, None)
     ordered = [name for name in _OPTION_ORDER if name in found] + sorted(found.keys() - set(_OPTION_ORDER))
-    return MappingProxyType({name: found[name] for name in ordered if name not in _IGNORED_OPTIONS})
+    return MappingProxyType({name: found[name] for name in ordered})
+
+
+def without_counter(table: TableVersion) -> TableVersion:
+    """The same without what AUTO_INCREMENT=n said of the next number."""
+    if AUTO_INCREMENT not in table.options:
+        return table
+    left = {name: value for name, value in table.options.items() if name != AUTO_INCREMENT}
+    return replace(table, options=MappingProxyType(left))
 
 
 def create_table(
@@ -320,7 +329,7 @@ def copied_table(like: TableVersion, name: FullName, new_id: NewId) -> TableVers
     """What CREATE TABLE … LIKE makes: columns of its own, no foreign keys."""
     ids = {column.id: new_id() for column in like.columns}
     return replace(
-        like,
+        without_counter(like),
         database=name.database,
         name=name.name,
         columns=tuple(replace(column, id=ids[column.id], first_value=None) for column in like.columns),

@@ -1,4 +1,4 @@
-"""What there is at one place of a log: databases, tables, and names of programs."""
+"""What there is at one place of a log: databases, tables and programs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.schema.stored_program import StoredProgram
 
 KnownTable = TableVersion | UnknownTable
 
@@ -18,14 +19,12 @@ class SchemaCatalog:
 
     Attributes:
         databases, tables: by the names that `case` finds them by.
-        triggers: the table of each, by database and name.
-        routines: functions, procedures, events and packages: database, kind and name.
+        programs: triggers, functions, procedures, packages and events, by database, kind and name.
     """
 
     databases: Mapping[str, DatabaseVersion] = field(default_factory=lambda: MappingProxyType({}))
     tables: Mapping[tuple[str, str], KnownTable] = field(default_factory=lambda: MappingProxyType({}))
-    triggers: Mapping[tuple[str, str], str] = field(default_factory=lambda: MappingProxyType({}))
-    routines: frozenset[tuple[str, str, str]] = frozenset()
+    programs: Mapping[tuple[str, str, str], StoredProgram] = field(default_factory=lambda: MappingProxyType({}))
     case: NameCase = NameCase.EXACT
 
     def table(self, database: str, name: str) -> KnownTable | None:

@@ -347,12 +347,14 @@ class RemoveDatabase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameProgram:
-    """CREATE and DROP of a trigger, a function, a procedure, an event or a package."""
+    """CREATE, ALTER and DROP of a trigger, a function, a procedure, an event or a package."""
 
     kind: str
     name: FullName
     table: FullName | None = None  # of a trigger
+    is_conditional: bool = False
     is_dropped: bool = False
+    alters: bool = False
 
 
 DdlStatement = (

@@ -211,17 +211,21 @@ def _database(cursor: Cursor, *, replaces: bool = False, alters: bool = False) -
     )
 
 
-def _program(cursor: Cursor, kind: str, database: str, *, is_dropped: bool = False) -> NameProgram:
+def _program(
+    cursor: Cursor, kind: str, database: str, *, is_dropped: bool = False, alters: bool = False
+) -> NameProgram:
     if kind == "PACKAGE" and cursor.takes_words("BODY"):
         kind = "PACKAGE BODY"
-    cursor.pass_condition()
+    is_conditional = cursor.pass_condition()
     name = expect_table(cursor, database)
     table = None
-    if kind == "TRIGGER" and not is_dropped:
+    if kind == "TRIGGER" and not is_dropped and not alters:
         while not cursor.is_at_end and not cursor.takes_words("ON"):
             cursor.take()
         table = expect_table(cursor, name.database)
-    return NameProgram(kind=kind, name=name, table=table, is_dropped=is_dropped)
+    return NameProgram(
+        kind=kind, name=name, table=table, is_conditional=is_conditional, is_dropped=is_dropped, alters=alters
+    )
 
 
 def _drop(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:
@@ -290,7 +294,9 @@ def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStateme
         token = cursor.take()
         if token.is_word("VIEW"):
             return CreateView(table=expect_table(cursor, database), text=sql)
-        if token.is_word(*_PROGRAMS, *_NO_TABLES) and not token.is_word("SQL"):
+        if token.is_word(*_PROGRAMS):
+            return _program(cursor, token.text.upper(), database, alters=True)
+        if token.is_word(*_NO_TABLES) and not token.is_word("SQL"):
             return None
         if cursor.is_at_end:
             break

@@ -19,6 +19,7 @@ from ibbmaster.schema.column_text import (
 from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.indexing import is_by_hash, row_key
 from ibbmaster.schema.model import (
+    AUTO_INCREMENT,
     ForeignConstraint,
     IndexKind,
     RowPeriod,
@@ -47,7 +48,7 @@ _KINDS = {IndexKind.FULLTEXT: "FULLTEXT", IndexKind.SPATIAL: "SPATIAL", IndexKin
 _HASHING = frozenset(("MEMORY",))
 _UNIQUE = (IndexKind.PRIMARY, IndexKind.UNIQUE)
 #: Options that CREATE_OPTIONS does not list.
-_UNLISTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
+_UNLISTED = frozenset((AUTO_INCREMENT, "COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
 
 
 def visible_columns(table: TableVersion) -> list[TableColumn]:
@@ -76,7 +77,9 @@ def table_row(table: TableVersion) -> RowValues:
         engine,
         version,
         row_format,
-        *(None,) * 10,  # numbers of rows and bytes, and times
+        *(None,) * 6,  # numbers of rows and bytes
+        table.auto_increment,
+        *(None,) * 3,  # times
         table.collation,
         None,
         create_options(table),
@@ -123,7 +126,7 @@ def column_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
             _default(column, version),
             "YES" if column.is_nullable else "NO",
             column.type.word,
-            *_sizes(column.type),
+            *type_sizes(column.type),
             type_text(column.type),
             keys.get(column.id, ""),
             extra(column),
@@ -212,7 +215,7 @@ def _shown_default(column: TableColumn, version: int) -> str | None:
     return unquoted_text(text) if is_literal and column.expression is None else text
 
 
-def _sizes(column_type: SqlType) -> RowValues:
+def type_sizes(column_type: SqlType) -> RowValues:
     """CHARACTER_MAXIMUM_LENGTH up to COLLATION_NAME."""
     word = column_type.word
     letters: int | None = None

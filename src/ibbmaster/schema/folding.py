@@ -10,7 +10,7 @@ from typing import Any
 from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.altering import altered
-from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options
+from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options, without_counter
 from ibbmaster.schema.case_finding import CaseFinder, ambiguous
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.clause import (
@@ -42,7 +42,10 @@ from ibbmaster.schema.model import (
     UnknownTable,
 )
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.schema.program_text import moved_trigger, trigger_parts
+from ibbmaster.schema.programs import altered_event, altered_routine, created_program
 from ibbmaster.schema.session import SchemaSession
+from ibbmaster.schema.stored_program import EVENT, TRIGGER, StoredProgram
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
 SHOWN = 60
@@ -54,7 +57,7 @@ Program = tuple[str, str, str]  # database, kind, name
 
 
 class SchemaFold:
-    """The catalog as it is now. Programs have the table of which they are a trigger, or no name.
+    """The catalog as it is now.
 
     Databases and tables are by the names that `case` finds them by. Without one they are compared as
     they are written, and `finder` sees whether that is right.
@@ -67,7 +70,7 @@ class SchemaFold:
         self._written: dict[FullName, FullName] = {}  # what the statement makes, as it calls that
         self.databases: dict[str, DatabaseVersion] = {}
         self.tables: dict[FullName, KnownTable] = {}
-        self.programs: dict[Program, FullName] = {}
+        self.programs: dict[Program, StoredProgram] = {}
         self.temporary: dict[int, dict[FullName, KnownTable]] = {}  # by thread
         self._tables_of: dict[str, set[FullName]] = {}  # by database
         self._programs_of: dict[str, set[Program]] = {}
@@ -136,7 +139,7 @@ class SchemaFold:
             case RemoveDatabase():
                 self._drop_database(found.name)
             case NameProgram():
-                self._program(found)
+                self._program(found, statement, session)
         return None
 
     def _fail(self, statement: DdlStatement, error_code: int) -> None:
@@ -408,7 +411,7 @@ class SchemaFold:
     def _truncate(self, name: FullName) -> None:
         table, is_temporary = self._find_used(name)
         if isinstance(table, TableVersion) and not is_temporary:
-            self._put(name, table, is_new=True)
+            self._put(name, without_counter(table), is_new=True)
 
     def _rename(self, old: FullName, new: FullName) -> None:
         table, is_temporary = self._find_used(old)
@@ -447,7 +450,7 @@ class SchemaFold:
                 )
                 self._put(child, replace(other, foreign_keys=followed), is_new=False)
         for trigger in sorted(self._triggers_of.pop(old, set())):
-            self._set_program(trigger, new)
+            self._set_program(trigger, moved_trigger(self.programs[trigger], new.name))
 
     @staticmethod
     def _is_of(key: ForeignConstraint, parent: FullName) -> bool:
@@ -490,27 +493,69 @@ class SchemaFold:
         for program in sorted(self._programs_of.pop(database, set())):
             self._forget_program(program)
 
-    def _program(self, statement: NameProgram) -> None:
-        program = (statement.name.database, statement.kind, statement.name.name)
-        if statement.is_dropped:
-            self._forget_program(program)
-        else:
-            self._set_program(program, statement.table or FullName("", ""))
+    def _program(self, found: NameProgram, statement: LoggedStatement, session: SchemaSession) -> None:
+        key = (found.name.database, found.kind, found.name.name)
+        old = self.programs.get(key)
+        if found.is_dropped:
+            self._forget_program(key)
+            if found.kind == "PACKAGE":
+                self._forget_program((key[0], "PACKAGE BODY", key[2]))
+        elif found.alters:
+            self._alter_program(key, old, statement, session)
+        elif old is None or not found.is_conditional:
+            self._forget_program(key)
+            collation = self._collation_of(found.name.database, session)
+            program = created_program(statement, found, collation, session.moment_us, self._gtid)
+            if program is not None:
+                self._set_program(key, self._in_order(program, statement))
 
-    def _set_program(self, program: Program, table: FullName) -> None:
-        self.programs[program] = table
-        self._programs_of.setdefault(program[0], set()).add(program)
-        if table.name:
-            self._triggers_of.setdefault(table, set()).add(program)
-        self._on_change(PROGRAM, program, table)
-
-    def _forget_program(self, program: Program) -> None:
-        table = self.programs.pop(program, None)
-        if table is None:
+    def _alter_program(
+        self, key: Program, old: StoredProgram | None, statement: LoggedStatement, session: SchemaSession
+    ) -> None:
+        """One from before the log stays unknown."""
+        if old is None:
             return
-        self._programs_of.get(program[0], set()).discard(program)
-        self._triggers_of.get(table, set()).discard(program)
-        self._on_change(PROGRAM, program, None)
+        if old.kind != EVENT:
+            self._set_program(key, altered_routine(old, statement, session.moment_us))
+            return
+        event = altered_event(old, statement, session.moment_us)
+        new = (event.database, EVENT, event.name)
+        if new != key:
+            self._forget_program(key)
+        self._set_program(new, event)
+
+    def _in_order(self, program: StoredProgram, statement: LoggedStatement) -> StoredProgram:
+        """A new trigger behind those that there are, or where FOLLOWS or PRECEDES puts it."""
+        if program.kind != TRIGGER:
+            return program
+        others = self._triggers_of.get(FullName(program.database, program.table), set())
+        line = sorted((self.programs[key] for key in others), key=lambda one: one.order)
+        place = len(line)
+        with contextlib.suppress(NotUnderstoodError):
+            ordering = trigger_parts(statement.text, statement.sql_mode).ordering
+            named = [number for number, one in enumerate(line) if ordering is not None and one.name == ordering[1]]
+            if ordering is not None and named:
+                place = named[0] + (ordering[0] == "FOLLOWS")
+        for number, one in enumerate(line):
+            order = number + (number >= place)
+            if one.order != order:
+                self._set_program((one.database, one.kind, one.name), replace(one, order=order))
+        return replace(program, order=place)
+
+    def _set_program(self, key: Program, program: StoredProgram) -> None:
+        self.programs[key] = program
+        self._programs_of.setdefault(key[0], set()).add(key)
+        if program.table:
+            self._triggers_of.setdefault(FullName(program.database, program.table), set()).add(key)
+        self._on_change(PROGRAM, key, program)
+
+    def _forget_program(self, key: Program) -> None:
+        program = self.programs.pop(key, None)
+        if program is None:
+            return
+        self._programs_of.get(key[0], set()).discard(key)
+        self._triggers_of.get(FullName(program.database, program.table), set()).discard(key)
+        self._on_change(PROGRAM, key, None)
 
 
 def _drops(statement: DropTables, table: KnownTable) -> bool:

@@ -152,12 +152,10 @@ class SchemaHistory:
             {key: value for key, line in list(lines.items()) if (value := _at(line, place)) is not None}  # it may grow
             for lines in self.lines.values()
         )
-        triggers = {(key[0], key[2]): table.name for key, table in programs.items() if key[1] == "TRIGGER"}
         return SchemaCatalog(
             databases=MappingProxyType(databases),
             tables=MappingProxyType(tables),
-            triggers=MappingProxyType(triggers),
-            routines=frozenset(key for key in programs if key[1] != "TRIGGER"),
+            programs=MappingProxyType(programs),
             case=self.case,
         )
 

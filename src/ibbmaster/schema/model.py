@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from ibbmaster.position import LogPosition
 
+AUTO_INCREMENT = "AUTO_INCREMENT"  # the option: the next number, as DDL has it
+NUMBER_DIGITS = 20  # of the largest one
 UNKNOWN_VALUE = "?"  # as `first_value`: an ALTER TABLE gave old rows values that no statement tells
 
 
@@ -208,6 +210,13 @@ class TableVersion:
     def primary_key(self) -> TableIndex | None:
         """What tells its rows apart by declaration."""
         return next((index for index in self.indexes if index.kind is IndexKind.PRIMARY), None)
+
+    @property
+    def auto_increment(self) -> int | None:
+        """The next number that DDL has set; None where it says none. Rows from since then may be beyond it."""
+        written = self.options.get(AUTO_INCREMENT, "")
+        number = int(written) if written.isascii() and written.isdecimal() and len(written) <= NUMBER_DIGITS else 0
+        return number if number > 1 else None
 
     def column(self, name: str) -> TableColumn | None:
         """A column by its name in any case."""

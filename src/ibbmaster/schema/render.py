@@ -1,7 +1,7 @@
 """SHOW CREATE of tables and databases, letter by letter as 10.11 and 11.8 print it.
 
-What differs from a server: AUTO_INCREMENT=n is left out, and an expression whose printed form is
-not known stays as it was written (`expression_text`).
+What differs from a server: AUTO_INCREMENT=n is what DDL has set, whatever rows have made of it since
+then, and an expression whose printed form is not known stays as it was written (`expression_text`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from ibbmaster.schema.column_text import default_text, on_update_text, quoted_text, type_text
 from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.model import (
+    AUTO_INCREMENT,
     CheckConstraint,
     DatabaseVersion,
     ForeignConstraint,
@@ -185,8 +186,8 @@ def _check(check: CheckConstraint) -> str:
 
 
 def sorted_options(given: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Options but the storage engine, in the order of a server; those of a storage engine are the last."""
-    options = {name: value for name, value in given.items() if name != "ENGINE"}
+    """Options but those that stand first, in the order of a server; those of a storage engine are the last."""
+    options = {name: value for name, value in given.items() if name not in ("ENGINE", AUTO_INCREMENT)}
     known = [(name, options.pop(name)) for name in TABLE_OPTIONS if name in options]
     return [*known, *options.items()]
 
@@ -196,6 +197,7 @@ def _options(table: TableVersion) -> str:
     text = f" ENGINE={engine}"
     if table.kind is TableKind.SEQUENCE:
         return f"{text} SEQUENCE=1"
+    text += f" AUTO_INCREMENT={table.auto_increment}" if table.auto_increment is not None else ""
     text += f" DEFAULT CHARSET={table.charset} COLLATE={table.collation}"
     implied = {"PAGE_CHECKSUM": "1"} if engine == "Aria" and table.partitioning is None else {}
     for name, value in sorted_options({**implied, **table.options}):

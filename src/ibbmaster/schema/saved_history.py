@@ -34,12 +34,13 @@ from ibbmaster.schema.model import (
     UnknownTable,
 )
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.schema.stored_program import StoredProgram
 
 MAGIC = b"ibbschma"
-FORMAT = 1
+FORMAT = 2
 HEADER = struct.Struct("<8sIII")  # magic, format, bytes of JSON, their CRC-32C
 _EQUAL = (SqlType, TableColumn, IndexPart, TableIndex, ForeignConstraint)  # those that are equal are one
-_POOLED = (*_EQUAL, TableVersion, UnknownTable, DatabaseVersion)  # each after those that it holds
+_POOLED = (*_EQUAL, TableVersion, UnknownTable, DatabaseVersion, StoredProgram)  # each after those that it holds
 
 
 class SavedHistoryError(ValueError):
@@ -119,7 +120,7 @@ def _read(content: Any) -> tuple[SchemaHistory, LastFolded]:
     history = SchemaHistory(case=name_case, is_whole=_exactly(is_whole, bool))
     history.end = _position(content["end"])
     history.disagreements = [_exactly(one, str) for one in content["disagreements"]]
-    for part, kind in ((TABLE, (TableVersion, UnknownTable)), (DATABASE, DatabaseVersion), (PROGRAM, None)):
+    for part, kind in ((TABLE, (TableVersion, UnknownTable)), (DATABASE, DatabaseVersion), (PROGRAM, StoredProgram)):
         for key, line in content["lines"][part]:
             name = _key(part, key)
             changes = [SchemaChange(_read_place(since), pools.get(value, kind)) for since, value in line]
@@ -212,12 +213,10 @@ class _Reading:
         """The values of a pooled class, by number."""
         return self._found.setdefault(kind.__name__, [])
 
-    def get(self, found: Any, kind: type | tuple[type, ...] | None) -> Any:
-        """A pooled value of a class, or None; without a class, a name of a table."""
+    def get(self, found: Any, kind: type | tuple[type, ...]) -> Any:
+        """A pooled value of a class, or None."""
         if found is None:
             return None
-        if kind is None:
-            return FullName(*_texts(found, 2))
         name, number = found
         value = self._found[_exactly(name, str)][_expect_index(number)]
         if not isinstance(value, kind):

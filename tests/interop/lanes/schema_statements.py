@@ -51,6 +51,11 @@ DDL = (
     "ALTER TABLE p ADD note varchar(20) DEFAULT 'n' AFTER id, DROP KEY id2, ADD UNIQUE KEY id2 (id2)",
     "ALTER TABLE la CHANGE a a2 varchar(20), ADD KEY (a2(5)), COMMENT 'altered'",
     "RENAME TABLE me TO memory_table",
+    "CREATE TABLE counted (id INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=100",
+    "CREATE TABLE counted_later LIKE counted",
+    "ALTER TABLE counted_later AUTO_INCREMENT = 7",
+    "CREATE TABLE counted_anew (id INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=100",
+    "TRUNCATE counted_anew",
 )
 #: Each is answered with the same names and rows.
 ABOUT_TABLES = (

@@ -8,7 +8,15 @@ from typing import NamedTuple
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
-from ibbmaster.event.query import FIXED, STATUS_ALTER_FLAGS, STATUS_COLLATIONS, decode_query, status_variables
+from ibbmaster.event.query import (
+    FIXED,
+    STATUS_ALTER_FLAGS,
+    STATUS_COLLATIONS,
+    STATUS_INVOKER,
+    STATUS_TIME_ZONE,
+    decode_query,
+    status_variables,
+)
 from ibbmaster.event.rows.charset import CODECS, charset_of
 from ibbmaster.event.statement.failing import left_by_failure
 from ibbmaster.event.statement.operations import Operation, operations_of
@@ -34,6 +42,9 @@ class LoggedStatement(NamedTuple):
         error_code: what the statement failed with on the server that logged it, after it had changed something; 0 if
             it did not fail.
         server_version: of the server that wrote it, as 110806; no statement says it itself.
+        client_collation, connection_collation: numbers; None if they are not told.
+        time_zone: the session's, where the statement depends on it.
+        invoker: user and host of who ran it, as `user@host`, where the statement depends on it.
     """
 
     text: str
@@ -47,6 +58,10 @@ class LoggedStatement(NamedTuple):
     microseconds: int = 0
     error_code: int = 0
     server_version: int | None = None
+    client_collation: int | None = None
+    connection_collation: int | None = None
+    time_zone: str = ""
+    invoker: str = ""
 
     def operations(self) -> list[Operation]:
         """What it does to tables, beyond the row events of its group."""
@@ -71,18 +86,30 @@ def decode_statement(event: Buffer) -> LoggedStatement:
     variables = dict(status_variables(query.status))
     flags = variables.get(STATUS_ALTER_FLAGS, b"\0")[0]
     charsets = variables.get(STATUS_CHARSET)
+    client, connection, server = struct.unpack_from("<HHH", charsets) if charsets else (None, None, None)
     return LoggedStatement(
         text=_decoded(query.text, charsets),
         database=query.database.decode("utf-8", "replace"),
         thread_id=query.thread_id,
         sql_mode=int.from_bytes(variables.get(STATUS_SQL_MODE, b""), "little"),
         has_effect=not flags & (START_ALTER | ROLLBACK_ALTER),
-        server_collation=struct.unpack_from("<H", charsets, 4)[0] if charsets else None,
+        server_collation=server,
         collations=tuple(struct.iter_unpack("<HH", variables.get(STATUS_COLLATIONS, b"\0")[1:])),
         flags=int.from_bytes(variables[STATUS_FLAGS], "little") if STATUS_FLAGS in variables else None,
         microseconds=int.from_bytes(variables.get(STATUS_MICROSECONDS, b""), "little"),
         error_code=query.error_code,
+        client_collation=client,
+        connection_collation=connection,
+        time_zone=variables.get(STATUS_TIME_ZONE, b"")[1:].decode("utf-8", "replace"),
+        invoker=_invoker(variables.get(STATUS_INVOKER, b"")),
     )
+
+
+def _invoker(value: bytes) -> str:
+    if not value:
+        return ""
+    user, host = value[1 : 1 + value[0]], value[2 + value[0] :]
+    return f"{user.decode('utf-8', 'replace')}@{host.decode('utf-8', 'replace')}"
 
 
 def _as_query(event: bytes, server_id: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibbmaster.event.statement.token import StatementToken, TokenKind
+from ibbmaster.event.statement.token import StatementToken, TokenKind, placed_tokens
 
 END = StatementToken(TokenKind.SIGN, "")  # behind the last token
 
@@ -89,6 +89,34 @@ class Cursor:
                 break
             found.append(token)
         return found
+
+
+class PlacedCursor(Cursor):
+    """A cursor that knows where in the text of the statement it is."""
+
+    def __init__(self, sql: str, sql_mode: int = 0) -> None:
+        self.sql = sql
+        self._spans: list[tuple[int, int]] = []  # of all tokens that were cut
+        super().__init__(self._noted(sql, sql_mode))
+
+    def _noted(self, sql: str, sql_mode: int) -> Iterator[StatementToken]:
+        for token, start, end in placed_tokens(sql, sql_mode):
+            self._spans.append((start, end))
+            yield token
+
+    def _taken(self) -> int:
+        return len(self._spans) - sum(token is not END for token in self._ahead)
+
+    @property
+    def start(self) -> int:
+        """Where the next token begins; the end of the text if there is none."""
+        return len(self.sql) if self.is_at_end else self._spans[self._taken()][0]
+
+    @property
+    def end(self) -> int:
+        """Where the last one that was taken ends."""
+        taken = self._taken()
+        return self._spans[taken - 1][1] if taken else 0
 
 
 def parts_of(tokens: Sequence[StatementToken]) -> Iterator[list[StatementToken]]:

@@ -70,6 +70,11 @@ def tokens(sql: str, sql_mode: int = 0, version: int | None = None) -> Iterator[
 
     `version` is of the server that ran it, as 110806; it decides on comments that only older ones run.
     """
+    return (token for token, _, _ in placed_tokens(sql, sql_mode, version))
+
+
+def placed_tokens(sql: str, sql_mode: int = 0, version: int | None = None) -> Iterator[tuple[StatementToken, int, int]]:
+    """The same, each with where it begins in the statement and where it ends."""
     find = _pattern(sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
     offset, depth = 0, 0
     is_spaced = False
@@ -88,13 +93,14 @@ def tokens(sql: str, sql_mode: int = 0, version: int | None = None) -> Iterator[
             is_spaced = True
             continue
         if group == "word":
-            yield StatementToken(TokenKind.WORD, text, is_spaced)
+            yield StatementToken(TokenKind.WORD, text, is_spaced), match.start(), offset
         elif group == "sign":
-            yield StatementToken(TokenKind.SIGN, text, is_spaced)
+            yield StatementToken(TokenKind.SIGN, text, is_spaced), match.start(), offset
         elif group == "name" or (group == "double" and sql_mode & ANSI_QUOTES):
-            yield StatementToken(TokenKind.NAME, _inside(text), is_spaced)
+            yield StatementToken(TokenKind.NAME, _inside(text), is_spaced), match.start(), offset
         else:
-            yield StatementToken(TokenKind.TEXT, _unescaped(_inside(text), sql_mode), is_spaced)
+            inner = _unescaped(_inside(text), sql_mode)
+            yield StatementToken(TokenKind.TEXT, inner, is_spaced), match.start(), offset
         is_spaced = False
 
 

@@ -1,0 +1,89 @@
+"""Triggers, routines and events of a real server's binlog: shown as that server shows them, dumped into another one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lanes.primary import IbbPrimary
+from lanes.program_statements import DDL, SHOWN
+from test_schema_answers import Pair, ask, connect, difference
+
+from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
+from ibbmaster.testkit.mariadb_server import RealPrimary
+
+ZONES = ("+00:00", "-05:30")
+
+
+@pytest.fixture(scope="module", params=MARIADB_VERSIONS)
+def pair(
+    request: pytest.FixtureRequest,
+    template_of: Callable[[str], Any],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Pair]:
+    server = RealPrimary(template_of(request.param), servers_directory / f"p{next(server_numbers)}", [])
+    with server:
+        with connect(server) as connection, connection.cursor() as cursor:
+            for statement in DDL:
+                cursor.execute(statement)
+        server.sql("FLUSH BINARY LOGS")
+        files = tmp_path_factory.mktemp("binlogs")
+        for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
+            shutil.copy(server.data / name, files / name)
+        primary = IbbPrimary(files)
+        primary.start()
+        yield Pair(server, primary)
+        primary.stop()
+        assert "Traceback" not in primary.log_text(), primary.log_text()
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_programs_are_shown_letter_by_letter_as_a_real_primary_shows_them(pair: Pair, zone: str) -> None:
+    differences = []
+    with connect(pair.real) as real, connect(pair.ours) as ours:
+        for each in (real, ours):
+            ask(each, f"SET time_zone='{zone}'")
+        for sql in SHOWN:
+            mine, theirs = ask(ours, sql), ask(real, sql)
+            if mine != theirs:
+                differences.append(f"{sql}\n  ours {difference(mine, theirs)}\n  real {difference(theirs, mine)}")
+    assert not differences, "\n".join(differences)
+
+
+def test_a_dump_of_ours_makes_the_same_programs_on_a_real_server(
+    pair: Pair, new_server: Callable[..., RealPrimary]
+) -> None:
+    options = ["--routines", "--triggers", "--events", "--databases", "r1", "r2"]
+    version = pair.real.programs.version
+    primary = pair.ours
+    dumped = subprocess.run(
+        [
+            *pair.real.programs.command("mariadb-dump"),
+            *("--no-defaults", f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}"),
+            *(f"--password={primary.password}", "--skip-ssl", "--skip-lock-tables", *options),
+        ],
+        capture_output=True,
+        check=True,
+    ).stdout
+    server = new_server(version)
+    options = ["--no-defaults", f"--socket={server.socket}", "-uroot", "--comments"]
+    command = [*server.programs.command("mariadb"), *options]
+    loaded = subprocess.run(command, input=dumped, capture_output=True)
+    assert loaded.returncode == 0, loaded.stderr.decode()
+
+    created = [sql for sql in SHOWN if sql.startswith("SHOW CREATE ")]
+    with connect(pair.real) as real, connect(server) as other:
+        differences = [sql for sql in created if without_time(ask(real, sql)) != without_time(ask(other, sql))]
+    assert not differences
+
+
+def without_time(answer: Any) -> Any:
+    """An answer without when a trigger was created, which is another time in another server."""
+    names, rows = answer if isinstance(answer[-1], list) else ([], answer)
+    return rows if "Created" not in names else [row[: names.index("Created")] for row in rows]
