@@ -12,6 +12,7 @@ import pytest
 from ibbmaster.cli import arguments
 from ibbmaster.cli.arguments import add_directory, add_log, open_to_change, size
 from ibbmaster.errors import IbbMasterError, StoreError
+from ibbmaster.ibb.page import PAGE_SIZE
 
 
 def test_a_size_is_a_number_of_bytes_or_refused_in_the_words_of_the_command_line():
@@ -42,10 +43,10 @@ def test_what_cannot_be_written_is_said_before_long_work(tmp_path, monkeypatch):
     with pytest.raises(StoreError, match=r"below: .*/file is not a directory$"):
         arguments.expect_writable(tmp_path / "file" / "below")
     (tmp_path / "link").symlink_to("nowhere")
-    with pytest.raises(StoreError, match=r"link is not a directory$"):
+    with pytest.raises(StoreError, match=r"link: this is not a directory$"):
         arguments.expect_writable(tmp_path / "link")
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)  # as of a read-only file system
-    with pytest.raises(StoreError, match=rf"^{tmp_path}/new: {tmp_path} cannot be written$"):
+    with pytest.raises(StoreError, match=rf"^{tmp_path}/new: cannot be written: Permission denied$"):
         arguments.expect_writable(tmp_path / "new")
 
 
@@ -77,3 +78,16 @@ def test_pictures_that_cannot_be_drawn_are_said_before_spark_starts(run, tmp_pat
     code, _, err = run("lake", "stats", tmp_path, "--plots", tmp_path / "plots")
     assert code == 2
     assert "needs the extra 'plots'" in err
+
+
+def test_a_log_that_is_damaged_is_one_that_there_is(tmp_path, feed):
+    feed(tmp_path, range(1, 40))
+    arguments.expect_log(tmp_path)
+    path = tmp_path / "binlog-000000.ibb"
+    data = bytearray(path.read_bytes())
+    data[PAGE_SIZE + 100] ^= 1
+    path.write_bytes(data)
+    arguments.expect_log(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(IbbMasterError, match="no binlog files"):
+        arguments.expect_log(tmp_path / "empty")

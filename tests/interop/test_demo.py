@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -54,5 +55,7 @@ def test_an_interrupted_demo_leaves_nothing_and_says_nothing(
 
     assert (demo.returncode, said) == (130, b"")
     assert list(scratch.iterdir()) == []
-    with pytest.raises(ProcessLookupError):  # nobody is left of all that it started
-        os.killpg(demo.pid, 0)
+    with contextlib.suppress(ProcessLookupError):  # nobody is left of all that it started, once the system has noticed
+        while True:
+            os.killpg(demo.pid, 0)
+            time.sleep(0.005)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.errors import ConfigurationError, FormatError, StoreError
 
 if TYPE_CHECKING:
     import ibbmaster
@@ -54,7 +56,7 @@ def expect_log(directory: Path) -> None:
     """
     import ibbmaster
 
-    with ibbmaster.open(directory) as log:
+    with ibbmaster.open(directory) as log, contextlib.suppress(FormatError):  # damage is for the job to name, or skip
         if not log.files:
             raise StoreError(f"{directory}: no binlog files (binlog-000000.ibb and so on)")
 
@@ -78,9 +80,14 @@ def expect_writable(directory: Path) -> None:
     """
     above = next(path for path in (directory.absolute(), *directory.absolute().parents) if os.path.lexists(path))
     if not above.is_dir():
-        raise StoreError(f"{directory}: {above} is not a directory")
+        is_itself = above == directory.absolute()
+        problem = "this is not a directory" if is_itself else f"cannot be made: {above} is not a directory"
+        raise StoreError(f"{directory}: {problem}")
     if not os.access(above, os.W_OK | os.X_OK):
-        raise StoreError(f"{directory}: {above} cannot be written")
+        is_read_only = os.statvfs(above).f_flag & os.ST_RDONLY
+        raise StoreError(
+            f"{directory}: cannot be written: {os.strerror(errno.EROFS if is_read_only else errno.EACCES)}"
+        )
 
 
 def open_to_change(directory: Path) -> ibbmaster.WritableLog:
