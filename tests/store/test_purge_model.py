@@ -26,7 +26,7 @@ from ibbmaster.testing.simulated_disk import SimulatedDisk
 PAGE = 16384
 DATA = 16380
 CHUNK_HEADER = 3  # bytes: fewer are left at the end of no page
-LIVES = 25
+LIVES = 50
 STEPS = 120
 OPTIONS = StoreOptions(
     max_file_bytes=6 * PAGE,
@@ -80,34 +80,47 @@ class Life:
         self.count = 0
         self.groups = []  # (bytes, file of the commit record)
         self.readers = []
+        self.oldest = {}  # of each file, the oldest one that anybody needed when it began
         self.open = {}  # GroupWriter -> Transaction
         self.internal = {}  # XID -> (GroupWriter, Transaction), and it is open
         self.prepared = {}  # XID -> Transaction; so are those below
         self.committed = {}
         self.rolled_back = {}
-        self.taken = self.kept = 0
-
-    # What is done to the log
-
-    def step(self):
-        self.disk.clock += 1
-        verbs = {
+        usual = {
             self.feed: 16,
             self.begin: 3,
             self.write: 6,
             self.finish: 6,
-            self.prepare: 3,
+            self.prepare: 5,
             self.finish_prepared: 5,
             self.forget: 5,
-            self.flush: 3,
+            self.flush: 5,
             self.read_from_a_file: 3,
             self.read: 10,
             self.stop_reading: 4,
             self.work: 4,
             self.purge: 10,
             self.restart: 3,
+            self.restart_twice: 1,
         }
-        self.rng.choices(list(verbs), list(verbs.values()))[0]()
+        # each life has its habits: what some do all the time hides what others do
+        self.verbs = {verb: weight * rng.choice((0.2, 1, 1, 3)) for verb, weight in usual.items()}
+        self.pieces = rng.choice(((9000, 12_000, 30_000, 60_000), (9000,)))
+        self.haste = rng.choice((0, 0, 0.2))
+        self.readers_max = rng.choice((0, 0, 1, 3))
+
+    # What is done to the log
+
+    def step(self):
+        self.disk.clock += 1
+        active, held = self.active(), self.held()
+        self.rng.choices(list(self.verbs), list(self.verbs.values()))[0]()
+        if self.rng.random() < self.haste:
+            self.flush()
+        oldest = min(active, *held, *self.held())
+        self.oldest |= dict.fromkeys(range(active + 1, self.active() + 1), oldest)
+        if self.rng.random() < self.haste:
+            self.purge()
 
     def event(self, size):
         return make_event(160, 1, self.rng.randbytes(8).ljust(size, b"x"))
@@ -137,13 +150,13 @@ class Life:
         """Write more than stays in memory; a first record goes where there is room for its first byte."""
         if transaction.file_no is None:
             status = self.store.status()
-            file_no = int(status.active_file[7:13])
+            file_no = self.active()
             page_no, offset = divmod(status.end_offset, PAGE)
             if DATA - offset <= CHUNK_HEADER:
                 page_no += 1
             is_full = page_no * PAGE >= self.disk.size(status.active_file)
             transaction.file_no = file_no + 1 if is_full else file_no
-        piece = self.event(self.rng.choice((9000, 12_000, 30_000, 60_000)))
+        piece = self.event(self.rng.choice(self.pieces))
         group.write(piece)
         transaction.body += piece
 
@@ -155,7 +168,7 @@ class Life:
         group = self.rng.choice(groups)
         xid = internal.get(group)
         transaction = self.open.pop(group) if xid is None else self.internal.pop(xid)[1]
-        if self.rng.random() < 0.3:
+        if self.rng.random() < 0.4:
             group.abandon()
             return
         self.log(group.commit, transaction.body)
@@ -214,9 +227,7 @@ class Life:
             self.forget()
         if kind.startswith("closed"):
             self.store.close()
-        else:
-            self.rolled_back |= {xid: transaction for xid, (_, transaction) in self.internal.items()}
-        if kind == "closed":
+        if kind != "closed and alone":
             self.rolled_back |= {xid: transaction for xid, (_, transaction) in self.internal.items()}
         files = self.disk.durable_files() if kind == "crashed" else self.disk.files()
         if kind == "closed and alone":
@@ -232,10 +243,14 @@ class Life:
         self.store = BinlogStore(self.disk, OPTIONS, engines=[self.engine])
         assert set(self.store.xa_recover()) == self.prepared.keys()
 
+    def restart_twice(self):
+        self.restart()
+        self.restart()
+
     # Readers
 
     def read_from_a_file(self):
-        if len(self.readers) < 3:
+        if len(self.readers) < self.readers_max:
             file_no = self.rng.choice([number for number in self.numbers() if self.references(number)])
             reader = self.store.groups(self.store.start_of_file(file_no))
             before = sum(at < file_no for _, at in self.groups)
@@ -284,7 +299,7 @@ class Life:
         numbers = self.numbers()
         match self.rng.randrange(4):
             case 0 | 1:
-                request = PurgeRequest(to_file_no=self.rng.choice(numbers))
+                request = PurgeRequest(to_file_no=self.rng.choice((numbers[-1], self.rng.choice(numbers))))
             case 2:
                 request = PurgeRequest(before=self.disk.clock - self.rng.randrange(30))
             case _:
@@ -295,8 +310,6 @@ class Life:
         assert result.file_nos == tuple(range(numbers[0], first)), held
         assert (result.kept is not None) == (first < wanted), held
         assert self.numbers()[0] == first
-        self.taken += first - numbers[0]
-        self.kept += wanted - first
         if result.file_nos:
             self.judge(first)
 
@@ -317,6 +330,10 @@ class Life:
                 break
             wanted = number + 1
         references = {number: self.references(number) for number in numbers}
+        for number, oldest in self.oldest.items():
+            assert all(reference >= oldest for reference in references.get(number, ())), (
+                f"{number} names a file too old"
+            )
         held = self.held()
         for first in range(wanted, numbers[0], -1):
             stays = [number for number in numbers if number >= first]
@@ -324,12 +341,15 @@ class Life:
                 return wanted, first
         return wanted, numbers[0]
 
+    def active(self):
+        return int(self.store.status().active_file[7:13])
+
     def held(self):
         """The file that each of those needs who hold one."""
         internal = (transaction for _, transaction in self.internal.values())
         transactions = (*self.open.values(), *internal, *self.prepared.values(), *self.committed.values())
         return [
-            int(self.store.status().active_file[7:13]),
+            self.active(),
             *(found.file_no for found in (*transactions, *self.rolled_back.values())),
             *(found.file_no for found in self.readers),
         ]
