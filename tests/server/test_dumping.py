@@ -310,6 +310,7 @@ async def test_a_newer_dump_of_the_same_server_id_ends_the_older(serving, connec
         assert await newer.event_types(3) == [EventType.FORMAT_DESCRIPTION, *GROUP]
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_master_stop.test
 async def test_a_primary_that_stops_says_eof(serving, connect, growing):
     async with serving(growing.directory) as (primary, port):
         replica = await connect(port)
@@ -356,6 +357,7 @@ async def opening(port, connect, *, heartbeat_s: float = 0, **request: str) -> l
     return events
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_file_pos.test
 @pytest.mark.parametrize("profile", ["engine", "compat"])
 async def test_a_replica_that_connects_again_hears_the_file_name_it_knows_in_rotate_and_heartbeats(
     serving, connect, growing, profile

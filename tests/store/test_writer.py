@@ -374,6 +374,7 @@ def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_befor
     check_log(tmp_path, [gtid(1), gtid(2), gtid(3)])
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_in_engine2.test
 def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path: Path) -> None:
     for pages, piece_bytes in ((4, 1 << 20), (64, 100_000)):
         directory = tmp_path / str(pages)
@@ -437,6 +438,7 @@ def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp
 # GTID states -----------------------------------------------------------------------------------
 
 
+# As mysql-test/suite/binlog_in_engine/mariabackup_slave_provision_no_binlog.test
 def test_a_new_log_begins_with_the_state_it_is_given(tmp_path: Path) -> None:
     before = GtidState.parse("0-2-7,0-1-9,3-3-3")
     with BinlogWriter(RealDisk(tmp_path), initial_state=before, max_file_bytes=FILE_BYTES_MIN) as writer:
@@ -452,6 +454,7 @@ def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path: Path) -> Non
         assert writer.state == GtidState.parse("5-5-5")
 
 
+# As mysql-test/suite/binlog_in_engine/gtid_state.test
 @pytest.mark.parametrize("pair_count", [900, 3000, 20_000])
 def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, pair_count: int) -> None:
     seed = random.randrange(1 << 32)
