@@ -356,6 +356,7 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) 
     assert references[4] in (3, 4), "only a small group can be open when this header is written"
 
 
+# As mysql-test/suite/binlog_in_engine/purge_restart.test
 @pytest.mark.parametrize("left", [0, 3, 4, 100])
 def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_before(tmp_path: Path, left: int) -> None:
     """As the piece begins in file 0; with less than 4 bytes left it begins in file 1."""
@@ -471,6 +472,21 @@ def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, p
     for value in feeder.gtids:
         state.log(value)
     assert BinlogDirectory(RealDisk(tmp_path)).state() == state
+
+
+# As mysql-test/suite/binlog_in_engine/gtid_state2.test
+@pytest.mark.parametrize("left", [0, 5, -5], ids=["ends with its page", "ends before", "ends behind"])
+def test_a_state_that_ends_about_where_its_page_does_is_one_to_begin_behind(tmp_path: Path, left: int) -> None:
+    pair_count = 4094 if left < 0 else 4093  # of 4 bytes each, but for the first one
+    before = GtidState(
+        gtid(1 if index else {0: 20_000, 5: 100, -5: 1}[left], domain_id=100 + index) for index in range(pair_count)
+    )
+    feeder = Feeder(1)
+    with BinlogWriter(RealDisk(tmp_path), initial_state=before, max_file_bytes=64 * PAGE_SIZE) as writer:
+        assert writer.end == (0, 2 * PAGE_SIZE - left)  # page 1 begins with the state
+        feeder.feed(writer, 10)
+    assert read_groups_from(tmp_path, before) == feeder.written
+    assert list(verify(RealDisk(tmp_path), Totals())) == []
 
 
 def read_groups_from(directory: Path, state: GtidState) -> list[tuple[Gtid | None, bytes]]:
