@@ -14,7 +14,7 @@ from lanes.replica import Replica
 from test_binlog_tool import connection_options
 
 import ibbmaster
-from ibbmaster.testkit.mariadb_server import RealServer
+from ibbmaster.testkit.mariadb_server import RealPrimary, RealServer
 
 NewIbbPrimary = Callable[..., IbbPrimary]
 NewReplica = Callable[..., Replica]
@@ -189,3 +189,43 @@ def test_a_stop_waits_for_no_replica_and_those_behind_have_everything_after_the_
     for replica in (ahead, behind):
         replica.wait_for_gtid("0-1-302", tolerates_lost_connections=True)
         assert rows_of(replica) == list(range(3, 303))
+
+
+# As mysql-test/suite/binlog_in_engine/rpl_parallel_temptable.test
+@pytest.mark.parametrize("kind", ["ibb", "traditional"])
+def test_parallel_replicas_keep_the_temporary_tables_of_each_session_apart(
+    kind: str,
+    tmp_path: Path,
+    new_server: Callable[..., RealPrimary],
+    import_files: Callable[..., None],
+    new_ibb_primary: NewIbbPrimary,
+    new_replica: NewReplica,
+) -> None:
+    """The primary is killed while they are open; what it did before and since comes to the replica."""
+    version = "10.11"
+    real = new_server(version, "--binlog-format=STATEMENT", "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1")
+    real.sql("CREATE DATABASE shop")
+    real.sql("CREATE TABLE shop.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB")
+    sessions = [real.connect().cursor() for _ in range(3)]
+    for number, session in enumerate(sessions):
+        session.execute("CREATE TEMPORARY TABLE shop.own (id INT PRIMARY KEY, v INT) ENGINE=InnoDB")
+        session.execute(f"INSERT INTO shop.own VALUES ({number}, {10 * number})")
+    for session in sessions:
+        session.execute("INSERT INTO shop.t SELECT * FROM shop.own")
+    real.kill()
+    real.start()
+    real.sql("INSERT INTO shop.t VALUES (9, 9)")
+    position = str(real.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0])
+    real.stop()
+    directory = real.data
+    if kind == "ibb":
+        directory = tmp_path / "ibb"
+        import_files(sorted(real.data.glob("binlog.0*")), directory)
+    replica = new_replica(version, "--slave-parallel-threads=4", "--slave-parallel-mode=optimistic")
+
+    replica.follow(new_ibb_primary(directory, "--tls", "off"))
+    replica.wait_for_gtid(position)
+
+    assert replica.sql("SELECT * FROM shop.t ORDER BY id") == ((0, 0), (1, 10), (2, 20), (9, 9))
+    if kind == "traditional":  # a stream of `.ibb` files does not tell that a server was started
+        assert replica.query("SHOW STATUS LIKE 'Slave_open_temp_tables'")[0]["Value"] == "0"
