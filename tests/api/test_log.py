@@ -66,6 +66,7 @@ def test_groups_after_a_position_are_those_a_replica_there_lacks(domains):
         assert gtids(domains.groups(after=str(position))) == gtids(groups[count:]), count
 
 
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog.test
 def test_groups_until_a_position_end_with_its_gtids(domains):
     groups = list(domains)
     for count in (1, 7, 60, len(groups)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 
+# As mysql-test/suite/binlog_in_engine/mariabackup_binlog_dir.test
 def test_backup_makes_a_directory_that_can_be_used(run, feed, tmp_path):
     feed(tmp_path / "a", range(1, 20), crash=True)
     code, out, err = run("backup", tmp_path / "a", "--to", tmp_path / "b", "--json")

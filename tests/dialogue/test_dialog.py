@@ -246,6 +246,7 @@ def test_a_user_variable_keeps_its_value_and_type(dialog):
     assert ask(dialog, "SELECT @B, @d") == [("x'y", "5")]
 
 
+# As mysql-test/suite/binlog_in_engine/trx_cache_truncate.test
 def test_a_reset_forgets_the_session(dialog):
     ask(dialog, "SET @a=1, skip_replication=1")
     assert dialog.skip_replication

@@ -54,6 +54,7 @@ def test_a_lock_stops_it_until_it_is_given_back(position):
     assert at(position) == GROWN
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_legacy_pos.test
 def test_a_transaction_with_a_snapshot_stops_it_until_its_end(position):
     position.begin(has_snapshot=True)
     grow(position, "0-1-9")

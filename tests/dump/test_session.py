@@ -518,6 +518,7 @@ def test_one_heartbeat_a_period_of_silence_and_none_while_events_flow(
     )
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_file_pos.test
 def test_a_heartbeat_names_file_and_offset_behind_the_last_group(make: SimpleNamespace, converse: Converse) -> None:
     dump = converse(make.request("", heartbeat_period_s=1.0))
     dump.send(make.group("0-1-1", file_name="binlog-000003.ibb", end_offset=98765))

@@ -20,6 +20,7 @@ RunTool = Callable[..., subprocess.CompletedProcess[str]]
 GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_in_engine.test
 @pytest.mark.parametrize("client", ["binlog 10.11", "binlog 11.8"])
 def test_the_tool_prints_the_same_events_as_from_the_files(
     served_capture: Capture,

@@ -47,6 +47,7 @@ def test_a_position_that_cannot_be_served_stops_the_replica(
     assert replica.status()["Last_IO_Errno"] == 1236
 
 
+# As mysql-test/suite/binlog_in_engine/not_implemented_yet.test
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_replica_that_asks_an_engine_primary_by_file_and_offset_stops_and_says_why(
     version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., IbbPrimary], new_replica: NewReplica
@@ -104,6 +105,7 @@ def test_a_replica_starts_in_the_middle_of_every_domain(
     assert half.sql("SELECT COUNT(*) FROM dom_7.t")[0][0] == rows
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_in_engine_restart.test
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_domain_the_primary_never_had_is_no_hindrance(
     version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica

@@ -120,6 +120,7 @@ def test_a_killed_replica_goes_on_where_it_was(
     check_end(replica, capture, version)
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_master_stop.test
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_directory_that_grows_is_followed(
     version: str,

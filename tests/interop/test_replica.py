@@ -14,6 +14,8 @@ from lanes.replica import Replica
 TIMEOUT_S = 600.0
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_ddl_misf.test
+# As mysql-test/suite/binlog_in_engine/rpl_row_basic_3innodb_mfsi.test
 @pytest.mark.parametrize("client", ["replica 10.11", "replica 11.8"])
 def test_a_replica_ends_with_the_tables_of_the_capture(
     served_capture: Capture,

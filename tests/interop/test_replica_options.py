@@ -22,6 +22,7 @@ VERSIONS = ["10.11", "11.8"]
 GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_group_commit.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("mode", ["optimistic", "conservative"])
 @pytest.mark.parametrize(
@@ -82,6 +83,8 @@ OPTIONS = {
 }
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_semi_sync.test
+# As mysql-test/suite/binlog_in_engine/rpl_semi_sync_slave_compressed_protocol.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_what_replicas_ask_for_changes_no_table(

@@ -28,6 +28,7 @@ def test_groups_come_whole_and_in_commit_order_over_files(long_log):
     assert read_all(long_log.disk) == long_log.groups
 
 
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog.test
 def test_reading_from_the_middle_passes_over_the_rest_of_a_cut_record(long_log):
     assert read_all(long_log.disk, page_no=2) == long_log.groups[1:]
 
@@ -95,6 +96,7 @@ def test_a_group_whose_end_is_not_written_yet_is_waited_for(new_log, event):
     assert before == {}
 
 
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog.test
 def test_an_empty_file_that_is_ready_for_later_ends_the_log(long_log):
     long_log.disk.create("binlog-000003.ibb")
     long_log.disk.allocate("binlog-000003.ibb", 4 * 16384)

@@ -73,6 +73,7 @@ CHANGES = {  # name: (file, page, offset, bytes, what is said)
 }
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_restart.test
 @pytest.mark.parametrize(("file_no", "page_no", "page_offset", "data", "message"), CHANGES.values(), ids=CHANGES)
 def test_a_changed_byte_under_a_right_checksum_is_named(long_log, file_no, page_no, page_offset, data, message):
     change(long_log.disk, file_no, page_no, page_offset, data)

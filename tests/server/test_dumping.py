@@ -172,6 +172,21 @@ async def test_a_group_written_while_a_replica_waits_is_sent(serving, connect, g
                 assert await replica.event_types(2 * count) == GROUP * count
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_semi_sync_slave_reply_fail.test
+@pytest.mark.parametrize("reply", [b"", b"\xef" + bytes(8) + b"log", b"\x05\x00"], ids=["none", "whole", "broken off"])
+async def test_what_a_semi_synchronous_replica_replies_or_does_not_delays_no_group(serving, connect, growing, reply):
+    async with serving(growing.directory) as (_, port):
+        replica = await connect(port)
+        await replica.query("SET @rpl_semi_sync_slave=1")
+        await replica.dump()
+        with trio.fail_after(600):
+            for count in (1, 3):
+                for _ in range(2 * count + (count == 1)):
+                    assert (await replica.packet())[:3] == b"\0\xef\0"  # and no reply is asked for
+                await replica.stream.send_all(reply)
+                await trio.to_thread.run_sync(growing.commit, 3)
+
+
 class CutAtOnce(SentCounter):
     """A dump that is lost before its first byte."""
 
@@ -310,6 +325,7 @@ async def test_a_newer_dump_of_the_same_server_id_ends_the_older(serving, connec
         assert await newer.event_types(3) == [EventType.FORMAT_DESCRIPTION, *GROUP]
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_master_stop.test
 async def test_a_primary_that_stops_says_eof(serving, connect, growing):
     async with serving(growing.directory) as (primary, port):
         replica = await connect(port)
@@ -356,6 +372,7 @@ async def opening(port, connect, *, heartbeat_s: float = 0, **request: str) -> l
     return events
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_file_pos.test
 @pytest.mark.parametrize("profile", ["engine", "compat"])
 async def test_a_replica_that_connects_again_hears_the_file_name_it_knows_in_rotate_and_heartbeats(
     serving, connect, growing, profile

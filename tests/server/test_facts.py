@@ -44,6 +44,7 @@ def facts_of(log, registry, profile_name) -> ServerFacts:
     return PrimaryFacts(log, options, registry)
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_in_engine.test
 def test_the_log_is_told_by_its_files_its_end_and_its_state(facts):
     files = facts.binary_logs()
     assert [name for name, _ in files] == ["binlog-000000.ibb", "binlog-000001.ibb"]
@@ -72,6 +73,7 @@ def test_events_are_those_of_one_file_the_oldest_without_a_name(facts):
         facts.binlog_events("other", 0)
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_legacy_pos.test
 def test_events_begin_with_the_first_group_at_an_offset(facts):
     size = facts.binary_logs()[0][1]
     assert len(list(facts.binlog_events(None, size - 100))) == 2

@@ -101,6 +101,7 @@ def test_an_error_of_the_disk_is_final_and_loses_nothing(seed):
             judge.judge(image, f"power lost after call {nth} ({failing.failed}) failed, {number}")
 
 
+# As mysql-test/suite/binlog_in_engine/disk_full.test
 @pytest.mark.parametrize("seed", range(420, 426))
 def test_a_full_disk_makes_the_writer_wait_and_loses_nothing(seed):
     total = calls_of(seed, NEED_ROOM)

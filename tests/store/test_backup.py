@@ -40,6 +40,7 @@ def new_disk(directory):
     return RealDisk(directory)
 
 
+# As mysql-test/suite/binlog_in_engine/mariabackup_slave_provision_nolock.test
 def test_a_copy_taken_under_load_starts_and_has_no_hole(tmp_path):
     source = new_disk(tmp_path / "source")
     stop = threading.Event()

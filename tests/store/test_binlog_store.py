@@ -86,6 +86,7 @@ def crashed(disk):
 # Durability
 
 
+# As mysql-test/suite/binlog_in_engine/crash_safe_slave2.test
 @pytest.mark.parametrize("durability", list(Durability), ids=lambda durability: durability.name)
 def test_readers_see_a_group_only_once_it_is_durable(disk, durability):
     store = BinlogStore(disk, StoreOptions(durability=durability, max_file_bytes=8 * PAGE_SIZE))
@@ -120,6 +121,7 @@ def test_groups_in_order_become_durable_by_one_sync(store, disk):
     assert len(gtids(store)) == 10
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_group_commit.test
 def test_committers_of_many_threads_lose_nothing_and_readers_see_them_in_order(tmp_path):
     store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17))
     threads, each = 8, 60
@@ -239,6 +241,7 @@ def test_what_comes_after_a_savepoint_can_be_taken_back(store):
     assert read(store) == [("0-1-1", make_gtid_event(gtid(1)) + kept + end)]
 
 
+# As mysql-test/suite/binlog_in_engine/nontrans.test
 # As mysql-test/suite/binlog_in_engine/rpl_dual_cache.test
 @pytest.mark.parametrize("size", [50, 60_000])
 def test_the_statement_part_comes_first_and_survives_a_rollback_to_a_savepoint(store, size):
@@ -368,6 +371,7 @@ def test_what_was_prepared_internally_is_decided_by_what_the_log_holds(disk):
         assert again.rolled_back == 1
 
 
+# As mysql-test/suite/binlog_in_engine/xa_innodb_crash.test
 def test_a_prepared_transaction_that_an_engine_lost_is_rolled_back(disk):
     store = BinlogStore(disk, OPTIONS)
     group = store.open_group()
@@ -381,6 +385,7 @@ def test_a_prepared_transaction_that_an_engine_lost_is_rolled_back(disk):
         assert engine.held == {XID: "prepared"}
 
 
+# As mysql-test/suite/binlog_in_engine/xa_innodb_crash.test
 def test_a_committed_transaction_is_committed_in_an_engine_that_had_no_time_to(disk):
     store = BinlogStore(disk, OPTIONS)
     group = store.open_group()

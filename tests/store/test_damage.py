@@ -105,6 +105,7 @@ def test_a_truncated_directory_gives_a_prefix(long_log):
             assert groups == long_log.groups[: len(groups)], (name, size)
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_restart.test
 def test_changed_bytes_under_right_checksums_never_end_in_anything_but_our_errors(long_log, seed):
     random_source = random.Random(seed)
     names = list(long_log.disk.files)

@@ -75,6 +75,7 @@ def start(files):
     return BinlogStore(disk, OPTIONS), disk
 
 
+# As mysql-test/suite/binlog_in_engine/recovery_large.test
 def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_whole(crashed):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
@@ -146,6 +147,7 @@ def test_a_missing_file_in_the_middle_is_refused_by_name(closed):
         start(without(closed, "binlog-000001.ibb"))
 
 
+# As mysql-test/suite/binlog_in_engine/recovery_no_prealloc.test
 def test_a_missing_newest_file_is_refused_as_the_state_would_go_back(closed):
     active = sorted(name for name in closed if name.startswith("binlog-"))[-2:]
     with pytest.raises(IbbMasterError, match="the log ends inside a record"):
@@ -180,6 +182,7 @@ def test_files_without_their_redo_log_are_a_log_of_another_program(closed):
     assert numbers(store)[-1] == 31
 
 
+# As mysql-test/suite/binlog_in_engine/recovery_no_prealloc.test
 def test_only_empty_files_are_refused(closed):
     empty = {f"binlog-{number:06d}.ibb": bytes(8 * PAGE_SIZE) for number in (4, 5)}
     with pytest.raises(IbbMasterError, match="only empty files are left, so the GTID state is unknown"):

@@ -69,6 +69,7 @@ def test_one_sync_serves_all_who_wait(disk, log):
     assert disk.writes - before == 2  # one write, one sync
 
 
+# As mysql-test/suite/binlog_in_engine/innodb_log_check.test
 def test_a_segment_is_not_used_again_before_a_checkpoint_covers_it(log):
     assert fill(log) > 2 * 50  # both segments
     assert log.make_room(1000, reserve=200, xa=tuple) is False

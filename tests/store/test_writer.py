@@ -356,6 +356,7 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) 
     assert references[4] in (3, 4), "only a small group can be open when this header is written"
 
 
+# As mysql-test/suite/binlog_in_engine/purge_restart.test
 @pytest.mark.parametrize("left", [0, 3, 4, 100])
 def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_before(tmp_path: Path, left: int) -> None:
     """As the piece begins in file 0; with less than 4 bytes left it begins in file 1."""
@@ -374,6 +375,7 @@ def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_befor
     check_log(tmp_path, [gtid(1), gtid(2), gtid(3)])
 
 
+# As mysql-test/suite/binlog_in_engine/binlog_in_engine2.test
 def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path: Path) -> None:
     for pages, piece_bytes in ((4, 1 << 20), (64, 100_000)):
         directory = tmp_path / str(pages)
@@ -437,6 +439,7 @@ def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp
 # GTID states -----------------------------------------------------------------------------------
 
 
+# As mysql-test/suite/binlog_in_engine/mariabackup_slave_provision_no_binlog.test
 def test_a_new_log_begins_with_the_state_it_is_given(tmp_path: Path) -> None:
     before = GtidState.parse("0-2-7,0-1-9,3-3-3")
     with BinlogWriter(RealDisk(tmp_path), initial_state=before, max_file_bytes=FILE_BYTES_MIN) as writer:
@@ -452,6 +455,7 @@ def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path: Path) -> Non
         assert writer.state == GtidState.parse("5-5-5")
 
 
+# As mysql-test/suite/binlog_in_engine/gtid_state.test
 @pytest.mark.parametrize("pair_count", [900, 3000, 20_000])
 def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, pair_count: int) -> None:
     seed = random.randrange(1 << 32)
@@ -468,6 +472,21 @@ def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, p
     for value in feeder.gtids:
         state.log(value)
     assert BinlogDirectory(RealDisk(tmp_path)).state() == state
+
+
+# As mysql-test/suite/binlog_in_engine/gtid_state2.test
+@pytest.mark.parametrize("left", [0, 5, -5], ids=["ends with its page", "ends before", "ends behind"])
+def test_a_state_that_ends_about_where_its_page_does_is_one_to_begin_behind(tmp_path: Path, left: int) -> None:
+    pair_count = 4094 if left < 0 else 4093  # of 4 bytes each, but for the first one
+    before = GtidState(
+        gtid(1 if index else {0: 20_000, 5: 100, -5: 1}[left], domain_id=100 + index) for index in range(pair_count)
+    )
+    feeder = Feeder(1)
+    with BinlogWriter(RealDisk(tmp_path), initial_state=before, max_file_bytes=64 * PAGE_SIZE) as writer:
+        assert writer.end == (0, 2 * PAGE_SIZE - left)  # page 1 begins with the state
+        feeder.feed(writer, 10)
+    assert read_groups_from(tmp_path, before) == feeder.written
+    assert list(verify(RealDisk(tmp_path), Totals())) == []
 
 
 def read_groups_from(directory: Path, state: GtidState) -> list[tuple[Gtid | None, bytes]]:
