@@ -87,7 +87,7 @@ def test_ours_are_read_and_others_may_take_their_places(tmp_path: Path) -> None:
 def test_a_directory_without_adapters_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="has no adapter: expected NAME"):
         read_adapters(tmp_path)
-    with pytest.raises(ConfigurationError, match="no directory of adapters"):
+    with pytest.raises(ConfigurationError, match="nowhere is not a directory of adapters"):
         read_adapters(tmp_path / "nowhere")
 
 
