@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lanes.primary import IbbPrimary
+from lanes.pair import Pair, ask, connect, difference, served_beside
 from lanes.program_statements import DDL, SHOWN
-from test_schema_answers import Pair, ask, connect, difference
 
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
@@ -28,19 +26,8 @@ def pair(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Pair]:
     server = RealPrimary(template_of(request.param), servers_directory / f"p{next(server_numbers)}", [])
-    with server:
-        with connect(server) as connection, connection.cursor() as cursor:
-            for statement in DDL:
-                cursor.execute(statement)
-        server.sql("FLUSH BINARY LOGS")
-        files = tmp_path_factory.mktemp("binlogs")
-        for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
-            shutil.copy(server.data / name, files / name)
-        primary = IbbPrimary(files)
-        primary.start()
-        yield Pair(server, primary)
-        primary.stop()
-        assert "Traceback" not in primary.log_text(), primary.log_text()
+    with served_beside(server, DDL, tmp_path_factory.mktemp("binlogs")) as both:
+        yield both
 
 
 @pytest.mark.parametrize("zone", ZONES)

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pymysql
 import pytest
-from lanes.primary import IbbPrimary, Primary
+from lanes.pair import Pair, ask, connect, difference, served_beside
 from lanes.schema_statements import ABOUT_TABLES, DDL, PREPARED
 
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'r1' ORDER BY 1"
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A real primary, and ours that serves its files."""
-
-    real: RealPrimary
-    ours: IbbPrimary
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
@@ -36,47 +25,9 @@ def pair(
     server_numbers: Iterator[int],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Pair]:
-    directory = servers_directory / f"a{next(server_numbers)}"
-    server = RealPrimary(template_of(request.param), directory, [])
-    with server:
-        with connect(server) as connection, connection.cursor() as cursor:
-            for statement in DDL:
-                cursor.execute(statement)
-        server.sql("FLUSH BINARY LOGS")
-        names = [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]
-        files = tmp_path_factory.mktemp("binlogs")
-        for name in names:
-            shutil.copy(server.data / name, files / name)
-        primary = IbbPrimary(files)
-        primary.start()
-        yield Pair(server, primary)
-        primary.stop()
-        assert "Traceback" not in primary.log_text(), primary.log_text()
-
-
-def connect(primary: Primary | RealPrimary) -> Any:
-    return pymysql.connect(
-        host=primary.host,
-        port=primary.port,
-        user=primary.user,
-        password=primary.password,
-        charset="utf8mb4",
-        ssl_disabled=True,
-        autocommit=None,
-        conv={},
-    )
-
-
-def ask(connection: Any, sql: str) -> Any:
-    """Names and rows, OK, or number and text of an error."""
-    try:
-        connection.query(sql)
-    except pymysql.Error as error:
-        return error.args
-    result = connection._result
-    if not result.field_count:
-        return "OK"
-    return [field.name for field in result.fields], list(result.rows)
+    server = RealPrimary(template_of(request.param), servers_directory / f"a{next(server_numbers)}", [])
+    with served_beside(server, DDL, tmp_path_factory.mktemp("binlogs")) as both:
+        yield both
 
 
 def test_tables_are_shown_letter_by_letter_as_a_real_primary_shows_them(pair: Pair) -> None:
@@ -96,12 +47,6 @@ def test_statements_about_tables_are_answered_as_by_a_real_primary(pair: Pair) -
             if mine != theirs:
                 differences.append(f"{sql}\n  ours {difference(mine, theirs)}\n  real {difference(theirs, mine)}")
     assert not differences, "\n".join(differences)
-
-
-def difference(one: Any, other: Any) -> str:
-    if isinstance(one[-1], list) and isinstance(other[-1], list) and one[0] == other[0]:
-        one = [row for row in one[-1] if row not in other[-1]] or "other order"
-    return str(one)[:800]
 
 
 class Preparing:

@@ -1,0 +1,71 @@
+"""A real server and ours that knows its tables from its binlog alone, asked the same."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pymysql
+
+from ibbmaster.testkit.mariadb_server import RealPrimary
+from lanes.primary import IbbPrimary, Primary
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A real primary, and ours that serves its files."""
+
+    real: RealPrimary
+    ours: IbbPrimary
+
+
+@contextmanager
+def served_beside(server: RealPrimary, statements: Iterable[str], files: Path) -> Iterator[Pair]:
+    """A server that carries out statements, and ours with its closed binlog files, copied to `files`."""
+    with server:
+        with connect(server) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+        server.sql("FLUSH BINARY LOGS")
+        for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
+            shutil.copy(server.data / name, files / name)
+        primary = IbbPrimary(files)
+        primary.start()
+        yield Pair(server, primary)
+        primary.stop()
+        assert "Traceback" not in primary.log_text(), primary.log_text()
+
+
+def connect(primary: Primary | RealPrimary) -> Any:
+    return pymysql.connect(
+        host=primary.host,
+        port=primary.port,
+        user=primary.user,
+        password=primary.password,
+        charset="utf8mb4",
+        ssl_disabled=True,
+        autocommit=None,
+        conv={},
+    )
+
+
+def ask(connection: Any, sql: str) -> Any:
+    """Names and rows, OK, or number and text of an error."""
+    try:
+        connection.query(sql)
+    except pymysql.Error as error:
+        return error.args
+    result = connection._result
+    if not result.field_count:
+        return "OK"
+    return [field.name for field in result.fields], list(result.rows)
+
+
+def difference(one: Any, other: Any) -> str:
+    if isinstance(one[-1], list) and isinstance(other[-1], list) and one[0] == other[0]:
+        one = [row for row in one[-1] if row not in other[-1]] or "other order"
+    return str(one)[:800]
