@@ -618,7 +618,8 @@ def test_a_reader_that_was_closed_holds_no_file(store):
     assert store.purge(PurgeRequest(to_file_no=3)).file_nos == (0, 1, 2)
 
 
-def test_a_purge_that_was_interrupted_is_finished_by_the_next_start(disk):
+def interrupt_a_purge(disk):
+    """A store that has noted a purge of three files, and could not remove the second."""
     store = BinlogStore(disk, OPTIONS)
     for number in range(1, 60):
         feed(store, number, 9000)
@@ -630,6 +631,11 @@ def test_a_purge_that_was_interrupted_is_finished_by_the_next_start(disk):
     disk.fail = refuse
     with pytest.raises(StoreError, match="planted"):
         store.purge(PurgeRequest(to_file_no=3))
+    return store
+
+
+def test_a_purge_that_was_interrupted_is_finished_by_the_next_start(disk):
+    interrupt_a_purge(disk)
     with BinlogStore(crashed(disk), OPTIONS) as again:
         assert again.files()[0].name == "binlog-000003.ibb"
 
@@ -637,17 +643,7 @@ def test_a_purge_that_was_interrupted_is_finished_by_the_next_start(disk):
 @pytest.mark.parametrize("is_refused_for_ever", [True, False])
 def test_a_purge_that_could_not_remove_a_file_is_finished_though_checkpoints_follow(disk, is_refused_for_ever):
     """What is left of a purge has groups that need files that are gone."""
-    store = BinlogStore(disk, OPTIONS)
-    for number in range(1, 60):
-        feed(store, number, 9000)
-
-    def refuse(verb, name):
-        if verb == "unlink" and name == "binlog-000001.ibb":
-            raise StoreError("planted")
-
-    disk.fail = refuse
-    with pytest.raises(StoreError, match="planted"):
-        store.purge(PurgeRequest(to_file_no=3))
+    store = interrupt_a_purge(disk)
     assert sorted(disk.list())[:2] == ["binlog-000001.ibb", "binlog-000003.ibb"]
     for number in range(60, 90):  # more than one segment of the redo log
         feed(store, number, 9000)
