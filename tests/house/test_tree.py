@@ -92,6 +92,9 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Each event of real servers through all that reads events; commands of a directory; damage to whatever file.
     "event/test_captures.py": (),
     "store/test_damage.py": (),
+    # What a purge and a flush leave, beside a model and at each call of the disk: of the whole store.
+    "store/test_cuts.py": (),
+    "store/test_purge_model.py": (),
 }
 NO_NAMES = {"utils", "common", "helpers", "constants", "models", "base"}  # they say nothing about their content
 
