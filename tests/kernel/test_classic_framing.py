@@ -11,8 +11,9 @@ import pytest
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.series import find_series
+from ibbmaster.classic.stored_file import StoredFileReader
 from ibbmaster.dump.framing import EventFramer
-from ibbmaster.dump.profile import PROFILES, LogPosRule
+from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.rewriting import Rewriter
 from ibbmaster.errors import ClassicFormatError
@@ -26,7 +27,7 @@ FILES = sorted(
     path for path in CLASSIC.glob("*/*/binlog.0*") if path.suffix[1:].isdigit() and "encrypted" not in path.parts
 )
 OPTIONS = [{}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}]
-GTID, GTID_LIST, STOP, QUERY, ROWS, ANNOTATE, XID = 162, 163, 3, 2, 23, 160, 16
+GTID, GTID_LIST, STOP, QUERY, ROWS, ANNOTATE, XID, CHECKPOINT = 162, 163, 3, 2, 23, 160, 16, 161
 WINDOW_MAX = 1 << 20
 OUT = np.zeros(576 * 1024, dtype=np.uint8)
 
@@ -36,33 +37,55 @@ def _kernels():
     loading.load()
 
 
+def shape_of(profile, checksum_bytes):
+    """A profile over traditional files that have such checksums."""
+    return PROFILES[profile].of_files(ChecksumAlgorithm.CRC32 if checksum_bytes else ChecksumAlgorithm.NONE)
+
+
 class Careful:
-    """The packets of all groups of a file, as far as the careful path comes."""
+    """The packets of all groups of a file, and of the checkpoints between them, as far as the careful path comes."""
 
     def __init__(self, path, profile, **options):
         [file] = find_series([path])
-        reader = ClassicFileReader(file)
-        self.start, self.checksum_bytes = reader._window.offset, reader._window.checksum_size
+        reader = StoredFileReader(file) if profile.startswith("classic") else ClassicFileReader(file)
+        self.checksum_bytes = reader.window.checksum_size
         request = DumpRequest(
             replica_server_id=9,
             position=GtidPosition(),
             **{"capability": 4, "wants_annotate_rows": True, **options},
         )
-        rewriter = Rewriter(request, PROFILES[profile])
+        rewriter = Rewriter(request, shape_of(profile, self.checksum_bytes))
         framer = EventFramer(rewriter, has_semi_sync=request.has_semi_sync)
         self.packets = bytearray()
         self.gtids = []
         try:
-            for group in reader.groups():
+            groups = reader.items() if profile.startswith("classic") else reader.groups()
+            self.start = None
+            for group in groups:
+                if group is None:
+                    break
+                if self.start is None and group.gtid is None and not is_checkpoint(group):
+                    continue  # the head of the file
+                if self.start is None:
+                    self.start = group.start.offset
+                    rewriter.begin_at(self.start)
+                if group.gtid is None and not is_checkpoint(group):
+                    break  # the end of the file
                 for piece in framer.frame_group(group.gtid_event, group.body):
                     self.packets += piece
-                self.gtids.append(group.gtid)
+                if group.gtid is not None:
+                    self.gtids.append(group.gtid)
         except ClassicFormatError:
             pass
         finally:
             reader.close()
+        self.start = reader.window.offset if self.start is None else self.start
         self.positions = rewriter.position, rewriter.last_position
         self.sequence = framer.sequence
+
+
+def is_checkpoint(group):
+    return group.gtid is None and group.gtid_event[4] == CHECKPOINT
 
 
 class Fast:
@@ -71,7 +94,6 @@ class Fast:
     def __init__(self, data, careful, profile, rng, *, segments=0, **options):
         from ibbmaster.kernel.classic_framing import ClassicField
 
-        shape = PROFILES[profile]
         state = np.zeros(ClassicField.SIZE, dtype=np.int64)
         prefix = b"\0\xef\0" if options.get("has_semi_sync") else b"\0"
         state[Field.SEQUENCE], state[Field.PREFIX_SIZE] = 1, len(prefix)
@@ -79,10 +101,9 @@ class Fast:
             LEAVES_OUT_MARKED if options.get("leaves_out_marked") else 0
         )
         state[ClassicField.CHECKSUM_BYTES] = careful.checksum_bytes
-        state[ClassicField.TRAILER_BYTES] = 4 if shape.event_checksum is ChecksumAlgorithm.CRC32 else 0
-        state[ClassicField.LOG_POS_RULE] = list(LogPosRule).index(shape.log_pos_rule)
+        state[ClassicField.IS_STORED] = profile.startswith("classic")
         state[ClassicField.FILE_SIZE] = len(data)
-        state[ClassicField.POSITION] = state[ClassicField.LAST_POSITION] = 4
+        state[ClassicField.POSITION], state[ClassicField.LAST_POSITION] = careful.start, 4
         self.state = state
         self.packets = bytearray()
         self.groups = self.large_groups = 0

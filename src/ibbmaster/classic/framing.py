@@ -28,9 +28,7 @@ PART_FIELDS = [  # of the kernel's state: what it needs to continue inside a gro
     Field.EMPTY_TAIL,
     ClassicField.IS_LAST,
     ClassicField.PAYLOAD_LEFT,
-    ClassicField.IS_UNCHANGED,
-    ClassicField.CHECKSUM_IN,
-    ClassicField.CHECKSUM_OUT,
+    ClassicField.CHECKSUM,
 ]
 
 

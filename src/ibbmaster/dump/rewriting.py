@@ -69,16 +69,13 @@ class LogPositions(NamedTuple):
 class Selection(NamedTuple):
     """What goes out of a log: all events but some, each behind `prefix`; and how they are changed.
 
-    With `log_positions` events get those that `log_pos_rule` gives them, and a checksum if
-    `trailer_size` is not 0; without, they go out as an engine binlog has them. With `is_stored`
-    they go out as a traditional file has them, BINLOG_CHECKPOINT between groups too.
+    They go out as an engine binlog has them; with `is_stored` as a traditional file has them,
+    BINLOG_CHECKPOINT between groups too, and their `log_positions` are counted.
     """
 
     leaves_out_annotate: bool
     leaves_out_marked: bool
     prefix: bytes
-    trailer_size: int = 0
-    log_pos_rule: LogPosRule = LogPosRule.STORED
     log_positions: LogPositions | None = None
     is_stored: bool = False
 
@@ -145,8 +142,8 @@ class Rewriter:
         self._boundary = GroupBoundary(gtid_flags)
 
     def selection(self, prefix: bytes) -> Selection | None:
-        """What becomes of events, for whoever does it elsewhere; None where some are replaced, or counted only."""
-        if not self._replaces_none or self.position < self.send_from:
+        """What becomes of events, for whoever does it elsewhere; None where more than a choice is to be made."""
+        if not self._replaces_none or self.position < self.send_from or not (self.only_selects or self._sends_files):
             return None
         if (known := self._selections.get(prefix)) is not None:
             return known
@@ -154,8 +151,6 @@ class Rewriter:
             self._leaves_out_annotate,
             self._leaves_out_marked,
             prefix,
-            self._trailer_size,
-            self._log_pos_rule,
             None if self.only_selects else LogPositions(self.position, self.last_position),
             self._sends_files,
         )

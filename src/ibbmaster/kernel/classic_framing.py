@@ -1,7 +1,7 @@
-"""Kernels that frame the events of traditional files as packets, as a dump of one profile has them.
+"""Kernels that frame the events of traditional files as packets.
 
-An event is verified, and copied as it is where its checksum and its place stay what they are;
-else its header is written anew, and its checksum is computed again.
+An event is verified, and goes out as it is stored; or as an engine's stream has it, without
+checksum and end position.
 
 The references: `ibbmaster.classic.groups` with `ibbmaster.dump.rewriting` and `ibbmaster.dump.framing`.
 """
@@ -20,13 +20,12 @@ from ibbmaster.kernel.classic_groups import (
     event_size,
     group_kind,
 )
-from ibbmaster.kernel.crc32 import crc32, crc32_of_event
+from ibbmaster.kernel.crc32 import crc32
 from ibbmaster.kernel.fields import (
     ANNOTATE_ROWS,
     CONTINUES,
     ENDS,
     EVENT_HEADER,
-    GTID_EVENT,
     LEAVES_OUT_ANNOTATE,
     LEAVES_OUT_MARKED,
     PACKET_MAX,
@@ -50,38 +49,31 @@ class ClassicField(IntEnum):
     READ_AT = Field.SIZE  # in the source: where the next group begins, or the next event if they come in parts; moved
     SOURCE_OFFSET = Field.SIZE + 1  # of the source's first byte in its file
     CHECKSUM_BYTES = Field.SIZE + 2  # of each event in the file
-    TRAILER_BYTES = Field.SIZE + 3  # of each event that goes out
-    LOG_POS_RULE = Field.SIZE + 4
-    POSITION = Field.SIZE + 5  # of the next event, as the replica counts
-    LAST_POSITION = Field.SIZE + 6  # of the event before
-    PASSES_OVER = Field.SIZE + 7  # nothing goes out, and no position is counted
-    IN_PARTS = Field.SIZE + 8  # one group, as far as it is here; else whole groups
-    KIND = Field.SIZE + 9  # of the current group, 0 for none
-    IS_LARGE = Field.SIZE + 10  # an event is framed in pieces
-    IS_LAST = Field.SIZE + 11  # and ends its group
-    PAYLOAD_LEFT = Field.SIZE + 12  # bytes of it that are still to go out
-    IS_UNCHANGED = Field.SIZE + 13  # its header went out as it is, so its checksum will
-    CHECKSUM_IN = Field.SIZE + 14  # of its bytes that were read
-    CHECKSUM_OUT = Field.SIZE + 15  # of its bytes that went out
-    MAY_BE_IN_PARTS = Field.SIZE + 16  # a pump may go IN_PARTS
-    GROUP_OFFSET = Field.SIZE + 17  # of the current group, in its file
-    FILE_SIZE = Field.SIZE + 18  # bytes; no event goes out in parts that ends behind it
-    SIZE = Field.SIZE + 19
+    IS_STORED = Field.SIZE + 3  # events go out as they are, checksums too; else as an engine's stream has them
+    POSITION = Field.SIZE + 4  # of the next event, as the replica counts
+    LAST_POSITION = Field.SIZE + 5  # of the event before
+    PASSES_OVER = Field.SIZE + 6  # nothing goes out, and no position is counted
+    IN_PARTS = Field.SIZE + 7  # one group, as far as it is here; else whole groups
+    KIND = Field.SIZE + 8  # of the current group, 0 for none
+    IS_LARGE = Field.SIZE + 9  # an event is framed in pieces
+    IS_LAST = Field.SIZE + 10  # and ends its group
+    PAYLOAD_LEFT = Field.SIZE + 11  # bytes of it that are still to go out
+    CHECKSUM = Field.SIZE + 12  # of its bytes that were read
+    MAY_BE_IN_PARTS = Field.SIZE + 13  # a pump may go IN_PARTS
+    GROUP_OFFSET = Field.SIZE + 14  # of the current group, in its file
+    FILE_SIZE = Field.SIZE + 15  # bytes; no event goes out in parts that ends behind it
+    SIZE = Field.SIZE + 16
 
-
-NO_LOG_POS, EVERY_LOG_POS, BORDER_LOG_POS, STORED_LOG_POS = range(4)  # which events carry their end position
 
 K_READ_AT, K_SOURCE_OFFSET = int(ClassicField.READ_AT), int(ClassicField.SOURCE_OFFSET)
-K_CHECKSUM, K_TRAILER = int(ClassicField.CHECKSUM_BYTES), int(ClassicField.TRAILER_BYTES)
-K_RULE, K_POSITION = int(ClassicField.LOG_POS_RULE), int(ClassicField.POSITION)
+K_CHECKSUM_BYTES, K_CHECKSUM = int(ClassicField.CHECKSUM_BYTES), int(ClassicField.CHECKSUM)
+K_IS_STORED, K_POSITION = int(ClassicField.IS_STORED), int(ClassicField.POSITION)
 K_LAST_POSITION, K_PASSES_OVER = int(ClassicField.LAST_POSITION), int(ClassicField.PASSES_OVER)
 K_IN_PARTS, K_KIND, K_IS_LARGE = int(ClassicField.IN_PARTS), int(ClassicField.KIND), int(ClassicField.IS_LARGE)
 K_IS_LAST, K_PAYLOAD_LEFT = int(ClassicField.IS_LAST), int(ClassicField.PAYLOAD_LEFT)
 K_MAY_BE_IN_PARTS = int(ClassicField.MAY_BE_IN_PARTS)
 K_GROUP_OFFSET = int(ClassicField.GROUP_OFFSET)
 K_FILE_SIZE = int(ClassicField.FILE_SIZE)
-K_IS_UNCHANGED = int(ClassicField.IS_UNCHANGED)
-K_CHECKSUM_IN, K_CHECKSUM_OUT = int(ClassicField.CHECKSUM_IN), int(ClassicField.CHECKSUM_OUT)
 
 
 @inlined
@@ -94,11 +86,9 @@ def is_left_out(source, offset, filters):
 
 
 @inlined
-def new_log_pos(rule, position, is_border, stored):
-    """What an event that ends at a position says of it."""
-    if rule == STORED_LOG_POS:
-        return stored
-    return position & 0xFFFFFFFF if rule == EVERY_LOG_POS or (rule == BORDER_LOG_POS and is_border) else 0
+def trailer_bytes(state):
+    """Of the checksum that each event goes out with."""
+    return state[K_CHECKSUM_BYTES] if state[K_IS_STORED] else 0
 
 
 @jit
@@ -125,19 +115,20 @@ def put(source, start, size, state, out, segments):
 
 
 @jit
-def begin_large(source, offset, is_border, state, prefix, out):
+def begin_large(source, offset, state, prefix, out):
     """Frame the header of an event that is longer than what is here of it."""
-    kept = load32(source, offset + 9) - state[K_CHECKSUM]
+    kept = load32(source, offset + 9) - state[K_CHECKSUM_BYTES]
+    trailer = trailer_bytes(state)
     state[K_IS_LARGE] = 1
     state[Field.EVENT_LEFT] = kept - EVENT_HEADER
-    state[K_CHECKSUM_IN] = crc32(source, offset, offset + EVENT_HEADER, 0)
+    state[K_CHECKSUM] = crc32(source, offset, offset + EVENT_HEADER, 0)
     if not state[K_PASSES_OVER]:
         state[K_LAST_POSITION] = state[K_POSITION]
-        state[K_POSITION] += kept + state[K_TRAILER]
+        state[K_POSITION] += kept + trailer
     state[Field.IS_DROPPED] = int(state[K_PASSES_OVER] or is_left_out(source, offset, state[Field.FILTERS]))
     if state[Field.IS_DROPPED]:
         return
-    payload = state[Field.PREFIX_SIZE] + kept + state[K_TRAILER]
+    payload = state[Field.PREFIX_SIZE] + kept + trailer
     state[Field.EMPTY_TAIL] = int(payload % PACKET_MAX == 0)
     state[Field.PACKET_LEFT] = min(payload, PACKET_MAX)
     begin_packet(state, out, state[Field.PACKET_LEFT])
@@ -145,12 +136,9 @@ def begin_large(source, offset, is_border, state, prefix, out):
     for index in range(state[Field.PREFIX_SIZE]):
         out[state[Field.OUT] + index] = prefix[index]
     copy(out, start, source, offset, EVENT_HEADER)
-    stored = load32(source, offset + 13)
-    log_pos = new_log_pos(state[K_RULE], state[K_POSITION], is_border, stored)
-    state[K_IS_UNCHANGED] = int(log_pos == stored and state[K_CHECKSUM] == state[K_TRAILER])
-    store32(out, start + 9, kept + state[K_TRAILER])
-    store32(out, start + 13, log_pos)
-    state[K_CHECKSUM_OUT] = crc32_of_event(source, offset, offset + EVENT_HEADER, kept + state[K_TRAILER], log_pos)
+    if not state[K_IS_STORED]:
+        store32(out, start + 9, kept)
+        store32(out, start + 13, 0)
     state[Field.OUT] = start + EVENT_HEADER
     state[Field.PACKET_LEFT] -= state[Field.PREFIX_SIZE] + EVENT_HEADER
     state[K_PAYLOAD_LEFT] = payload - state[Field.PREFIX_SIZE] - EVENT_HEADER
@@ -176,11 +164,9 @@ def frame_large(source, end, state, out, segments):
                 state[Field.PACKET_LEFT] = min(state[K_PAYLOAD_LEFT], PACKET_MAX)
                 begin_packet(state, out, state[Field.PACKET_LEFT])
             taken = min(taken, min(state[Field.PACKET_LEFT], room))
-        if state[K_CHECKSUM] > 0:
-            state[K_CHECKSUM_IN] = crc32(source, offset, offset + taken, state[K_CHECKSUM_IN])
+        if state[K_CHECKSUM_BYTES] > 0:
+            state[K_CHECKSUM] = crc32(source, offset, offset + taken, state[K_CHECKSUM])
         if not is_dropped:
-            if state[K_TRAILER] > 0 and not state[K_IS_UNCHANGED]:
-                state[K_CHECKSUM_OUT] = crc32(source, offset, offset + taken, state[K_CHECKSUM_OUT])
             put(source, offset, taken, state, out, segments)
             state[Field.PACKET_LEFT] -= taken
             state[K_PAYLOAD_LEFT] -= taken
@@ -189,15 +175,15 @@ def frame_large(source, end, state, out, segments):
     state[K_READ_AT] = offset
     if status != Status.DONE:
         return status
-    if end - offset < state[K_CHECKSUM]:
+    if end - offset < state[K_CHECKSUM_BYTES]:
         return Status.NEED_MORE
-    if state[K_CHECKSUM] > 0 and load32(source, offset) != state[K_CHECKSUM_IN]:
+    if state[K_CHECKSUM_BYTES] > 0 and load32(source, offset) != state[K_CHECKSUM]:
         return Status.FALLBACK
     if not is_dropped:
         if len(out) - state[Field.SEGMENT_BYTES] - state[Field.OUT] < ROOM:
             return Status.FULL
-        checksum = state[K_CHECKSUM_IN] if state[K_IS_UNCHANGED] else state[K_CHECKSUM_OUT]
-        for _ in range(state[K_TRAILER]):
+        checksum = state[K_CHECKSUM]
+        for _ in range(trailer_bytes(state)):
             if state[Field.PACKET_LEFT] == 0:
                 state[Field.PACKET_LEFT] = min(state[K_PAYLOAD_LEFT], PACKET_MAX)
                 begin_packet(state, out, state[Field.PACKET_LEFT])
@@ -208,7 +194,7 @@ def frame_large(source, end, state, out, segments):
             state[K_PAYLOAD_LEFT] -= 1
         if state[Field.EMPTY_TAIL]:
             begin_packet(state, out, 0)
-    state[K_READ_AT] = offset + state[K_CHECKSUM]
+    state[K_READ_AT] = offset + state[K_CHECKSUM_BYTES]
     state[K_IS_LARGE] = state[Field.EMPTY_TAIL] = 0
     if state[K_IS_LAST]:
         state[K_KIND] = state[K_IS_LAST] = 0
@@ -216,49 +202,37 @@ def frame_large(source, end, state, out, segments):
 
 
 @inlined
-def frame_whole(source, offset, size, is_border, state, prefix_number, out, segments):
+def frame_whole(source, offset, size, state, prefix_number, out, segments):
     """Frame an event that is here and verified; False where the output has no room for it."""
-    kept = size - state[K_CHECKSUM]
-    trailer, prefix_size = state[K_TRAILER], state[Field.PREFIX_SIZE]
-    behind = state[K_POSITION] + kept + trailer
+    is_stored, prefix_size = state[K_IS_STORED], state[Field.PREFIX_SIZE]
+    kept = size if is_stored else size - state[K_CHECKSUM_BYTES]
+    behind = state[K_POSITION] + kept
     is_framed = True
     if not is_left_out(source, offset, state[Field.FILTERS]):
         position = state[Field.OUT]
-        if len(out) - state[Field.SEGMENT_BYTES] - position < kept + trailer + ROOM:
+        if len(out) - state[Field.SEGMENT_BYTES] - position < kept + ROOM:
             is_framed = False
         else:
-            stored = load32(source, offset + 13)
-            log_pos = new_log_pos(state[K_RULE], behind, is_border, stored)
-            is_unchanged = log_pos == stored and state[K_CHECKSUM] == trailer
-            header = (prefix_size + kept + trailer) | (state[Field.SEQUENCE] << 24)
+            header = (prefix_size + kept) | (state[Field.SEQUENCE] << 24)
             store64(out, position, header | (prefix_number << 32))  # bytes too many are overwritten
             state[Field.SEQUENCE] = (state[Field.SEQUENCE] + 1) & 0xFF
             position += 4 + prefix_size
-            copied = size if is_unchanged else kept
             is_segment = kept >= SEGMENT_MIN and state[Field.SEGMENTS] < len(segments)
             if is_segment:
                 copy(out, position, source, offset, EVENT_HEADER)
-            elif copied <= SMALL_EVENT and offset + copied <= len(source) - 32:
-                for step in range(0, copied, 32):
+            elif kept <= SMALL_EVENT and offset + kept <= len(source) - 32:
+                for step in range(0, kept, 32):
                     copy32(out, position + step, source, offset + step)
             else:
-                copy(out, position, source, offset, copied)
-            if not is_unchanged:
-                store32(out, position + 9, kept + trailer)
-                store32(out, position + 13, log_pos)
-            checksum = 0
-            if trailer > 0 and not is_unchanged:
-                checksum = crc32_of_event(source, offset, offset + kept, kept + trailer, log_pos)
+                copy(out, position, source, offset, kept)
+            if not is_stored:
+                store32(out, position + 9, kept)
+                store32(out, position + 13, 0)
             if is_segment:
                 state[Field.OUT] = position + EVENT_HEADER
-                put(source, offset + EVENT_HEADER, copied - EVENT_HEADER, state, out, segments)
-                position = state[Field.OUT]
+                put(source, offset + EVENT_HEADER, kept - EVENT_HEADER, state, out, segments)
             else:
-                position += copied
-            if not is_unchanged and trailer > 0:
-                store32(out, position, checksum)
-                position += trailer
-            state[Field.OUT] = position
+                state[Field.OUT] = position + kept
     if is_framed:
         state[K_LAST_POSITION] = state[K_POSITION]
         state[K_POSITION] = behind
@@ -280,9 +254,9 @@ def frame_classic(source, end, framing, roles, skips):
     state, prefix, pairs, out, segments = framing.state, framing.prefix, framing.pairs, framing.out, framing.segments
     state[Field.GROUPS] = 0
     state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
-    checksum_bytes, source_offset = state[K_CHECKSUM], state[K_SOURCE_OFFSET]
+    checksum_bytes, source_offset = state[K_CHECKSUM_BYTES], state[K_SOURCE_OFFSET]
     is_in_parts, passes_over = state[K_IN_PARTS] != 0, state[K_PASSES_OVER] != 0
-    is_stored = state[K_RULE] == STORED_LOG_POS
+    is_stored = state[K_IS_STORED] != 0
     prefix_number = load32(prefix, 0) & ((1 << (8 * state[Field.PREFIX_SIZE])) - 1)
     kind = state[K_KIND]
     offset = state[K_READ_AT]
@@ -321,7 +295,7 @@ def frame_classic(source, end, framing, roles, skips):
                 if is_stored and passes_over:
                     status = Status.FALLBACK  # it goes out, whatever is skipped around it
                     break
-                if is_stored and not frame_whole(source, offset, size, True, state, prefix_number, out, segments):
+                if is_stored and not frame_whole(source, offset, size, state, prefix_number, out, segments):
                     status = Status.FULL
                     break
                 offset += size
@@ -350,7 +324,6 @@ def frame_classic(source, end, framing, roles, skips):
             if role != ENDS and role != CONTINUES:
                 status = Status.FALLBACK
                 break
-        is_border = ends or source[offset + 4] == GTID_EVENT
         if is_large:
             if source_offset + offset + size > state[K_FILE_SIZE]:
                 status = Status.FALLBACK
@@ -358,12 +331,12 @@ def frame_classic(source, end, framing, roles, skips):
             if len(out) - state[Field.SEGMENT_BYTES] - state[Field.OUT] < ROOM:
                 status = Status.FULL
                 break
-            begin_large(source, offset, is_border, state, prefix, out)
+            begin_large(source, offset, state, prefix, out)
             state[K_IS_LAST] = int(ends)
             offset += EVENT_HEADER
             state[K_KIND] = kind
             continue
-        if not passes_over and not frame_whole(source, offset, size, is_border, state, prefix_number, out, segments):
+        if not passes_over and not frame_whole(source, offset, size, state, prefix_number, out, segments):
             status = Status.FULL
             break
         offset += size

@@ -18,7 +18,6 @@ from numba import types, uint32, uint64
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
-from ibbmaster.event.header import SIZE_OFFSET
 from ibbmaster.kernel.crc32c import byte_tables
 from ibbmaster.kernel.memory import jit, load64
 
@@ -26,7 +25,6 @@ ZLIB = 0xEDB88320  # its polynomial, lowest power first
 TABLES = byte_tables(ZLIB)
 LANE = 16  # bytes
 WIDE = 4  # lanes of the widest register
-SIZE_AT = SIZE_OFFSET  # in an event; its end position is behind it
 _I32, _I64, _I128 = ir.IntType(32), ir.IntType(64), ir.IntType(128)
 
 
@@ -115,14 +113,12 @@ def _reduced(builder: Any, lane: Any) -> Any:
 class _Folding:
     """Builds the code that folds the bytes of an array into a lane: what all before its end is worth there."""
 
-    def __init__(self, builder: Any, data: Any, register: Any, start: Any, end: Any, second_half: Any = None) -> None:
-        """Begin with the lane at `start`, and perhaps another half than the second it has."""
+    def __init__(self, builder: Any, data: Any, register: Any, start: Any, end: Any) -> None:
+        """Begin with the lane at `start`."""
         self._builder = builder
         self._data = data
         self._end = end
         first = self._load(start, 1)
-        if second_half is not None:
-            first = builder.insert_element(first, second_half, ir.Constant(_I32, 1))
         before = builder.insert_element(_constant(0, 0), builder.zext(register, _I64), ir.Constant(_I32, 0))
         self._lane = cgutils.alloca_once_value(builder, builder.xor(first, before))
         self._offset = cgutils.alloca_once_value(builder, builder.add(start, _number(LANE)))  # behind the lane
@@ -195,7 +191,10 @@ def _number(value: int) -> ir.Constant:
     return ir.Constant(_I64, value)
 
 
-def _folding(has_second_half: bool) -> Any:
+@intrinsic
+def fold(typing_context: Any, register: Any, source: Any, start: Any, end: Any) -> Any:
+    """The register behind source[start:end], of at least 16 bytes."""
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         register, source, *rest = args
         data = context.make_array(signature.args[1])(context, builder, source).data
@@ -206,20 +205,7 @@ def _folding(has_second_half: bool) -> Any:
         folding.take_rest()
         return _reduced(builder, folding.lane)
 
-    @intrinsic
-    def fold(typing_context: Any, register: Any, source: Any, start: Any, end: Any) -> Any:
-        """The register behind source[start:end], of at least 16 bytes."""
-        return types.uint32(types.uint32, source, types.int64, types.int64), generate
-
-    @intrinsic
-    def fold_with(typing_context: Any, register: Any, source: Any, start: Any, end: Any, second_half: Any) -> Any:
-        """The same, with eight other bytes from start + 8 on."""
-        return types.uint32(types.uint32, source, types.int64, types.int64, types.uint64), generate
-
-    return fold_with if has_second_half else fold
-
-
-fold, fold_with = _folding(False), _folding(True)
+    return types.uint32(types.uint32, source, types.int64, types.int64), generate
 
 
 @contextlib.contextmanager
@@ -271,15 +257,3 @@ def crc32(source, start, end, before):
     if HAS_INSTRUCTION and end - start >= LANE:
         return int(fold(register, source, start, end) ^ uint32(0xFFFFFFFF))
     return int(by_tables(register, source, start, end) ^ uint32(0xFFFFFFFF))
-
-
-@jit
-def crc32_of_event(source, start, end, size, log_pos):
-    """The checksum of the event in source[start:end], at least its header, with another size and end position."""
-    word = uint64(size) | uint64(log_pos) << uint64(32)
-    register = uint32(0xFFFFFFFF)
-    if HAS_INSTRUCTION and end - start > LANE:
-        register = by_tables(register, source, start, start + SIZE_AT - 8)
-        return int(fold_with(register, source, start + SIZE_AT - 8, end, word) ^ uint32(0xFFFFFFFF))
-    register = by_word(by_tables(register, source, start, start + SIZE_AT), word)
-    return int(by_tables(register, source, start + SIZE_AT + 8, end) ^ uint32(0xFFFFFFFF))

@@ -31,8 +31,6 @@ class BlockMaker(Protocol):
     - Nothing of a damaged group is framed: the reference way names the damage.
     """
 
-    counts_positions: bool  # of events that go out, and puts them in
-
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         """What tells the file of a mark from one that had its name before; None where no block can begin."""
 

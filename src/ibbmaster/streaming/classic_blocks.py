@@ -12,14 +12,13 @@ from ibbmaster.classic.framing import PART_FIELDS, WINDOW_BYTES, FileFraming
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.dump.framing import check_event_size
-from ibbmaster.dump.profile import LogPosRule
 from ibbmaster.dump.rewriting import LogPositions, Selection
 from ibbmaster.errors import ClassicFormatError, EventError, IbbMasterError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.classic_framing import BORDER_LOG_POS, EVERY_LOG_POS, NO_LOG_POS, STORED_LOG_POS, ClassicField
+from ibbmaster.kernel.classic_framing import ClassicField
 from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block, joined
@@ -35,11 +34,6 @@ PIECES_MAX = 16  # are one block for many readers
 EMPTY_PIECES_MAX = 64  # if they hold no packet
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 STORED = NOTHING._replace(is_stored=True)
-RULES = {
-    LogPosRule.STORED: NO_LOG_POS,
-    LogPosRule.EVERY: EVERY_LOG_POS,
-    LogPosRule.GROUP_BORDERS: BORDER_LOG_POS,
-}
 
 
 class ClassicPart(NamedTuple):
@@ -73,8 +67,6 @@ class ClassicBlocks:
     A group goes out in parts if it is longer than `WINDOW_BYTES`, or its packets are longer
     than a buffer. All is read and framed in worker threads, nothing on the event loop.
     """
-
-    counts_positions = True
 
     def __init__(self, groups: ClassicGroups, cache: BlockCache, kernels: Kernels) -> None:
         self._groups = groups
@@ -196,8 +188,7 @@ class ClassicFraming(FileFraming):
         workspace.prepare(selection, sequence)
         state = np.zeros(ClassicField.SIZE, dtype=np.int64)
         state[: Field.SIZE] = workspace.state
-        state[ClassicField.TRAILER_BYTES] = groups.checksum_size if selection.is_stored else selection.trailer_size
-        state[ClassicField.LOG_POS_RULE] = STORED_LOG_POS if selection.is_stored else RULES[selection.log_pos_rule]
+        state[ClassicField.IS_STORED] = selection.is_stored
         self._counts_positions = selection.log_positions is not None
         if selection.log_positions is not None:
             state[ClassicField.POSITION], state[ClassicField.LAST_POSITION] = selection.log_positions

@@ -42,8 +42,6 @@ class PageBlocks:
     `PAGES_PER_BLOCK` pages, so they can be shared.
     """
 
-    counts_positions = False
-
     def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: Kernels) -> None:
         self._disk = groups.disk
         self._check_log = groups.check_log

@@ -230,12 +230,7 @@ class BlockSource:
     @property
     def _selection(self) -> Selection | None:
         """What goes out of the groups that come next; None where the maker cannot frame like this."""
-        return self._fitting(self._session.selection)
-
-    def _fitting(self, selection: Selection | None) -> Selection | None:
-        if selection is None or self._maker is None:
-            return None
-        return selection if selection.log_positions is None or self._maker.counts_positions else None
+        return None if self._maker is None else self._session.selection
 
     def _found_block(self, maker: BlockMaker, selection: Selection, *, only_cached: bool) -> Block | None:
         """The block that comes next, from the cache if it is there."""
@@ -294,7 +289,7 @@ class BlockSource:
 
     def _begin_large_group(self, maker: BlockMaker, group: EventGroup) -> bool:
         """Frame a group in parts from now on; False if it need not be, or something has to be decided."""
-        selection = self._fitting(self._session.selection_of(group))
+        selection = None if self._maker is None else self._session.selection_of(group)
         mark = None if selection is None else maker.large_group(group)
         if mark is None:
             return False
