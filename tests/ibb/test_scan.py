@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from ibbmaster.ibb.chunk import FILLER, Chunk, RecordType, encode_chunk
+from ibbmaster.ibb.chunk import FILLER, Chunk, ChunkEnd, RecordType, encode_chunk
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
-from ibbmaster.ibb.scan import Misplaced, Nesting, ScanEnd, index_chunks, page_chunks
+from ibbmaster.ibb.scan import Misplaced, Nesting, ScanEnd, index_chunks, last_chunk, page_chunks
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import ChunkColumn, Field, Status
 from ibbmaster.testing.random_log import random_log
@@ -68,6 +68,9 @@ def test_the_chunks_of_a_page_are_listed_wherever_they_belong():
         (COMMIT, True, b"x"),
     ]
     assert list(page_chunks(memoryview(page), found[0].end_offset, file_no=0, page_no=1)) == found[1:]
+    last, end = last_chunk(memoryview(page), file_no=0, page_no=1)
+    assert (last, end) == (found[-1], ChunkEnd.NO_DATA if not page[found[-1].end_offset] else ChunkEnd.PAGE_FULL)
+    assert last_chunk(memoryview(bytes(PAGE_SIZE)), file_no=0, page_no=1) == (None, ChunkEnd.NO_DATA)
 
 
 def kernel_scan(kernels, pages, page=0, page_offset=0, nesting=None, chunks_max=CHUNKS_MAX):

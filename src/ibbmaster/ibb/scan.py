@@ -77,6 +77,18 @@ def page_chunks(page: memoryview, page_offset: int = 0, *, file_no: int, page_no
         page_offset = found.end_offset
 
 
+def last_chunk(page: memoryview, *, file_no: int, page_no: int) -> tuple[Chunk | None, ChunkEnd]:
+    """The last chunk of a page, None if there is none, and why no more follow it.
+
+    Raises:
+        ChunkError: as `page_chunks`.
+    """
+    last, offset = None, 0
+    while isinstance(found := next_chunk(page, offset, file_no=file_no, page_no=page_no), Chunk):
+        last, offset = found, found.end_offset
+    return last, found
+
+
 class ScanEnd(enum.Enum):
     """Why a scan noted no more chunks."""
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChunkError, FormatError, Location
-from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
+from ibbmaster.ibb.chunk import ChunkEnd, RecordType
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.ibb.scan import last_chunk
 from ibbmaster.log.pages import PageReader
 
 
@@ -46,10 +47,10 @@ def _is_ended(pages: PageReader, file_no: int, page_no: int) -> bool:
     page = pages.page(file_no, page_no) if page_no else None
     if page is None:
         return False
-    last, offset = -1, 0
     try:
-        while isinstance(found := next_chunk(page, offset, file_no=file_no, page_no=page_no), Chunk):
-            last, offset = found.record_type, found.end_offset
+        last, end = last_chunk(page, file_no=file_no, page_no=page_no)
     except FormatError:
         return True  # who reads the page meets the same
-    return found is ChunkEnd.NO_DATA or last == RecordType.DUMMY or offset < DATA_SIZE
+    return (
+        end is ChunkEnd.NO_DATA or last is None or last.record_type == RecordType.DUMMY or last.end_offset < DATA_SIZE
+    )

@@ -15,9 +15,10 @@ from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, RecordError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidState
-from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, Chunk, ChunkEnd, next_chunk
+from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, ChunkEnd
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.ibb.scan import last_chunk
 from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.pages import PageReader
@@ -250,13 +251,10 @@ class DamagedLog:
 
 
 def _is_full(page: memoryview, file_no: int, page_no: int) -> bool:
-    offset = 0
     try:
-        while isinstance(found := next_chunk(page, offset, file_no=file_no, page_no=page_no), Chunk):
-            offset = found.end_offset
+        return last_chunk(page, file_no=file_no, page_no=page_no)[1] is ChunkEnd.PAGE_FULL
     except FormatError:
         return True  # the reader meets the same
-    return found is ChunkEnd.PAGE_FULL
 
 
 class _Until(OverlayDisk):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChunkError, Location
-from ibbmaster.ibb.chunk import Chunk, ChunkEnd, next_chunk
+from ibbmaster.ibb.chunk import ChunkEnd
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, verify_page
+from ibbmaster.ibb.scan import last_chunk
 from ibbmaster.position import LogPosition
 
 BLOCK_PAGES = 64
@@ -42,15 +43,10 @@ def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
 
 def _data_end(page: bytes, location: Location) -> Location | None:
     """Where nothing was written on a page; None if it is full."""
-    offset, view = 0, memoryview(page)
-    while True:
-        found = next_chunk(view, offset, file_no=location.file_no, page_no=location.page_no)
-        if isinstance(found, Chunk):
-            offset = found.end_offset
-        elif found is ChunkEnd.PAGE_FULL:
-            return None
-        else:
-            return Location(file_no=location.file_no, page_no=location.page_no, page_offset=offset)
+    last, end = last_chunk(memoryview(page), file_no=location.file_no, page_no=location.page_no)
+    if end is ChunkEnd.PAGE_FULL:
+        return None
+    return Location(file_no=location.file_no, page_no=location.page_no, page_offset=last.end_offset if last else 0)
 
 
 def _lost(location: Location, end: LogPosition) -> ChunkError:
