@@ -32,7 +32,7 @@ from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import NameRange, TableName, named_ranges, ranges_of
+from ibbmaster.schema.identity import NameRange, named_ranges, parse_table_name, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
@@ -117,7 +117,7 @@ def selected_versions(
     """
     if options.table is None:
         return versions_of(history, TableFilter(options.tables).takes)
-    name = history.case.table_key(*_parts(options.table))
+    name = history.case.table_key(*parse_table_name(options.table))
     if options.schema_mode is SchemaMode.AS_WRITTEN:
         return versions_between(history, name, named_ranges(name))
     names = ranges_of(history, name, _schema_place(options) or end)
@@ -131,12 +131,6 @@ def _ended(options: ReadOptions) -> ReadOptions:
     from ibbmaster.arrow.live import ended
 
     return ended(options)
-
-
-def _parts(name: str) -> TableName:
-    """Database and table."""
-    database, _, table = name.partition(".")
-    return database, table
 
 
 def history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
@@ -235,7 +229,7 @@ def find_shape(options: ReadOptions, name: str) -> TableShape:
     else:
         shape = version_shape(name, newest, options.schema_mode)
     if options.schema_mode is SchemaMode.AS_WRITTEN:
-        others = [one for one in versions.of(*_parts(name)) if isinstance(one, TableVersion)]
+        others = [one for one in versions.of(*parse_table_name(name)) if isinstance(one, TableVersion)]
         return united(shape, [version_shape(name, one) for one in reversed(others)])
     return shape
 

@@ -15,7 +15,7 @@ from ibbmaster.log.schema_history import LoggedSchema, Scan, fold_group
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import NameRange, TableName
+from ibbmaster.schema.identity import NameRange, TableName, parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.reading import quoted_name
@@ -61,9 +61,9 @@ def declared_texts(declarations: Mapping[str, Declaration]) -> dict[TableName, s
     """The CREATE TABLE of each table of which all is declared."""
     texts = {}
     for name, declaration in declarations.items():
-        database, _, table = name.partition(".")
+        table = parse_table_name(name)
         if not any(column.startswith("@") for column in declaration):  # by position: not all of the table
-            texts[database, table] = _create_table(table, declaration)
+            texts[table] = _create_table(table[1], declaration)
     return texts
 
 

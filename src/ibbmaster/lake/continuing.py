@@ -13,6 +13,7 @@ from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import column_type
 from ibbmaster.errors import StoreError
 from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.identity import parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import column_of
 from ibbmaster.schema.shape import added
@@ -65,7 +66,7 @@ def _changes(
     options: ReadOptions, history: SchemaHistory, name: str, place: Path, then: SchemaPlace, now: SchemaPlace
 ) -> Iterator[str]:
     """What has become of a table between two places, as far as rows from before it do not show it."""
-    database, _, table = name.partition(".")
+    database, table = parse_table_name(name)
     versions = selected_versions(_of_table(options, name), history, now)
     old, new = versions.newest(then), versions.newest(now)
     if old is not None and old.full_name != name:

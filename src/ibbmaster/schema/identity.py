@@ -19,6 +19,12 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 TableName = tuple[str, str]  # database, table
 
 
+def parse_table_name(text: str) -> TableName:
+    """A name as options have it: database.table."""
+    database, _, table = text.partition(".")
+    return database, table
+
+
 class NameRange(NamedTuple):
     """From where to where a table was called so; None: from the beginning of the log, to its end."""
 

@@ -20,7 +20,7 @@ from ibbmaster.log.schema_history import fold_group
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import TableName
+from ibbmaster.schema.identity import parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.render import create_table
 from ibbmaster.schema.versions import TableVersions
@@ -47,10 +47,10 @@ class LiveSchema:
     """
 
     def __init__(self, options: ReadOptions, start: GtidPosition, texts: TableTexts, began: GtidPosition) -> None:
-        kept = {name: one for name, one in options.declarations.items() if _parts(name) not in texts}
+        kept = {name: one for name, one in options.declarations.items() if parse_table_name(name) not in texts}
         self.options = replace(options, declarations=kept)
         told = {name: text for name, text in texts.items() if text is not None}
-        self._named = {*texts, *map(_parts, kept)}
+        self._named = {*texts, *map(parse_table_name, kept)}
         self._history = SchemaHistory(schema_of_texts({**declared_texts(kept), **told}))
         self._position, self._count = start, 0
         self._passed = {str(start): 0}
@@ -113,11 +113,6 @@ class LiveSchema:
         return SchemaPlace(LogPosition(NOWHERE.file_no, passed + 1), 0)
 
 
-def _parts(name: str) -> TableName:
-    database, _, table = name.partition(".")
-    return database, table
-
-
 def _is_known(table: KnownTable | None) -> bool:
     return isinstance(table, TableVersion)
 
@@ -133,7 +128,7 @@ def _texts(options: ReadOptions, history: SchemaHistory, place: SchemaPlace | No
     found: TableTexts = {}
     takes = TableFilter(options.tables).takes
     for name, table in history.at(place).tables.items():
-        is_wanted = takes(".".join(name)) if options.table is None else name[0] == _parts(options.table)[0]
+        is_wanted = takes(".".join(name)) if options.table is None else name[0] == parse_table_name(options.table)[0]
         is_declared = table.since is None and table.full_name in options.declarations
         if is_wanted and not is_declared and isinstance(table, TableVersion) and table.kind is not TableKind.VIEW:
             found[name] = create_table(table, PRINTED_AS)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.position import LogPosition
-from ibbmaster.schema.identity import TableName
+from ibbmaster.schema.identity import TableName, parse_table_name
 
 VERSION = 1
 
@@ -41,7 +41,7 @@ def tables_of(offset: Mapping[str, object]) -> TableTexts:
     found = offset.get("tables", {})
     if not isinstance(found, dict) or not all(text is None or isinstance(text, str) for text in found.values()):
         raise ConfigurationError(f"offset {json.dumps(dict(offset))[:60]} has tables that are no statements")
-    return {(name.partition(".")[0], name.partition(".")[2]): text for name, text in found.items()}
+    return {parse_table_name(name): text for name, text in found.items()}
 
 
 def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
