@@ -98,11 +98,15 @@ def check_reached(disk: ReadDisk, stopped_at: Location | None, end: LogPosition,
     found = _data_near(disk, stopped_at, None)
     if found is not None and LogPosition.of(found) < end:
         raise gap_error(stopped_at, found, after=after)
-    last = "" if after is None else f"; the last group before it is {after}"
-    raise ChunkError(
+    raise short_error(stopped_at, end, "" if after is None else f"; the last group before it is {after}")
+
+
+def short_error(stopped_at: Location, end: LogPosition, more: str = "") -> ChunkError:
+    """What to raise where nothing is written, and the log is known to reach to `end`; `more` ends the text."""
+    return ChunkError(
         stopped_at,
         f"nothing is written here, but the log reaches to {end}: what belongs in between is lost; "
-        f"take this file from a backup{last}",
+        f"take this file from a backup{more}",
     )
 
 

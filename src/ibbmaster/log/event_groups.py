@@ -163,7 +163,7 @@ class EventGroupReader:
         return (
             self._end_watch is not None
             and self.stopped_at is not None
-            and (self._end_watch.expects_more(self.stopped_at))
+            and self._end_watch.expects_more(self.stopped_at)
         )
 
     def check_reached(self, end: LogPosition) -> None:

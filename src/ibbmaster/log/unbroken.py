@@ -12,6 +12,7 @@ from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, verify_page
 from ibbmaster.ibb.scan import last_chunk
+from ibbmaster.log.end_check import short_error
 from ibbmaster.position import LogPosition
 
 BLOCK_PAGES = 64
@@ -50,8 +51,4 @@ def _data_end(page: bytes, location: Location) -> Location | None:
 
 
 def _lost(location: Location, end: LogPosition) -> ChunkError:
-    return ChunkError(
-        location,
-        f"nothing is written here, but the log reaches to {end}: what belongs in between is lost; take this file from "
-        "a backup, or save the rest with `ibbmaster recover DIR --salvage NEWDIR`",
-    )
+    return short_error(location, end, ", or save the rest with `ibbmaster recover DIR --salvage NEWDIR`")
