@@ -30,7 +30,7 @@ def test_the_demo_ends_with_a_replica_that_has_everything(
 
 MOMENTS = {  # what is there then
     "while the server is installed": "ibbmaster-demo-*/template-*/data/ibdata1",
-    "while it starts": "ibbmaster-demo-*/replica/s",
+    "while it starts": "ibbmaster-demo-*/replica/data/ibtmp1",
 }
 
 
