@@ -14,8 +14,6 @@ from typing import ClassVar
 import pymysql
 import pytest
 import trio
-from tests.recorded import recording
-from tests.tap import STARTED_AT, Tapped, listen_in
 
 import ibbmaster
 from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position
@@ -27,6 +25,8 @@ from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.recorded_connection import LIVE_S, RecordedConnection
 from ibbmaster.testkit.recording import Recording, profile_of_stream
 from ibbmaster.testkit.scenario import read_scenario
+from tests.recorded import recording
+from tests.tap import STARTED_AT, Tapped, listen_in
 
 PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
 ALL = 1 << 40  # wait for the end, or for silence

@@ -9,11 +9,11 @@ import threading
 
 import pytest
 import trio
-from tests.recorded import relaying
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.mishap import BY_RESET
 from ibbmaster.testkit.relay import Relay
+from tests.recorded import relaying
 
 TIMEOUT_S = 60.0
 

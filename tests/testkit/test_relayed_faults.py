@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.recorded import relaying
-from tests.testkit.test_recording import FAULTS, heard, set_started, wait_until, write
 
 from ibbmaster.server.registry import Registry
 from ibbmaster.testkit import FixturePrimary
@@ -13,6 +11,8 @@ from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.relay import Relay
 from ibbmaster.testkit.relayed_faults import FaultedConnection
 from ibbmaster.testkit.witness import Witness
+from tests.recorded import relaying
+from tests.testkit.test_recording import FAULTS, heard, set_started, wait_until, write
 
 MORE = {
     "an event with another checksum": ("checksum at rows; gtid=0-3-5; be=wrong",),

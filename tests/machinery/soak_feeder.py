@@ -1,4 +1,4 @@
-"""A process that writes a log and serves it: `python -m ibbmaster.testing.soak_feeder DIR SEED`.
+"""A process that writes a log and serves it: `python -m tests.machinery.soak_feeder DIR SEED`.
 
 Prints `port N`, and `fed GROUPS BYTES` now and then. A line on standard input ends the
 writing: `end POSITION` follows. It serves until standard input ends.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import ibbmaster
 from ibbmaster.api.writing import WritingOptions
-from ibbmaster.testing.soak_log import DOMAIN_COUNT, body_of, gtid_event_of, gtid_of
+from tests.machinery.soak_log import DOMAIN_COUNT, body_of, gtid_event_of, gtid_of
 
 USER, PASSWORD = "repl", "soak"
 REPORT_PERIOD_S = 0.5

@@ -17,19 +17,19 @@ from ibbmaster.store.background import Background
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability
-from ibbmaster.testing.disk_failure import DiskFailure
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.ledger import Fed, GroupStage, Prepared
-from ibbmaster.testing.life_judge import LifeJudge
-from ibbmaster.testing.log_checker import CheckError, check_log
-from ibbmaster.testing.scheduler import Scheduler
-from ibbmaster.testing.simulated_disk import SimulatedDisk
-from ibbmaster.testing.simulated_threads import SimulatedThread, installed
-from ibbmaster.testing.streams import StreamReader
-from ibbmaster.testing.workload import PAYLOADS, xid_bytes
+from tests.machinery.disk_failure import DiskFailure
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.ledger import Fed, GroupStage, Prepared
+from tests.machinery.life_judge import LifeJudge
+from tests.machinery.log_checker import CheckError, check_log
+from tests.machinery.scheduler import Scheduler
+from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.simulated_threads import SimulatedThread, installed
+from tests.machinery.streams import StreamReader
+from tests.machinery.workload import PAYLOADS, xid_bytes
 
 if TYPE_CHECKING:
-    from ibbmaster.testing.schedules import Schedule
+    from tests.machinery.schedules import Schedule
 
 WRITERS = 3
 STEPS_OF_WRITER = 7

@@ -13,10 +13,10 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
-from ibbmaster.testing.log_checker import CheckError, FoundLog
+from tests.machinery.log_checker import CheckError, FoundLog
 
 if TYPE_CHECKING:
-    from ibbmaster.testing.life import Life
+    from tests.machinery.life import Life
 
 GtidKey = tuple[int, int, int]
 ARTIFICIAL = {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.GTID_LIST}

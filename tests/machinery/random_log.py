@@ -11,7 +11,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 SIZES = (0, 13, 100, 300, 5000, PAGE_SIZE, 40_000, 90_000, 300_000)
 OPTIONS = StoreOptions(

@@ -15,8 +15,8 @@ from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.simulated_disk import SimulatedDisk
 
 PAGE_SIZE = 16384
 PAYLOADS = (30, 200, 3000, PAGE_SIZE - 120, PAGE_SIZE, 40_000, 70_000)

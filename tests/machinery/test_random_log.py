@@ -5,8 +5,8 @@ from __future__ import annotations
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.pages import PageReader
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.random_log import random_log
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.random_log import random_log
 
 
 def made(seed):

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from ibbmaster.errors import DiskFullError, StoreError
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.simulated_disk import SimulatedDisk
 
 FINAL_VERBS = ("sync", "sync", "sync", "write", "create", "allocate", "truncate", "sync_dir", "unlink")
 NEED_ROOM = ("write", "create", "allocate")

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from ibbmaster.position import LogPosition
-from ibbmaster.testing.ledger import GroupStage, Ledger
-from ibbmaster.testing.log_checker import CheckError
+from tests.machinery.ledger import GroupStage, Ledger
+from tests.machinery.log_checker import CheckError
 
 
 def found(*numbers, prepared=(), first_file_no=0, events=b"events"):

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from ibbmaster.testing.scheduler import DeadlockError, Scheduler
-from ibbmaster.testing.simulated_threads import SimulatedExecutor, SimulatedThreading, SimulatedTime, installed
+from tests.machinery.scheduler import DeadlockError, Scheduler
+from tests.machinery.simulated_threads import SimulatedExecutor, SimulatedThreading, SimulatedTime, installed
 
 
 def order_of(seed, *, with_lock=True):

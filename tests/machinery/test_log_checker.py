@@ -10,7 +10,7 @@ import pytest
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.testing.log_checker import CheckError, check_log
+from tests.machinery.log_checker import CheckError, check_log
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
 

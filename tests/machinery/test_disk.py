@@ -9,7 +9,7 @@ import pytest
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import MissingFileError, StoreError
 from ibbmaster.ibb.page import PAGE_SIZE, verify_page
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.disk import MemoryDisk
 
 
 def steps(disk):

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import ModuleType, TracebackType
 from typing import Any, Literal
 
-from ibbmaster.testing.scheduler import Ended, Runner, Scheduler
+from tests.machinery.scheduler import Ended, Runner, Scheduler
 
 
 @contextlib.contextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dump.artificial import heartbeat
-from ibbmaster.testing.soak_log import body_of, gtid_event_of, gtid_of
-from ibbmaster.testing.soak_reader import GroupChecker
+from tests.machinery.soak_log import body_of, gtid_event_of, gtid_of
+from tests.machinery.soak_reader import GroupChecker
 
 SEED = 4
 

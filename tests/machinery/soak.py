@@ -1,4 +1,4 @@
-"""A soak: `python -m ibbmaster.testing.soak --seconds 3600` writes, serves, reads, and checks what readers get.
+"""A soak: `python -m tests.machinery.soak --seconds 3600` writes, serves, reads, and checks what readers get.
 
 One process writes a log and serves it: groups of all sizes, several at once, XA,
 five domains. Twelve readers follow it here with heartbeats from 20 ms to 30 s, through
@@ -24,8 +24,8 @@ from pathlib import Path
 import trio
 
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.testing.soak_feeder import PASSWORD, USER
-from ibbmaster.testing.soak_reader import Reader
+from tests.machinery.soak_feeder import PASSWORD, USER
+from tests.machinery.soak_reader import Reader
 
 HEARTBEATS_S = (0.02, 0.02, 0.03, 0.05, 0.05, 0.1, 0.2, 0.35, 1.0, 5.0, 15.0, 30.0)
 PROGRESS_PERIOD_S = 1.0
@@ -41,7 +41,7 @@ class FeederProcess:
         self.group_count = 0
         self.byte_count = 0
         self.end: GtidPosition | None = None  # once nothing more is written
-        command = [sys.executable, "-m", "ibbmaster.testing.soak_feeder", str(directory), str(seed)]
+        command = [sys.executable, "-m", "tests.machinery.soak_feeder", str(directory), str(seed)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.port = int(self._line().removeprefix("port "))
 
@@ -161,7 +161,7 @@ class Soak:
 def main() -> int:
     """Soak, and say what was found; 1 if anything was."""
     parser = argparse.ArgumentParser(
-        prog="python -m ibbmaster.testing.soak",
+        prog="python -m tests.machinery.soak",
         description="Write a log, serve it, and check what twelve readers get of it in spite of every interruption.",
     )
     parser.add_argument("--seconds", type=float, default=120.0, help="how long to write (default: %(default)g)")

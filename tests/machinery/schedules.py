@@ -23,18 +23,18 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.campaign import add_campaign_options, run_from_command_line
-from ibbmaster.testing.crash import WrongStateError
-from ibbmaster.testing.disk_failure import DiskFailure
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.ledger import Fed, GtidKey, Ledger
-from ibbmaster.testing.life import WRITERS, Life
-from ibbmaster.testing.life_judge import Engine
-from ibbmaster.testing.log_checker import CheckError, check_log
-from ibbmaster.testing.scheduler import Scheduler
-from ibbmaster.testing.simulated_disk import SimulatedDisk
-from ibbmaster.testing.simulated_threads import installed
-from ibbmaster.testing.workload import PAYLOADS, options_of, xid_bytes
+from tests.machinery.campaign import add_campaign_options, run_from_command_line
+from tests.machinery.crash import WrongStateError
+from tests.machinery.disk_failure import DiskFailure
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.ledger import Fed, GtidKey, Ledger
+from tests.machinery.life import WRITERS, Life
+from tests.machinery.life_judge import Engine
+from tests.machinery.log_checker import CheckError, check_log
+from tests.machinery.scheduler import Scheduler
+from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.simulated_threads import installed
+from tests.machinery.workload import PAYLOADS, options_of, xid_bytes
 
 LIVES = 3
 
@@ -165,7 +165,7 @@ def import_under_threads(seed: int, *, fails: bool = False) -> bool:
 
 def main() -> None:
     """Run seed after seed until so many states were recovered; ends with 1 at the first that is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m ibbmaster.testing.schedules", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.machinery.schedules", description=main.__doc__)
     parser.add_argument("--states", type=int, default=1_000_000, help="how many states (default: %(default)s)")
     parser.add_argument("--failing", action="store_true", help="on a disk that fails")
     add_campaign_options(parser, "run")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.simulated_disk import SimulatedDisk
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from ibbmaster.errors import DiskFullError, StoreError
-from ibbmaster.testing.disk_failure import DiskFailure
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.disk_failure import DiskFailure
+from tests.machinery.simulated_disk import SimulatedDisk
 
 
 def test_one_call_of_a_verb_fails_and_the_next_one_does_not():

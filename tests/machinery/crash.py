@@ -15,11 +15,11 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.campaign import add_campaign_options, run_from_command_line
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.log_checker import CheckError, FoundLog, check_log
-from ibbmaster.testing.simulated_disk import SimulatedDisk
-from ibbmaster.testing.workload import Expectation, Oracle, Workload, options_of, xid_bytes
+from tests.machinery.campaign import add_campaign_options, run_from_command_line
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.log_checker import CheckError, FoundLog, check_log
+from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.workload import Expectation, Oracle, Workload, options_of, xid_bytes
 
 VERB_COUNT = 60  # steps of one seed
 
@@ -208,7 +208,7 @@ def judge_seed(seed: int) -> int:
 
 def main() -> None:
     """Judge seed after seed until so many states were seen; ends with 1 at the first that is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m ibbmaster.testing.crash", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.machinery.crash", description=main.__doc__)
     parser.add_argument("--states", type=int, default=1_000_000, help="how many states (default: %(default)s)")
     add_campaign_options(parser, "judge")
     run_from_command_line(judge_seed, parser.parse_args(), unit="states", error=WrongStateError)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from ibbmaster.position import LogPosition
-from ibbmaster.testing.log_checker import CheckError, FoundLog
+from tests.machinery.log_checker import CheckError, FoundLog
 
 GtidKey = tuple[int, int, int]  # domain, server, number
 

@@ -15,12 +15,12 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.recovery import replay
 from ibbmaster.store.redo_log import SEGMENT_NAMES, read_durable_end, scan_redo
 from ibbmaster.store.redo_tail import RedoTail
-from ibbmaster.testing.log_checker import CheckError, FoundLog, check_log
-from ibbmaster.testing.simulated_disk import SimulatedDisk
-from ibbmaster.testing.workload import xid_bytes
+from tests.machinery.log_checker import CheckError, FoundLog, check_log
+from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.workload import xid_bytes
 
 if TYPE_CHECKING:
-    from ibbmaster.testing.life import Life
+    from tests.machinery.life import Life
 
 STATES_PER_LIFE = 12  # besides those at acknowledgements
 CRASH_STEPS_MAX = 4000

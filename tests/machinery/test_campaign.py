@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ibbmaster.testing.campaign import run_campaign
+from tests.machinery.campaign import run_campaign
 
 
 def checked(seed):
@@ -35,10 +35,10 @@ def test_an_interrupt_ends_a_command_without_a_traceback(module):
     """It is sent once the first worker is at work, which its process shows."""
     command = f"""
 import os, signal, sys
-from ibbmaster.testing import {module} as module
+from tests.machinery import {module} as module
 
 sys.argv = ["{module}", "--states", "1000000000", "--processes", "2"]
-import ibbmaster.testing.campaign as campaign
+import tests.machinery.campaign as campaign
 wait = campaign.wait
 def waited(waiting, **options):
     os.kill(os.getpid(), signal.SIGINT)
@@ -54,7 +54,7 @@ module.main()
 
 def test_a_command_with_a_seed_runs_it_alone():
     run = subprocess.run(
-        [sys.executable, "-m", "ibbmaster.testing.crash", "--seed", "77"],
+        [sys.executable, "-m", "tests.machinery.crash", "--seed", "77"],
         capture_output=True,
         text=True,
         timeout=120,

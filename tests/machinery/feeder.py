@@ -1,4 +1,4 @@
-"""A process that feeds a log and serves it, to be killed: `python -m ibbmaster.testing.feeder DIR SEED`.
+"""A process that feeds a log and serves it, to be killed: `python -m tests.machinery.feeder DIR SEED`.
 
 Speaks on standard output: first `port N recovered STATE`, then `fed N` before and `ack N`
 after each group, N being its sequence number. The groups' bodies follow from N, so that
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import ibbmaster
 from ibbmaster.codec.crc32c import crc32c
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 SIZES = (40, 300, 5000, 16_300, 90_000, 400_000)
 PASSWORD = "feeder"

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import MissingFileError, StoreError
-from ibbmaster.testing.disk import MemoryFiles
+from tests.machinery.disk import MemoryFiles
 
 _T = TypeVar("_T")
 
