@@ -78,7 +78,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # A version of a table is seen in the rows that are written of it.
     "testkit/test_tables.py": ("testkit/table_version.py",),
     "testkit/test_stream_editor.py": ("testkit/stream_places.py",),
-    "testkit/test_recording.py": ("testkit/recorded_connection.py", "testkit/recorded_dump.py"),
+    "recorder/test_recording.py": ("recorder/recorded_connection.py", "recorder/recorded_dump.py"),
     "testkit/test_fault.py": ("testkit/action.py",),
     "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.

@@ -20,10 +20,10 @@ from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_posi
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, DiskFullError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.recorder.recorded_connection import LIVE_S, RecordedConnection
+from ibbmaster.recorder.recording import Recording, profile_of_stream
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.recorded_connection import LIVE_S, RecordedConnection
-from ibbmaster.testkit.recording import Recording, profile_of_stream
 from ibbmaster.testkit.scenario import read_scenario
 from tests.recorded import recording
 from tests.tap import STARTED_AT, Tapped, listen_in
@@ -170,7 +170,7 @@ def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_right_later(tmp_p
 
 
 def test_an_event_in_pieces_is_logged_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("ibbmaster.testkit.conversation.PIECE_MAX", 5000)
+    monkeypatch.setattr("ibbmaster.recorder.conversation.PIECE_MAX", 5000)
     for profile in ("engine", "classic-11.8"):
         with FixturePrimary(profile=profile, server_id=3) as primary:
             table = primary.table("shop.blobs", id="int primary key", data="longblob")
@@ -425,7 +425,7 @@ def test_a_recording_needs_a_directory_of_its_own(tmp_path):
 
 
 def test_many_live_groups_come_together(tmp_path, monkeypatch):
-    monkeypatch.setattr("ibbmaster.testkit.recording.TIMES_MAX", 10)
+    monkeypatch.setattr("ibbmaster.recorder.recording.TIMES_MAX", 10)
     made = Recording(tmp_path / "r", "somewhere")
     made.is_live = True
     moments = iter(range(1, 1000))

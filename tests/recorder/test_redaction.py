@@ -10,7 +10,7 @@ import pytest
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.query import Query, compress, decode_query, encode_query
 from ibbmaster.event.types import EventType
-from ibbmaster.testkit.redaction import event_without_secrets, without_secrets
+from ibbmaster.recorder.redaction import event_without_secrets, without_secrets
 
 HASH = "*" + "0A" * 20
 SHOWN = {

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from tests.testkit.test_recording import FAULTS, heard, set_started, wait_until, write
 
+from ibbmaster.recorder.relay import Relay
+from ibbmaster.scorecard.relayed_faults import FaultedConnection
 from ibbmaster.server.registry import Registry
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
-from ibbmaster.testkit.relay import Relay
-from ibbmaster.testkit.relayed_faults import FaultedConnection
 from ibbmaster.testkit.witness import Witness
 from tests.recorded import relaying
-from tests.testkit.test_recording import FAULTS, heard, set_started, wait_until, write
 
 MORE = {
     "an event with another checksum": ("checksum at rows; gtid=0-3-5; be=wrong",),

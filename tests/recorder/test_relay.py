@@ -11,8 +11,8 @@ import pytest
 import trio
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.recorder.relay import Relay
 from ibbmaster.testkit.mishap import BY_RESET
-from ibbmaster.testkit.relay import Relay
 from tests.recorded import relaying
 
 TIMEOUT_S = 60.0

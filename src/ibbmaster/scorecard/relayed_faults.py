@@ -8,11 +8,7 @@ from typing import NamedTuple
 import trio
 
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.server.observing import ConnectionStep
-from ibbmaster.server.registry import Registry
-from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.stage import Stage
-from ibbmaster.testkit.conversation import (
+from ibbmaster.recorder.conversation import (
     CONNECT_STATE,
     Admitted,
     Answered,
@@ -25,7 +21,11 @@ from ibbmaster.testkit.conversation import (
     Phase,
     asked_position,
 )
-from ibbmaster.testkit.relay import Send
+from ibbmaster.recorder.relay import Send
+from ibbmaster.server.observing import ConnectionStep
+from ibbmaster.server.registry import Registry
+from ibbmaster.streaming.block import Block, plain_block
+from ibbmaster.streaming.stage import Stage
 from ibbmaster.testkit.witness import Witness
 from ibbmaster.wire.capability import Capability
 from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, Quit, RegisterReplica

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ibbmaster.testkit.conversation import (
+from ibbmaster.recorder.conversation import (
     ANSWER_MAX,
     COMMAND_MAX,
     PIECE_MAX,

@@ -9,7 +9,7 @@ import trio
 
 from ibbmaster.errors import EventError
 from ibbmaster.gtid import GtidState
-from ibbmaster.testkit.conversation import (
+from ibbmaster.recorder.conversation import (
     CONNECT_STATE,
     Admitted,
     Answered,
@@ -25,10 +25,10 @@ from ibbmaster.testkit.conversation import (
     Phase,
     asked_position,
 )
-from ibbmaster.testkit.recorded_dump import RecordedDump
-from ibbmaster.testkit.recording import Recording
-from ibbmaster.testkit.redaction import without_secrets
-from ibbmaster.testkit.relay import Send
+from ibbmaster.recorder.recorded_dump import RecordedDump
+from ibbmaster.recorder.recording import Recording
+from ibbmaster.recorder.redaction import without_secrets
+from ibbmaster.recorder.relay import Send
 from ibbmaster.wire.command import BinlogDump, QueryCommand, Quit, RegisterReplica, StatementPrepare
 from ibbmaster.wire.response import Err
 

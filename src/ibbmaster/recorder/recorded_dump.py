@@ -21,10 +21,10 @@ from ibbmaster.event.header import (
 )
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.testkit.conversation import DumpPiece
+from ibbmaster.recorder.conversation import DumpPiece
+from ibbmaster.recorder.recording import Recording
+from ibbmaster.recorder.redaction import event_without_secrets
 from ibbmaster.testkit.place import Landmark
-from ibbmaster.testkit.recording import Recording
-from ibbmaster.testkit.redaction import event_without_secrets
 from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
 from ibbmaster.wire.command import BinlogDump, DumpFlag
 
