@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import random
 import re
@@ -165,7 +166,9 @@ def test_dumps_by_file_and_position_are_those_of_the_primary_itself(pair: Pair) 
     expect_the_same(pair, "nothing", 4)
 
 
-def raw_files(run_tool: RunTool, version: str, primary: Primary, directory: Path, *options: str) -> dict[str, bytes]:
+def raw_files(
+    run_tool: RunTool, version: str, primary: Primary, *, directory: Path, options: list[str]
+) -> dict[str, bytes]:
     """What `mariadb-binlog --raw` makes of a primary's files from the one that is named last on, and what it says."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
@@ -180,6 +183,7 @@ def raw_files(run_tool: RunTool, version: str, primary: Primary, directory: Path
 
 
 def test_raw_files_of_us_are_those_of_the_primary_itself(pair: Pair, run_tool: RunTool, tmp_path: Path) -> None:
+    version = pair.real.programs.version
     second = event_offsets(pair.real.data / "binlog.000002")
     starts = [
         ["binlog.000001"],
@@ -190,12 +194,15 @@ def test_raw_files_of_us_are_those_of_the_primary_itself(pair: Pair, run_tool: R
         [f"--stop-position={second[-2]}", "binlog.000002"],
         ["binlog.000009"],
     ]
-    if pair.real.programs.version == "10.11":  # later ones begin inside the file, where their index finds the GTID
+    if version == "10.11":  # later ones begin inside the file, where their index finds the GTID
         starts.append(["--start-position=0-1-6", "binlog.000001"])
     for number, start in enumerate(starts):
         directory = tmp_path / str(number)
         mine, theirs = of_both(
-            pair, lambda primary, start=start, to=directory: raw_files(run_tool, pair.real.programs.version, primary, to, *start)
+            pair,
+            lambda primary, start=start, to=directory: raw_files(
+                run_tool, pair.real.programs.version, primary, to, *start
+            ),
         )
         assert mine == theirs, start
         if number == 0:
