@@ -197,13 +197,8 @@ def test_raw_files_of_us_are_those_of_the_primary_itself(pair: Pair, run_tool: R
     if version == "10.11":  # later ones begin inside the file, where their index finds the GTID
         starts.append(["--start-position=0-1-6", "binlog.000001"])
     for number, start in enumerate(starts):
-        directory = tmp_path / str(number)
-        mine, theirs = of_both(
-            pair,
-            lambda primary, start=start, to=directory: raw_files(
-                run_tool, pair.real.programs.version, primary, to, *start
-            ),
-        )
+        fetch = functools.partial(raw_files, run_tool, version, directory=tmp_path / str(number), options=start)
+        mine, theirs = of_both(pair, fetch)
         assert mine == theirs, start
         if number == 0:
             assert sorted(theirs) == ["", *(path.name for path in binlogs(pair.real))]
