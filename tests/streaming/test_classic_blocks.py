@@ -286,7 +286,7 @@ def test_dumps_at_the_same_place_share_their_blocks(dump_of, monkeypatch, reader
             assert [dump.data for dump in again] == [careful.data] * 2
             before = framed
             dump_of(engine, is_fast=True, shared=shared, stays=True, position=position, **options)
-            assert framed - before <= 3  # where a file begins and ends
+            assert framed - before <= 4  # where a file begins and ends, and behind what is skipped
 
 
 def test_the_event_loop_reads_and_frames_nothing(dump_of, monkeypatch):

@@ -357,7 +357,7 @@ class BlockSource:
                     break
                 groups_left -= 1
                 if group.gtid is None:
-                    tries_left = SKIP_TRIES  # nothing is skipped at an event between groups, and much behind it
+                    tries_left = max(tries_left, 1)  # nothing is skipped at it, and perhaps much behind it
                 if maker is not None and self._begin_large_group(maker, group):
                     break
                 self._pieces = self._session.receive_group(group)
