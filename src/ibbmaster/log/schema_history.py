@@ -129,6 +129,7 @@ class LoggedSchema:
         """All that is durable now, folded.
 
         Raises:
+            BrokenOffError: it is not wanted any more; whoever asks next continues behind what was folded.
             EventError: a statement is damaged; it names the group.
             FormatError, ClassicFormatError: a file is damaged.
         """
@@ -140,6 +141,8 @@ class LoggedSchema:
                     self._looked = NamesInRows()
                     self._begin_anew()
                 self._settle_case()
+            except BrokenOffError:
+                raise  # between two groups: what was folded is good
             except BaseException:
                 self._history = self._last = None  # a part may be folded
                 raise
@@ -168,14 +171,13 @@ class LoggedSchema:
     def _begin_anew(self) -> None:
         if self._scan is not None and self._scanned(self._scan):
             return
-        history = self._new_history()
+        history = self._history = self._new_history()
         self._last, self._state = None, GtidState()
         plan = self._log.start_of_file()
         for gtid in plan.state:
             self._state.log(gtid)
         with closing(self._log.groups(plan)) as groups:
             self._fold(history, groups)
-        self._history = history
         self._save(history)
 
     def _scanned(self, scan: Scan) -> bool:
