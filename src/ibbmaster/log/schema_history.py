@@ -42,6 +42,7 @@ from ibbmaster.schema.saved_history import (
     decode_history,
     encode_history,
 )
+from ibbmaster.work import BrokenOffError, check_wanted
 
 MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
 QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
@@ -185,6 +186,7 @@ class LoggedSchema:
         history = self._new_history()
 
         def take(place: SchemaPlace, gtid: Gtid, timestamp: int, event: bytes) -> None:
+            check_wanted()
             if self._is_passed_over(gtid):
                 return
             try:
@@ -219,6 +221,7 @@ class LoggedSchema:
             with closing(self._groups_from(last)) as groups:
                 group = groups.next_group()
                 while group is not None and group.start < last.start:
+                    check_wanted()
                     group = groups.next_group()
                 if group is None or group.start != last.start or _digest(group) != last.digest:
                     return False
@@ -253,7 +256,17 @@ class LoggedSchema:
             return last if group is None else last._replace(digest=_digest(group))
 
     def _fold(self, history: SchemaHistory, groups: EventGroups) -> None:
+        """Fold what comes. Who breaks that off does it between two groups: `_last` is the one before."""
         last: EventGroup | None = None
+        try:
+            for last in self._folded(history, groups):
+                check_wanted()
+        except BrokenOffError:
+            self._end_with(last)
+            raise
+        self._end_with(last)
+
+    def _folded(self, history: SchemaHistory, groups: EventGroups) -> Iterator[EventGroup]:
         before = None if self._last is None else Gtid.parse(self._last.gtid)
         file_no = -1 if self._last is None else self._last.start.file_no
         while (group := groups.next_group()) is not None:
@@ -266,11 +279,15 @@ class LoggedSchema:
                     history.add_restart()
             if before is not None:
                 self._state.log(before)
-            last, before = group, group.gtid
+            before = group.gtid
             if not self._is_passed_over(group.gtid):
                 fold_group(history, group, self._version_of(SchemaPlace(group.start, 0)))
             history.end = group.end
-        if last is not None:
+            yield group
+
+    def _end_with(self, last: EventGroup | None) -> None:
+        """Note which group was folded last, None if there was no new one."""
+        if last is not None and last.gtid is not None:
             self._last = self._identified(LastFolded(last.start, str(last.gtid), "", str(self._state), self._rules))
 
     def _version_of(self, place: SchemaPlace) -> int | None:
@@ -343,6 +360,7 @@ class NamesInRows:
             plan = self._log_plan(log, start)
             with closing(log.groups(plan)) as groups:
                 while self._bytes <= LOOKED_BYTES and (group := groups.next_group()) is not None:
+                    check_wanted()
                     if group.start < start:
                         continue
                     found = self._named_in(group, wanted, history)
@@ -359,6 +377,7 @@ class NamesInRows:
         self, group: EventGroup, wanted: dict[FullName, set[FullName]], history: SchemaHistory
     ) -> NameCase | None:
         for event in group_events(group):
+            check_wanted()
             self._bytes += len(event)
             if event[TYPE_OFFSET] != EventType.TABLE_MAP:
                 continue
