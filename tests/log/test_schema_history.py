@@ -260,7 +260,7 @@ def test_folding_that_is_broken_off_keeps_what_was_folded_and_the_next_goes_on_t
 
     for number in (2, 2, 1):
         work, left = Work(lambda: 0.0), len(count_folds) + number
-        work.check = lambda left=left: len(count_folds) < left or Work.check(work)  # the last is folded
+        work.check = lambda work=work, left=left: len(count_folds) < left or Work.check(work)  # the last is folded
         work.break_off(BreakReason.KILLED)
         with doing(work), pytest.raises(BrokenOffError):
             schema.history()

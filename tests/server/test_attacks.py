@@ -33,11 +33,9 @@ class Growing:
     """A log that a primary still writes: its last groups come one by one."""
 
     def __init__(self, directory: Path) -> None:
-        with (
-            ibbmaster.open(directory) as log,
-            contextlib.closing(log.engine.groups(log.engine.start_of_file())) as all_,
-        ):
-            groups = list(iter(all_.next_group, None))
+        with ibbmaster.open(directory) as log:
+            with contextlib.closing(log.engine.groups(log.engine.start_of_file())) as reader:
+                groups = list(iter(reader.next_group, None))
             last = groups[-1].start.file_no
             self._path = directory / log.engine.file_name(last)
             for file in log.engine.files()[last + 1 :]:

@@ -259,7 +259,8 @@ class LoggedSchema:
         """Fold what comes. Who breaks that off does it between two groups: `_last` is the one before."""
         last: EventGroup | None = None
         try:
-            for last in self._folded(history, groups):
+            for group in self._folded(history, groups):
+                last = group
                 check_wanted()
         except BrokenOffError:
             self._end_with(last)
