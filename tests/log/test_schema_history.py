@@ -279,8 +279,10 @@ def test_to_look_for_how_names_are_compared_can_be_broken_off(tmp_path):
         writable.append("0-1-1", "CREATE TABLE Tt (a INT)", database="d")
         writable.append("0-1-2", "INSERT INTO Tt VALUES (1)", database="d")
         schema, work = LoggedSchema(writable.engine), Work(lambda: 0.0)
-        work.check = lambda: schema._looked._bytes == 0 or Work.check(work)
+        checks = iter([True] * 3)  # of two groups that are folded, and of the first that is looked at
+        work.check = lambda: next(checks, False) or Work.check(work)
         work.break_off(BreakReason.STOPPED)
         with doing(work), pytest.raises(BrokenOffError):
             schema.history()
+        assert schema._looked._bytes == 0  # who breaks off takes nothing from those who come later
         assert schema.history().end == writable.engine.end()

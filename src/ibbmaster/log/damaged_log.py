@@ -28,6 +28,7 @@ from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state
 from ibbmaster.position import LogPosition
 
 PAGES_PER_LOOK = 64  # read at once where data is looked for
+PAGE_TRIES_MAX = 4  # a page on which more is wrong was not damaged by chance, and each try reads all of it
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,6 +69,7 @@ class DamagedLog:
         self._disk = disk
         self._lost = lost
         self._noted: set[tuple[int, int, str]] = set()
+        self._tries = (-1, -1, 0)  # of a page: how often reading began again on it
         self._state: GtidState | None = None  # what was logged so far, where nothing is missing
         self._base = GtidState()  # with which the file before began
         self.numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
@@ -227,6 +229,11 @@ class DamagedLog:
 
         Only where all that the page says of its chunks, that one included, comes out at the end of its data.
         """
+        file_no, page_no, tries = self._tries
+        tries = tries + 1 if (file_no, page_no) == (damaged.file_no, damaged.page_no) else 1
+        self._tries = (damaged.file_no, damaged.page_no, tries)
+        if tries > PAGE_TRIES_MAX:
+            return None
         page_of = {"file_no": damaged.file_no, "page_no": damaged.page_no}
         try:
             page = PageReader(self._disk).page(**page_of)

@@ -377,9 +377,10 @@ class NamesInRows:
     def _named_in(
         self, group: EventGroup, wanted: dict[FullName, set[FullName]], history: SchemaHistory
     ) -> NameCase | None:
+        size = 0
         for event in group_events(group):
             check_wanted()
-            self._bytes += len(event)
+            size += len(event)
             if event[TYPE_OFFSET] != EventType.TABLE_MAP:
                 continue
             head = decode_table_map(event)
@@ -390,6 +391,7 @@ class NamesInRows:
             is_there = any(history.table_at(*one, place) is not None for one in wanted.get(name, ()))
             if is_there and history.is_whole and name not in history.lines[TABLE]:
                 return NameCase.LOWER
+        self._bytes += size  # a group whose reading is broken off is read again
         return None
 
 
