@@ -28,8 +28,8 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
-from ibbmaster.schema.reading import quoted_name
 from ibbmaster.server.registry import Registry
+from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.testkit.certificates import CERTIFICATES, authority_pem, made_certificate
 from ibbmaster.testkit.classic_files import ClassicFiles
 from ibbmaster.testkit.clock import FixtureClock
