@@ -180,6 +180,7 @@ class PrimaryTables:
 
 def _pieces(file: TextIO) -> Iterator[str]:
     while piece := file.read(PIECE_SIZE):
+        check_wanted()
         yield piece
 
 
