@@ -51,7 +51,7 @@ class Answer:
         self._query = query
         self._select = query.select
         self._table = query.table
-        self._index = row_key(query.table.indexes, query.table.columns)
+        self._index = row_key(query.table)
         self._key = frozenset(part.column_id for part in self._index.parts) if self._index is not None else frozenset()
         self._own = {column.id: column for column in own_columns(query.table)}
         self._names = {column.name: column for column in query.table.columns}

@@ -91,7 +91,7 @@ class TableContents:
     @property
     def is_keyed(self) -> bool:
         """Whether something tells its rows apart."""
-        return row_key(self.table.indexes, self.table.columns) is not None
+        return row_key(self.table) is not None
 
     @property
     def has_rows(self) -> bool:
@@ -100,7 +100,7 @@ class TableContents:
     def key_plan(self, layout: StoredLayout) -> KeyPlan | None:
         """How keys are made of images of a layout; None for a table without a key."""
         if layout.number not in self._plans:
-            index = row_key(self.table.indexes, self.table.columns)
+            index = row_key(self.table)
             plan = None
             if index is not None:
                 parts = []
@@ -360,7 +360,7 @@ def _restored(old: StoredColumn, new: StoredColumn, data: bytes) -> bytes:
 
 def _key_types(table: TableVersion) -> list[tuple[object, ...]]:
     """What keys of rows are made of: where two versions have the same, they have the same keys."""
-    index = row_key(table.indexes, table.columns)
+    index = row_key(table)
     types = {column.id: column.type for column in table.columns}
     if index is None:
         return [(None,), *types.items()]

@@ -169,7 +169,7 @@ def writable_version(table: TableVersion, table_id: int) -> WritableVersion:
         raise ConfigurationError(f"{table.full_name} is no table of rows")
     columns = tuple(_written(table, column) for column in table.columns)
     numbers = {column.id: number for number, column in enumerate(table.columns)}
-    key = row_key(table.indexes, table.columns)
+    key = row_key(table)
     parts = () if key is None else key.parts
     written = WrittenTable(
         table_id=table_id,
