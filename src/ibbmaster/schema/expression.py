@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
 from ibbmaster.event.rows.value import Value
 from ibbmaster.event.statement.token import StatementToken, TokenKind, tokens
-from ibbmaster.schema.collations import character_size
 
 Evaluate = Callable[[Mapping[str, Value]], Value]
 """Takes the values of columns by their names in lower case."""
