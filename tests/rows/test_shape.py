@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from tests.table_versions import BIGINT, INT, TEXT, column, named_by_event, place, version
 
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.rows.keeps import has_every_value, keeps_values
@@ -19,6 +18,7 @@ from ibbmaster.rows.shape import (
 )
 from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.names import column_of
+from tests.table_versions import BIGINT, INT, TEXT, column, named_by_event, place, version
 
 ID = column(1, "id")
 
