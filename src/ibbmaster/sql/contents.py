@@ -7,12 +7,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.literals import constant_of, stored_value
-from ibbmaster.sql.rewriting import Rewriting, restoring
+from ibbmaster.sql.row_conversion import RowConversion, restoring
 from ibbmaster.sql.stored import (
     SortKey,
     Span,
@@ -22,6 +21,7 @@ from ibbmaster.sql.stored import (
     sort_key,
     value_key,
 )
+from ibbmaster.sqltext.token import TokenKind, tokens
 
 DIGEST_SIZE = 16
 REWRITTEN_AT_A_TIME = 1 << 10  # rows
@@ -311,14 +311,14 @@ class TableContents:
         old, self.table = self.table, table
         self._plans.clear()
         known = {column.id: column for column in table.columns}
-        changing = Rewriting(old, table, lambda column: first_value(known[column.id], column))
+        changing = RowConversion(old, table, lambda column: first_value(known[column.id], column))
         if not self.has_rows:
             return {}
         if _key_types(old) != _key_types(table) or changing.retyped() or any(map(self.has_null, changing.filled)):
             self._rewrite(changing)
         return changing.unknown
 
-    def _rewrite(self, changing: Rewriting) -> None:
+    def _rewrite(self, changing: RowConversion) -> None:
         """Images and keys of all rows anew, as the table is now."""
         layout = self.layouts.add(changing.columns)
         places = [place for _, place in self.kept.all_rows(self.number)]

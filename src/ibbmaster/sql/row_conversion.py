@@ -83,7 +83,7 @@ def zero_of(column: StoredColumn) -> bytes | None:
     return bytes(column.fixed) if column.column.kind in _ZEROS and column.fixed is not None else None
 
 
-class Rewriting:
+class RowConversion:
     """Makes images of the new version of a table of those that it has.
 
     Attributes:
