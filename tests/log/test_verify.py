@@ -17,9 +17,9 @@ from ibbmaster.log import verify as verifying
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.random_log import random_log
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.random_log import random_log
+from tests.machinery.simulated_disk import SimulatedDisk
 
 
 @pytest.fixture(params=["with kernels", "without"], autouse=True)

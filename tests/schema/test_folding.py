@@ -7,9 +7,9 @@ import re
 import time
 
 import pytest
-from tests.interop.lanes.hard_ddl import hard_statements
 
 from ibbmaster.schema.model import TableKind, UnknownTable
+from tests.interop.lanes.hard_ddl import hard_statements
 
 CREATE = "CREATE TABLE t (a INT, b VARCHAR(10), c INT NOT NULL)"
 A, B, C = "a int(11) default NULL", "b varchar(10) utf8mb4_general_ci default NULL", "c int(11) not null"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.table_versions import logged_statement, place
 
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import ranges_of
 from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
+from tests.table_versions import logged_statement, place
 
 T = "CREATE TABLE t (id INT, a INT)"
 U = "CREATE TABLE u (id INT)"

@@ -7,13 +7,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests import scorecard_results
 
 from ibbmaster.scorecard import results as kept_results
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS, look_name
 from ibbmaster.scorecard.picture import NAME_LENGTH_MAX, SIZE_MAX, SQUARE, render
 from ibbmaster.scorecard.results import Results
+from tests import scorecard_results
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "protocol" / "scorecard" / "results.json"

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tests import scorecard_results
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard import results as kept_results
@@ -15,6 +14,7 @@ from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS
 from ibbmaster.scorecard.report import BEGIN, DETAILS_MAX, END, TEXT_SIZE_MAX, paste, table, text_for_authors
 from ibbmaster.scorecard.results import Cell, Results
+from tests import scorecard_results
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "protocol" / "guide" / "scorecard.md"

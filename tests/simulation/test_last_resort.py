@@ -22,8 +22,8 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.salvage import SalvageReport, salvage
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import make_event, make_gtid_event
 
 FIRST, PAGES = "binlog-000000.ibb", 3
 SHORT_CHECKSUM = 508  # of a header page, over what is before it

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from lanes.answers import SESSIONS, OurTables, values_of
 from lanes.capture import Capture, load_captures
-from tests.written_log import Said, inserted, write_log
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
@@ -31,6 +30,7 @@ from ibbmaster.spark.options import parse_options
 from ibbmaster.sql.folding import RowFold
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_file import RowFile
+from tests.written_log import Said, inserted, write_log
 
 AS_STORED = SESSIONS[3]
 REFUSED = {  # tables whose rows the log does not tell, and why

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from lanes.answers import OurTables
-from tests.written_log import inserted, write_log
 
 import ibbmaster
 from ibbmaster.dialogue.refusal import RefusedError
@@ -20,6 +19,7 @@ from ibbmaster.position import LOG_START
 from ibbmaster.sql.select import TableReader
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
+from tests.written_log import inserted, write_log
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/classic/11.8"
 

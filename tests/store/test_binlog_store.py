@@ -21,12 +21,12 @@ from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.life import SIMULATED
-from ibbmaster.testing.log_checker import check_log
-from ibbmaster.testing.scheduler import Scheduler
-from ibbmaster.testing.simulated_disk import SimulatedDisk
-from ibbmaster.testing.simulated_threads import installed
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.life import SIMULATED
+from tests.machinery.log_checker import check_log
+from tests.machinery.scheduler import Scheduler
+from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.simulated_threads import installed
 
 OPTIONS = StoreOptions(
     max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0

@@ -19,9 +19,9 @@ from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.log_checker import check_log
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.log_checker import check_log
+from tests.machinery.simulated_disk import SimulatedDisk
 
 PAGE = 16384
 DATA = 16380

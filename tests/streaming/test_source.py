@@ -31,11 +31,11 @@ from ibbmaster.streaming.framing_state import FramingState
 from ibbmaster.streaming.page_blocks import SHORT_PAGES, PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.memory_binlog import MemoryBinlog
-from ibbmaster.testing.random_log import random_log
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.memory_binlog import MemoryBinlog
+from tests.machinery.random_log import random_log
+from tests.machinery.simulated_disk import SimulatedDisk
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(path.parent for path in (FIXTURES / "classic").glob("*/*/expected.json"))

@@ -18,7 +18,6 @@ import pytest
 import trio
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import MariadbGtidEvent, XidEvent
-from tests.tap import framed, listen_in, serving, tap
 
 from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.errors import ConfigurationError
@@ -28,6 +27,7 @@ from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.stream_places import StreamPlaces
+from tests.tap import framed, listen_in, serving, tap
 
 LOGGED = ["engine", "classic"]
 EOF_PACKET = b"\xfe\x00\x00\x02\x00"
