@@ -24,6 +24,7 @@ from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
+from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.name_case import parse_name_case
 from ibbmaster.server.certificate import Certificate, load_certificate, make_certificate
 from ibbmaster.server.options import PrimaryOptions
@@ -57,6 +58,7 @@ class PlainServingOptions(TypedDict, total=False):
     max_connections: int
     base: opening.PathLike | None
     lower_case_table_names: int | None
+    max_row_event_bytes: int | str | None
 
 
 class ServingOptions(PlainServingOptions, total=False):
@@ -77,7 +79,9 @@ class CheckedOptions:
     def for_log(self, log: Log) -> PrimaryOptions:
         """Traditional files are served as the server did that wrote them, where no profile is given."""
         case = self.primary.name_case if self.primary.name_case is not None else log.name_case
-        primary = replace(self.primary, name_case=case)
+        given = self.primary.row_event_max
+        row_event_max = given if given is not None else log.row_event_max
+        primary = replace(self.primary, name_case=case, row_event_max=row_event_max)
         written = log.classic
         if written is None:
             return primary
@@ -111,6 +115,7 @@ def check_options(
     max_connections: int = 151,
     base: opening.PathLike | None = None,
     lower_case_table_names: int | None = None,
+    max_row_event_bytes: int | str | None = None,
 ) -> CheckedOptions:
     """Check the options of `serve`, before a log is touched.
 
@@ -145,6 +150,7 @@ def check_options(
         connections_max=max_connections,
         base=None if base is None else Path(base),
         name_case=parse_name_case("lower_case_table_names", lower_case_table_names),
+        row_event_max=parse_row_event_max(max_row_event_bytes),
     )
     return CheckedOptions(
         primary=options,
@@ -322,7 +328,8 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
     "required"), `tls_cert` and `tls_key` (a self-signed certificate is made); `profile`, which
     server to emulate ("engine"; for traditional files the server that wrote them),
     `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151);
-    `lower_case_table_names`, as the server that wrote the log has it (what the log says).
+    `lower_case_table_names`, as the server that wrote the log has it (what the log says);
+    `max_row_event_bytes`, of the largest row event that SELECT reads, as `open` has it (4 GiB).
 
     Raises:
         ConfigurationError: an option cannot be used, or the address cannot be listened on.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.cli import credentials
-from ibbmaster.cli.arguments import add_log, add_name_case
+from ibbmaster.cli.arguments import add_log, add_name_case, size
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -121,6 +121,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--master-data --gtid; or CREATE TABLE statements",
     )
     add_name_case(shape)
+    shape.add_argument(
+        "--max-row-event",
+        type=size,
+        metavar="SIZE",
+        help="largest row event that SELECT reads, put together of fragments and unpacked (default: 4G)",
+    )
     shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
     life = parser.add_argument_group("the directory")
     life.add_argument(
@@ -279,6 +285,7 @@ def serving_options(args: argparse.Namespace) -> ServingOptions:
         "max_connections": args.max_connections,
         "base": args.base,
         "lower_case_table_names": args.lower_case_table_names,
+        "max_row_event_bytes": args.max_row_event,
     }
 
 
