@@ -186,6 +186,7 @@ class PrimaryTables:
 
 def _pieces(file: TextIO) -> Iterator[str]:
     while piece := file.read(PIECE_SIZE):
+        check_wanted()
         yield piece
 
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.sql.kept_rows import KeptRows
@@ -22,6 +21,7 @@ from ibbmaster.sql.stored import (
     sort_key,
     value_key,
 )
+from ibbmaster.sqltext.token import TokenKind, tokens
 
 DIGEST_SIZE = 16
 

@@ -34,9 +34,7 @@ from ibbmaster.event.statement.operations import (
     Truncate,
     Write,
 )
-from ibbmaster.event.statement.reading import Cursor
 from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step
-from ibbmaster.event.statement.token import tokens
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
@@ -54,6 +52,8 @@ from ibbmaster.sql.conversion import keeps_values
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import tokens
 from ibbmaster.work import check_wanted
 
 GROUP = "whole"  # the savepoint of a group

@@ -52,7 +52,7 @@ class LargeRows:
         """
         if size > self.size_max:
             what = f"a row event of {size} bytes, put together or unpacked, and at most {self.size_max} are taken"
-            how = "max_row_event_bytes, in Spark maxRowEventBytes, of commands --max-row-event raises that"
+            how = "max_row_event_bytes, in Spark maxRowEventBytes, of serve --max-row-event-bytes raises that"
             raise EventError(f"{what}; {how}" if size <= SIZE_MAX else f"{what}, as an event can have")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from ibbmaster.event.statement.reading import END, Cursor, outside_brackets, parts_of
-from ibbmaster.event.statement.token import tokens
+from ibbmaster.sqltext.cursor import END, Cursor, outside_brackets, parts_of
+from ibbmaster.sqltext.token import tokens
 
 
 def cursor(sql: str) -> Cursor:

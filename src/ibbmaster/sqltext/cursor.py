@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibbmaster.event.statement.token import StatementToken, TokenKind, placed_tokens
+from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
-END = StatementToken(TokenKind.SIGN, "")  # behind the last token
+END = Token(TokenKind.SIGN, "")  # behind the last token
 
 
 class Cursor:
     """Takes one token after the other; a long statement is cut only as far as it is read."""
 
-    def __init__(self, tokens: Iterable[StatementToken]) -> None:
+    def __init__(self, tokens: Iterable[Token]) -> None:
         self._source = iter(tokens)
-        self._ahead: list[StatementToken] = []
+        self._ahead: list[Token] = []
 
-    def peek(self, distance: int = 0) -> StatementToken:
+    def peek(self, distance: int = 0) -> Token:
         """The token that comes next, or one behind it; `END` where there is none."""
         while len(self._ahead) <= distance:
             self._ahead.append(next(self._source, END))
         return self._ahead[distance]
 
-    def take(self) -> StatementToken:
+    def take(self) -> Token:
         token = self.peek()
         del self._ahead[0]
         return token
@@ -53,7 +53,7 @@ class Cursor:
     def is_at_end(self) -> bool:
         return self.peek() is END
 
-    def rest(self) -> list[StatementToken]:
+    def rest(self) -> list[Token]:
         """All that is left."""
         found = []
         while not self.is_at_end:
@@ -62,9 +62,15 @@ class Cursor:
 
     def name(self) -> str | None:
         """A name; None if none comes."""
-        if self.peek().kind not in (TokenKind.WORD, TokenKind.NAME):
+        if not self.peek().is_name:
             return None
         return self.take().text
+
+    def host(self) -> str | None:
+        """The host of an account, behind its user; None if none comes."""
+        if self.peek().kind is TokenKind.USER:
+            return self.take().text
+        return self.take().text if self.takes_sign("@") else None
 
     def table(self, database: str) -> str | None:
         """The name of a table as `database.table`; None if none comes."""
@@ -76,9 +82,9 @@ class Cursor:
         second = self.name()
         return None if second is None else f"{first}.{second}"
 
-    def bracketed(self) -> list[StatementToken]:
+    def bracketed(self) -> list[Token]:
         """What is in the brackets that open here; nothing if none do."""
-        found: list[StatementToken] = []
+        found: list[Token] = []
         if not self.takes_sign("("):
             return found
         depth = 1
@@ -96,32 +102,28 @@ class PlacedCursor(Cursor):
 
     def __init__(self, sql: str, sql_mode: int = 0) -> None:
         self.sql = sql
-        self._spans: list[tuple[int, int]] = []  # of all tokens that were cut
+        self._ends = [0]  # of all tokens that were cut
         super().__init__(self._noted(sql, sql_mode))
 
-    def _noted(self, sql: str, sql_mode: int) -> Iterator[StatementToken]:
-        for token, start, end in placed_tokens(sql, sql_mode):
-            self._spans.append((start, end))
+    def _noted(self, sql: str, sql_mode: int) -> Iterator[Token]:
+        for token in tokens(sql, sql_mode):
+            self._ends.append(token.end)
             yield token
-
-    def _taken(self) -> int:
-        return len(self._spans) - sum(token is not END for token in self._ahead)
 
     @property
     def start(self) -> int:
         """Where the next token begins; the end of the text if there is none."""
-        return len(self.sql) if self.is_at_end else self._spans[self._taken()][0]
+        return len(self.sql) if self.is_at_end else self.peek().start
 
     @property
     def end(self) -> int:
         """Where the last one that was taken ends."""
-        taken = self._taken()
-        return self._spans[taken - 1][1] if taken else 0
+        return self._ends[-1 - sum(token is not END for token in self._ahead)]
 
 
-def parts_of(tokens: Sequence[StatementToken]) -> Iterator[list[StatementToken]]:
+def parts_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """What is between the commas that are in no brackets."""
-    part: list[StatementToken] = []
+    part: list[Token] = []
     depth = 0
     for token in tokens:
         depth += token.is_sign("(") - token.is_sign(")")
@@ -134,7 +136,7 @@ def parts_of(tokens: Sequence[StatementToken]) -> Iterator[list[StatementToken]]
         yield part
 
 
-def outside_brackets(tokens: Iterable[StatementToken]) -> Iterator[StatementToken]:
+def outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
     """The tokens that are in no brackets; an opening bracket itself is one of them."""
     depth = 0
     for token in tokens:
