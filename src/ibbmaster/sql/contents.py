@@ -18,6 +18,7 @@ from ibbmaster.sql.stored import (
     StoredColumn,
     StoredLayout,
     StoredLayouts,
+    is_padded,
     sort_key,
     value_key,
 )
@@ -383,5 +384,5 @@ def _form_of_key(kind: SqlType) -> tuple[object, ...]:
     if kind.word in ("tinyint", "smallint", "mediumint", "int", "bigint"):
         return ("integer", kind.is_unsigned)
     if kind.word in ("char", "varchar", "binary", "varbinary"):
-        return ("string", kind.charset)
+        return ("string", kind.charset, is_padded(kind))
     return (kind,)
