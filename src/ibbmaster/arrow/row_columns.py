@@ -42,8 +42,9 @@ from ibbmaster.kernel.fields import (
     VariantColumn,
 )
 from ibbmaster.log.group_content import RowReader
+from ibbmaster.rows.casting import converted
+from ibbmaster.rows.shape import ColumnOrigin
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.schema.shape import ColumnOrigin, converted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,7 +78,7 @@ class RowColumns:
         self._cells: dict[str, ColumnCells] = {}  # by name, as the current table has its columns
         self._names: dict[int, str] = {}  # of these columns, by their numbers
         self._origins: dict[str, ColumnOrigin] = {}  # by name in the DataFrame
-        self._plain = PlainEvents()
+        self._plain = PlainEvents(reader.large)
         slots = max(2 * len(self._own), 1)
         self._values = np.zeros((slots, ROWS_MAX), dtype=np.int64)
         self._valid = np.zeros((slots, ROWS_MAX), dtype=np.uint8)

@@ -6,8 +6,8 @@ import enum
 import re
 
 from ibbmaster.codec import lenenc
-from ibbmaster.event.rows.charset import BINARY_COLLATION
-from ibbmaster.schema.collations import character_size, sent_collation_number
+from ibbmaster.event.rows.charset import BINARY_COLLATION, character_size
+from ibbmaster.schema.collations import sent_collation_number
 from ibbmaster.schema.describing import index_parts
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableVersion

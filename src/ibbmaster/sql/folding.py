@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from ibbmaster.disk.spool import Spool
 from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.statement.altering import ChangeRows, MoveRows, SetEngine
@@ -40,6 +40,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import group_events, table_name, xid_text
 from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
@@ -47,7 +48,6 @@ from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, Ta
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
-from ibbmaster.sql.conversion import keeps_values
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
@@ -82,8 +82,10 @@ class RowFold:
         start: LogPosition,
         bytes_max: int = ROW_BYTES_MAX,
         base: BaseDump | None = None,
+        large: LargeRows | None = None,
     ) -> None:
         self.position = start
+        self._large = large_rows() if large is None else large
         self._bytes_max = bytes_max
         self.tables: dict[int, TableContents] = {}  # by generation
         self.kept = kept
@@ -106,7 +108,9 @@ class RowFold:
 
     def fork(self) -> RowFold:
         """The same, to go on from by itself."""
-        other = RowFold(self._engine, self._timeline, self.kept.fork(), self.position, self._bytes_max, self._base)
+        other = RowFold(
+            self._engine, self._timeline, self.kept.fork(), self.position, self._bytes_max, self._base, self._large
+        )
         other._is_loaded = self._is_loaded
         other.layouts = self.layouts
         other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
@@ -215,7 +219,7 @@ class RowFold:
     def _apply(self, events: Iterable[bytes], start: LogPosition) -> None:
         """Everything that a group does."""
         mapped: dict[bytes, MappedTable | None] = {}
-        partial = PartialRows(Spool)
+        partial = PartialRows(self._large)
         xid: str | None = None
         touched: dict[int, int] = {}
         for number, part in enumerate(events):
@@ -315,7 +319,7 @@ class RowFold:
         except (EventError, ValueError) as error:
             self._doubt(contents, str(error))
             return None
-        return MappedTable(contents, layout)
+        return MappedTable(contents, layout, self._large)
 
     def _version(self, database: str, name: str) -> TableVersion | None:
         key = (database, name)
@@ -517,29 +521,20 @@ class RowFold:
 
     def _alter(self, contents: TableContents, table: TableVersion) -> None:
         """Rows get another version of their table; what they hold in it may not be known."""
-        old = {column.id: column for column in contents.table.columns}
+        gtid = table.gtid or self._gtid
+        old = {column.id for column in contents.table.columns}
         if contents.unknown is None and contents.has_rows:
-            gtid = table.gtid or self._gtid
             own = {column.id: column for column in own_columns(table)}
             for column in table.columns:
-                before = old.get(column.id)
-                reason = None
-                if before is None:
-                    try:
-                        if column.period is None:
-                            first_value(column, own[column.id])
-                    except InexactRowsError as error:
-                        reason = f"ADD COLUMN: {error}"
-                elif before.expression != column.expression and column.expression is not None:
-                    reason = f"the expression of column {column.name} changes"
-                elif not keeps_values(before.type, column.type) or (
-                    before.is_nullable and not column.is_nullable and contents.has_null(column.id)
-                ):
-                    reason = f"MODIFY or CHANGE of column {before.name} may change its values"
-                if reason is not None:
-                    contents.unknown_columns[column.id] = UnknownRows(gtid, reason)
+                if column.id in old or column.period is not None:
+                    continue
+                try:
+                    first_value(column, own[column.id])
+                except InexactRowsError as error:
+                    contents.unknown_columns[column.id] = UnknownRows(gtid, f"ADD COLUMN: {error}")
         try:
-            contents.alter(table)
+            for column_id, reason in contents.alter(table).items():
+                contents.unknown_columns.setdefault(column_id, UnknownRows(gtid, reason))
         except (InexactRowsError, EventError, ValueError) as error:
             self._doubt(contents, f"ALTER TABLE: {error}")
 
