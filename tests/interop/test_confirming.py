@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.testkit.test_recording import groups_of, wait_until
+from tests.recorder.test_recording import groups_of, wait_until
 
 from ibbmaster.scorecard.adapter import read_adapters
 from ibbmaster.scorecard.cards import read_cards

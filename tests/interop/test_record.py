@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from lanes.replica import Replica
-from tests.testkit.test_recording import groups_of
+from tests.recorder.test_recording import groups_of
 
 from ibbmaster.testkit.mariadb_server import PASSWORD, RealPrimary
 from ibbmaster.testkit.scenario import read_scenario

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.testkit.test_recording import FAULTS, heard, set_started, wait_until, write
+from tests.recorder.test_recording import FAULTS, heard, set_started, wait_until, write
 
 from ibbmaster.recorder.relay import Relay
 from ibbmaster.scorecard.relayed_faults import FaultedConnection
