@@ -42,8 +42,9 @@ from ibbmaster.kernel.fields import (
     VariantColumn,
 )
 from ibbmaster.log.group_content import RowReader
+from ibbmaster.rows.casting import converted
+from ibbmaster.rows.shape import ColumnOrigin
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.schema.shape import ColumnOrigin, converted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -242,12 +242,6 @@ def collations() -> dict[str, Collation]:
     return {collation.name: collation for collation in found}
 
 
-def character_size(charset: str | None) -> int:
-    """Bytes of the longest character of a set; 1 without one, or for one that is unknown."""
-    found = character_sets().get(charset or "")
-    return 1 if found is None else found.size_max
-
-
 def find_charset(name: str) -> str | None:
     """The name of a character set in lower case as MariaDB has it today, None if there is no such one."""
     known = {"utf8": "utf8mb3"}.get(name.lower(), name.lower())

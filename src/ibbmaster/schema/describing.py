@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ibbmaster.schema.collations import character_size
+from ibbmaster.event.rows.charset import character_size
 from ibbmaster.schema.column_text import (
     BINARIES,
     BLOBS,

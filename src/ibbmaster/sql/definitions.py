@@ -6,8 +6,8 @@ import enum
 import re
 
 from ibbmaster.codec import lenenc
-from ibbmaster.event.rows.charset import BINARY_COLLATION
-from ibbmaster.schema.collations import character_size, collations
+from ibbmaster.event.rows.charset import BINARY_COLLATION, character_size
+from ibbmaster.schema.collations import collations
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableVersion
 from ibbmaster.wire.response import ColumnDefinition

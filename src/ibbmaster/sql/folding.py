@@ -48,7 +48,6 @@ from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, Ta
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
-from ibbmaster.sql.conversion import keeps_values
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
@@ -522,29 +521,20 @@ class RowFold:
 
     def _alter(self, contents: TableContents, table: TableVersion) -> None:
         """Rows get another version of their table; what they hold in it may not be known."""
-        old = {column.id: column for column in contents.table.columns}
+        gtid = table.gtid or self._gtid
+        old = {column.id for column in contents.table.columns}
         if contents.unknown is None and contents.has_rows:
-            gtid = table.gtid or self._gtid
             own = {column.id: column for column in own_columns(table)}
             for column in table.columns:
-                before = old.get(column.id)
-                reason = None
-                if before is None:
-                    try:
-                        if column.period is None:
-                            first_value(column, own[column.id])
-                    except InexactRowsError as error:
-                        reason = f"ADD COLUMN: {error}"
-                elif before.expression != column.expression and column.expression is not None:
-                    reason = f"the expression of column {column.name} changes"
-                elif not keeps_values(before.type, column.type) or (
-                    before.is_nullable and not column.is_nullable and contents.has_null(column.id)
-                ):
-                    reason = f"MODIFY or CHANGE of column {before.name} may change its values"
-                if reason is not None:
-                    contents.unknown_columns[column.id] = UnknownRows(gtid, reason)
+                if column.id in old or column.period is not None:
+                    continue
+                try:
+                    first_value(column, own[column.id])
+                except InexactRowsError as error:
+                    contents.unknown_columns[column.id] = UnknownRows(gtid, f"ADD COLUMN: {error}")
         try:
-            contents.alter(table)
+            for column_id, reason in contents.alter(table).items():
+                contents.unknown_columns.setdefault(column_id, UnknownRows(gtid, reason))
         except (InexactRowsError, EventError, ValueError) as error:
             self._doubt(contents, f"ALTER TABLE: {error}")
 
